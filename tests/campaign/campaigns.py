@@ -356,11 +356,11 @@ def latency_of(planted):
             verdict, ms = planted.measure(t, traced)
         found = judge(planted, verdict, ms)
         said = "; ".join(f"{one['cause']} {one['fault']} {one.get(planted.length, 0) / 1e6:.1f} ms" for one in verdict[:3])
-        t.note(f"step {t.number}: {found}; planted {ms:.1f} ms, said {said}")
+        t.note(f"step {t.number}: {found}; planted {ms:.1f} ms, reported {said}")
         return found
 
     step.__name__ = "latency_" + planted.what.lower().replace(" ", "_")
-    step.__doc__ = f"hvtrace latency, {planted.what}: what it names first, whom it blames, and whether the length is right."
+    step.__doc__ = f"hvtrace latency, {planted.what}: the first cause, its fault and its length are correct."
     MACHINES[step.__name__] = planted.machine
     if planted.needs_kvm:
         NEED_KVM.add(step.__name__)

@@ -18,7 +18,7 @@ int backend_close(int handle);
 /* Goes back to the beginning of the file. */
 int backend_rewind(int handle);
 
-/* Lists the names in PATH, one a line, sorted; those of directories end with '/'. */
+/* Lists the names in PATH, one a line, sorted. Directory names end with '/'. */
 int backend_list(const char *path, char *ret, size_t size);
 int backend_mkdir(const char *path);
 int backend_rmdir(const char *path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plays a script of file operations on a tree (backend.h) and writes down what came of each, so
- * that the transcripts of two trees can be compared. Usage: player WHERE <SCRIPT >TRANSCRIPT
+/* Plays a script of file operations on a tree (backend.h) and prints the result of each, so that
+ * the transcripts of two trees can be compared. Usage: player WHERE <SCRIPT >TRANSCRIPT
  *
  *   # comment
  *   ls DIR | cat FILE | stat PATH | mkdir PATH | rmdir PATH
@@ -25,7 +25,7 @@
 
 static int handles[10] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* Shows errno if RESULT says that a call failed. */
+/* Prints errno if RESULT is that of a failed call. */
 static int failed(long result)
 {
 	if (result >= 0)
@@ -47,7 +47,7 @@ static void do_cat(const char *path)
 	failed(backend_close(handle));
 }
 
-/* Writes like a shell's echo: goes on after a short count, and ends at an error. */
+/* Writes like a shell's echo: continues after a short write, and stops at an error. */
 static void do_redirect(char *args, int newline)
 {
 	char *arrow = strstr(args, "> ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes the same events in several formats, so that tests compare what other programs make of
+/* Writes the same events in several formats, so that tests can compare how other programs read
  * them: each kind of a tracer's event, and events with every kind of field, names that are no
  * identifiers, control characters, losses, a field that is not in its event, and a clock that goes
  * back.

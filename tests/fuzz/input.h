@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The input of a fuzzer, read from its beginning. Behind its end there are zeros. */
+/* The input of a fuzzer, read from its beginning. Reads past the end return zeros. */
 #pragma once
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Judges the memory of the guest of fuzz_warden: each byte is as the guest had it, or what the
- * rules say (docs/operators/security.md, "The rules"). Knows where the guest has code, tables and
+/* Checks the guest's memory for fuzz_warden: each byte is the guest's own, or one that the rules
+ * permit (docs/operators/security.md, "The rules"). Knows where the guest has code, tables and
  * data, and shares no code with the rules. */
 #pragma once
 
@@ -25,7 +25,7 @@
 #define LEN_X86	     5
 
 static struct small_guest small;
-static uint8_t *own; /* what the guest itself has written last */
+static uint8_t *own; /* the guest's memory without the service's writes */
 static struct hv_journal_entry journal[JOURNAL_USED];
 static size_t nr_journal;
 
@@ -36,8 +36,6 @@ static uint64_t word_in(const uint8_t *ram, uint64_t gpa)
 	memcpy(&word, ram + gpa, sizeof(word));
 	return word;
 }
-
-/* What must be true. */
 
 static void check(bool is_true)
 {
@@ -69,7 +67,7 @@ static bool is_branch(const uint8_t *ram, uint64_t gpa, uint64_t *ret)
 	return ram[gpa] == 0xe8 || ram[gpa] == 0xe9;
 }
 
-/* Whether the bytes are a nop of that length, as static keys have them. */
+/* Whether the bytes are a nop of a static key. */
 static bool is_nop(const uint8_t *code, size_t len)
 {
 	static const uint8_t nops[][LEN_X86] = {{0x0f, 0x1f, 0x44, 0x00, 0x00},
@@ -84,7 +82,7 @@ static bool is_nop(const uint8_t *code, size_t len)
 	return false;
 }
 
-/* Of a jump over longer instructions, what follows it. */
+/* Length of the nop that fills the rest of the replaced instructions after a jump. */
 static size_t len_behind(const uint8_t *code)
 {
 	if (memcmp(code, "\x0f\x1f\x00", 3) == 0)
@@ -92,7 +90,7 @@ static size_t len_behind(const uint8_t *code)
 	return code[0] == 0x66 && code[1] == 0x90 ? 2 : 0;
 }
 
-/* How many bytes at GPA are what the rules say; 0: none. */
+/* Returns the number of changed bytes at GPA that the rules permit, or 0. */
 static size_t explained(uint64_t gpa)
 {
 	const uint8_t *now = small.ram + gpa, *was = own + gpa;

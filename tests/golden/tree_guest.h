@@ -11,7 +11,7 @@
  *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm; for
  *                                    raw_syscalls:* =NR ARGUMENT..., or ~NR for a 32-bit program;
  *                                    for scheduler events =WORD...
- *   behind WHERE IP [CALLER...]      the stack of the last event there without a stack
+ *   behind WHERE IP [CALLER...]      the stack of the vCPU's last event without a stack
  *   called WHERE IP                  a call of a function whose commands the host executes
  *   count CPU SITE HITS TIME_NS SPREAD    profile counts of site number SITE
  *   overrun NR                       number of overwritten events

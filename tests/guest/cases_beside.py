@@ -221,7 +221,7 @@ def tracepoints_that_the_guest_uses_are_joined(t):
         t.guest.run(f"{MAKES}; mkdir {OWN}/instances/beside; echo 1 >{OWN}/instances/beside/events/sched/sched_switch/enable; {MAKES}")
         assert "sched_switch:" in traced.text("trace")
     said = t.guest.run(f"echo >{OWN}/trace; echo >{OWN}/instances/beside/trace; {MAKES}; cat {OWN}/trace {OWN}/instances/beside/trace | grep -c sched_switch:")
-    assert int(said) > 1, "the guest goes on"
+    assert int(said) > 1, "the guest's tracing has stopped"
     remove_instance(t)
 
 

@@ -99,7 +99,7 @@ def sizes_and_a_snapshot(t):
         events, _ = ftrace.parse(traced.text("trace"))
         assert "vfs_read" in {e.function for e in events}, f"{len(events)} events"
         assert traced.text("snapshot").splitlines()[1:] == every.splitlines()[1:], "the snapshot has changed"
-        traced.echo("buffer_size_kb", "10")  # three pages, 382 records: a ring of 512, not all of which count
+        traced.echo("buffer_size_kb", "10")  # three pages, 382 records: a ring of 512, only partly used
         pid = ftrace.start_workload(t.guest, "syscalls", 500)
         ftrace.go(t.guest, pid)
         parts = of_cpus(traced, range(cpus(traced)))
@@ -121,7 +121,7 @@ def sizes_and_a_snapshot(t):
         assert all(0 < len(part) <= 256 for part in first), f"{[len(part) for part in first]} events without overwriting"
         pid = ftrace.start_workload(t.guest, "syscalls", 500)
         ftrace.go(t.guest, pid)
-        assert of_cpus(traced, full) == first, "it goes on"
+        assert of_cpus(traced, full) == first, "a full buffer without overwrite has changed"
         traced.echo("options/overwrite", "1")
         traced.echo("current_tracer", "nop")
         traced.echo("buffer_size_kb", str(size))

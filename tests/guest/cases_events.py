@@ -323,7 +323,7 @@ def system_calls_where_probes_may_sleep(t):
     finally:
         settle(t)
         t.guest.run(f"killall sleep; echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
-    t.note(f"{len(own)} events of {len(ours)} in both, of {nr_faults} hvtrace says that it could not read")
+    t.note(f"{len(own)} events of {len(ours)} in both, hvtrace could not read {nr_faults} of them")
 
 
 def switches(text):

@@ -153,8 +153,8 @@ def graph_of_all_agrees_with_own(t):
     for what in (Names(t.guest)["pipe_read"], "shmem_file_read_iter"):
         same = own_reads[what] & our_reads[what]
         assert same.total() >= 2, (
-            f"of {own_reads[what].total()} trees with {what} by the guest and {our_reads[what].total()} by hvtrace"
-            f" {same.total()} are the same: {own_reads[what].most_common(1)} and {our_reads[what].most_common(1)}"
+            f"{same.total()} trees with {what} are equal, of {own_reads[what].total()} by the guest and"
+            f" {our_reads[what].total()} by hvtrace: {own_reads[what].most_common(1)} and {our_reads[what].most_common(1)}"
         )
         t.note(f"{same.total()} of {own_reads[what].total()} trees with {what} agree")
 
@@ -340,7 +340,7 @@ def graph_ends_with_sleepers(t):
             time.sleep(0.3)
         assert status == 0, f"{verb}: {err}"
         words = out.decode()
-        assert "return addresses on the kernel's stacks put back" in words, f"{verb} said: {words}"
+        assert "return addresses on the kernel's stacks put back" in words, f"{verb} printed: {words}"
         sleepers.wake()
 
 
@@ -372,7 +372,7 @@ def graph_under_own_probes(t):
             waits = said(ends.stderr, says)
             ended = ends.poll() is not None
             in_time = time.monotonic() - begun < 5  # it retries for ten seconds; this machine may have been paused
-            assert says in waits and not (ended and in_time), f"{verb} does not wait, but says: {waits}"
+            assert says in waits and not (ended and in_time), f"{verb} does not wait, but prints: {waits}"
             sleepers.wake()
             in_time = time.monotonic() - begun < 5
             out, err = ends.communicate(timeout=HANG_SECONDS)
@@ -400,8 +400,8 @@ def graph_steps_aside_for_a_livepatch(t):
             traced.echo("current_tracer", "function_graph")
             t.guest.run("cat /proc/uptime")
             transition(1)
-            assert until(lambda: traced.text("current_tracer") == "nop\n"), "the graph goes on"
-            assert "vfs_read" in traced.text("trace"), "what was recorded is gone"
+            assert until(lambda: traced.text("current_tracer") == "nop\n"), "the tracer was not switched off"
+            assert "vfs_read" in traced.text("trace"), "the recorded events are gone"
             status, out, err = t.hv.run("echo", traced.domain, "current_tracer", "function_graph")
             assert status and "livepatch is in transition" in err, f"status {status}: {out} {err}"
             transition(0)

@@ -121,7 +121,7 @@ def all_at_once(t, traced, every):
     assert len(met) > len(every) / 2, (len(met), every)
     same = {way: (nr, ours[way]) for way, nr in own.items() if way[0] in ('"ls"', '"cat"')}
     assert same and all(mine == theirs for theirs, mine in same.values()), {way: nr for way, nr in same.items() if nr[0] != nr[1]}
-    t.note(f"{len(every)} places at once, {sum(ours.values())} calls, {len(same)} ways that are the guest's own")
+    t.note(f"{len(every)} places together, {sum(ours.values())} calls, {len(same)} paths equal to the guest's")
 
 
 @case(configs=ONE_VCPU[1:])

@@ -150,7 +150,7 @@ def profile_of_all(t):
     # A function cannot use more CPU time than two CPUs have.
     seconds = sum(us for _, us in found.values()) / 1e6
     assert 0 < seconds < 2 * stat["attached_ms"] / 1000, f"{seconds} s in {stat['attached_ms']} ms"
-    t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of their own")
+    t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of self time")
 
 
 COPIES = 500  # byte copies per round, a read and a write each, for top to find

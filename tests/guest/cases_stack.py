@@ -75,7 +75,7 @@ def stacks_agree_with_own_ftrace(t):
     assert ticks, "hardly a timer interrupt"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
     silent = [lines for lines in cut if lines[-1] != UNKNOWN]
-    assert not silent, f"{len(silent)} of {len(ticks)} end early and do not say so: {silent[0]}"
+    assert not silent, f"{len(silent)} of {len(ticks)} end early without a mark: {silent[0]}"
     # The kernel's own unwinder also stops in a retpoline thunk, which has no rule.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
     t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")

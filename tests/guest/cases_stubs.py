@@ -37,7 +37,7 @@ def locks_where_the_kernel_preempts(t):
     t.guest.run("mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug")
     before = re.search(r"\((\w+)\)", t.guest.run(f"cat {PREEMPT} 2>&1 || true"))
     if not before or before[1] not in ("none", "voluntary"):
-        raise Skip(f"the kernel cannot be told when to preempt itself: {before and before[0]}")
+        raise Skip(f"the kernel's preemption mode cannot be switched: {before and before[0]}")
     at = int(t.guest.run("grep -E ' vfs_read$' /proc/kallsyms").split()[0], 16)
     memory = Memory(t.guest)
     with t.attach() as traced:

@@ -189,8 +189,8 @@ def lost_events_are_counted(t):
         counted = traced.stat()["lost"]
         traced.echo("current_tracer", "nop")
     assert told > 0, f"no LOST line in: {head[:300]}"
-    assert counted >= told, f"{told} told by trace_pipe, {counted} counted by stat"
-    t.note(f"{counted} lost by stat, {told} told by trace_pipe so far")
+    assert counted >= told, f"trace_pipe reported {told}, stat {counted}"
+    t.note(f"lost: {counted} in stat, {told} in trace_pipe when it ended")
 
 
 @case(configs=STANDARD[:1])
@@ -286,7 +286,7 @@ def own_ftrace_takes_what_is_traced(t):
             traced.kill()
             t.recover()
             t.guest.run("echo >/sys/kernel/tracing/trace; cat /proc/uptime")
-            assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own does not go on"
+            assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own tracing has stopped"
         t.guest.run_own(OWN_END)
         if not killed:
             text = traced.text("trace")

@@ -211,7 +211,7 @@ def commands_switch_recording(t):
         traced.echo("set_ftrace_filter", f"{removes}:traceoff:1", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
-        assert traced.text("tracing_on") == "0\n", "tracing goes on"
+        assert traced.text("tracing_on") == "0\n", "tracing is on"
         before = traced.text("trace")
         assert opens in before, "nothing was recorded before"
         t.guest.run("cat /proc/version")
@@ -232,7 +232,7 @@ def commands_switch_recording(t):
         traced.echo("set_ftrace_filter", "*:traceoff")
         traced.echo("tracing_on", "1")
         t.guest.run("cat /proc/version")
-        assert traced.text("tracing_on") == "0\n", "tracing goes on though every function stops it"
+        assert traced.text("tracing_on") == "0\n", "tracing is on although every function stops it"
 
 
 @case(configs=(STANDARD[0],))
@@ -259,7 +259,7 @@ def commands_that_the_host_obeys(t):
         assert all(events), f"{lines}"
         functions = [event[1] for event in events]
         assert functions.count(makes) == 1, f"{functions}"
-        assert not [line for line in traced.text("trace").splitlines() if line[0] != "#"], "the buffer still has what was dumped"
+        assert not [line for line in traced.text("trace").splitlines() if line[0] != "#"], "the buffer still has the dumped events"
 
         t.hv("sh", t.name, "-c", "mkdir instances/a instances/b")
         for where in ("instances/a/", "instances/b/"):
@@ -280,8 +280,8 @@ def commands_that_the_host_obeys(t):
         assert nr > 200, f"only {nr} functions"
         traced.echo("tracing_on", "1")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d")
-        assert traced.text("tracing_on") == "0\n", "tracing goes on"
-        assert traced.text("set_ftrace_filter").count(":count=1") == 1, "the first call alone ends recording"
+        assert traced.text("tracing_on") == "0\n", "tracing is on"
+        assert traced.text("set_ftrace_filter").count(":count=1") == 1, "not exactly one function has stopped recording"
     t.note(f"{nr} functions with a count")
 
 

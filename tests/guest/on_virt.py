@@ -206,7 +206,7 @@ def ends_with_sleepers(test, places, compare):
         if verb == "recover":
             hv.kill_session(guest.name)
         said = hv.end(verb, guest.name, test.disturb, test.refusals)
-        assert "return addresses on the kernel's stacks put back" in said, f"{verb} said: {said}"
+        assert "return addresses on the kernel's stacks put back" in said, f"{verb} printed: {said}"
         assert "no changes by hvtrace left" in said, said
         sleepers.wake()
         compare(before, places.snapshot())

@@ -274,8 +274,8 @@ class Domain:
 """
 
     def _tsc(self, domain_type):
-        """Tells a guest under TCG its TSC frequency. If instructions are counted, nothing disturbs the guest's
-        measurement, and KVM reports the frequency itself."""
+        """Returns the kernel parameter with the TSC frequency for a guest under TCG. Not needed under KVM, which reports
+        the frequency, and with counted instructions, where nothing disturbs the guest's measurement."""
         known = domain_type == "qemu" and self.config.arch == "amd64" and not self.config.counted
         return f" tsc_early_khz={tsc.khz()}" if known and tsc.khz() else ""
 

@@ -34,8 +34,8 @@ class Lane:
     """The parent's end of a lane."""
 
     def __init__(self, run_parts, others):
-        """RUN_PARTS(parts, tell) is called in the new process. PARTS yields indices. TELL takes any JSON value. OTHERS:
-        the other lanes, whose ends the new process must close."""
+        """The new process calls RUN_PARTS(parts, tell). PARTS yields indices. `tell` sends any JSON value to the parent.
+        OTHERS are the other lanes; the new process must close their sockets."""
         self.told = None  # of its current part
         self.pending = b""
         self.socket, other = socket.socketpair()

@@ -130,7 +130,7 @@ class Memory:
         return first & 1 == 1 and first & FRAME == one & FRAME & ~(LARGE - 1)
 
     def _own_places(self):
-        """Returns [(start, end, what)] of the text that the guest itself may change at any time."""
+        """Returns [(start, end, name)] of the text that the guest itself may change at any time."""
         s = self.symbols
         places = []
         start, stop = s["__start___jump_table"], s["__stop___jump_table"]

@@ -118,7 +118,7 @@ class OwnMachine:
                 status = self.process.poll()
                 err = "" if status is None else self._stderr()
                 raise channel.GuestDead(
-                    f"no {pattern!r}; exit {status}: {err}; {kvm.whereabouts()}; it said {self.said[-800:]!r}"
+                    f"no {pattern!r}; exit {status}: {err}; {kvm.whereabouts()}; output: {self.said[-800:]!r}"
                 )
             time.sleep(0.02)
 
@@ -150,7 +150,7 @@ class OwnMachine:
         deadline = time.monotonic() + seconds
         while text.encode() not in self.err:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise AssertionError(f"hvtrace did not say {text!r}: {self.err!r}")
+                raise AssertionError(f"hvtrace did not print {text!r}: {self.err!r}")
             time.sleep(0.02)
 
     def end(self, command, timeout=BOOT_SECONDS):

@@ -175,8 +175,8 @@ def last_words(guest):
         said, port, woken, asked = str(error), "not known", b"", b""
     lines = [line for line in said.splitlines() if re.match(r"CPU#|RIP=|IRR|ISR|LVTT |  pin [34] |pic\d:", line.rstrip())]
     lines.append(kvm.whereabouts())
-    lines.append(f"serial port of the channel: {port}" + (f"; after these questions it said {woken!r}" if woken else ""))
-    lines.append(f"asked again it says {asked!r}")
+    lines.append(f"serial port of the channel: {port}" + (f"; after these queries it sent {woken!r}" if woken else ""))
+    lines.append(f"answer to another ping: {asked!r}")
     return [f"state {guest.state()}", *lines, *guest.console().splitlines()[-5:]]
 
 
@@ -246,7 +246,7 @@ def left_behind(hv, names=None):
 
 class Runner:
     def __init__(self, lab, hv, say, tell=lambda verdict, title: None):
-        """TELL receives the verdict on each case."""
+        """Calls `tell` with the verdict on each case."""
         self.lab = lab
         self.hv = hv
         self.say = say

@@ -148,7 +148,7 @@ def where_it_can_be_mounted(t):
 
 @case
 def attach_and_mount(t):
-    """attach --mount; if the mount fails, attach says so, and the session stays."""
+    """attach --mount; if the mount fails, attach reports it, and the session stays."""
     t.hv("detach", "fake")
     until(lambda: not t.is_mounted())
     assert t.dir in t.hv("attach", "--mount=" + t.dir, "fake")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files of the mounted tree behave as in tracefs: names, reads, writes, what a close publishes, who waits."""
+"""Files of the mounted tree behave as in tracefs: names, reads, writes, publication at close, waiting."""
 
 import fcntl
 import os
@@ -48,7 +48,7 @@ def files_as_in_tracefs(t):
 
 @case
 def instances_come_and_go(t):
-    """The kernel remembers names, but not those of instances: clients of the socket make and remove them, too."""
+    """The kernel caches names, except names of instances, because clients of the socket also create and remove these."""
     below = t.path("instances/x/current_tracer")
     assert code_of(os.stat, below) == "ENOENT"
     t.hv("mkdir", "fake", "instances/x")
@@ -65,7 +65,7 @@ def instances_come_and_go(t):
 
 @case
 def writes_are_short_and_publish_at_close(t):
-    """A write takes one token. close(2) publishes what was written, and nothing publishes it before."""
+    """A write takes one token. Written text takes effect at close(2), not before."""
     t.sh("echo old >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_WRONLY | os.O_TRUNC)
     assert t.socket("set_ftrace_filter") == "old\n"
@@ -86,7 +86,7 @@ def writes_are_short_and_publish_at_close(t):
 
 @case
 def reads_go_on_behind_a_publication(t):
-    """A process reads what another one with the same open file has published by its close, from any offset."""
+    """After a process closes a shared open file, another process reads the published text from any offset."""
     t.sh("echo a b >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_RDWR | os.O_APPEND)
     assert os.read(fd, 2) == b"a\n"
@@ -133,7 +133,7 @@ def killed_writers_publish_nothing(t):
 
 @case
 def writers_that_end_without_closing_publish(t):
-    """If a program writes everything and ends without closing the file, what it wrote is published."""
+    """If a program writes everything and ends without closing the file, the text takes effect."""
     t.sh("python3 -c 'import os; fd = os.open(\"set_ftrace_filter\", os.O_WRONLY | os.O_TRUNC);"
          " os.write(fd, b\"one\\n\"); os._exit(0)'")
     assert t.read("set_ftrace_filter") == "one\n"
@@ -141,7 +141,7 @@ def writers_that_end_without_closing_publish(t):
 
 @case
 def closed_by_exec(t):
-    """A file that execve(2) closes. The kernel has locked what /proc needs meanwhile, so nobody may look."""
+    """execve(2) closes a file and holds a lock that /proc needs, so the mount must not read /proc."""
     script = ("import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); os.write(fd, b'one\\n');"
               " os.execv('/bin/cat', ['cat', 'set_ftrace_filter'])")
     for _ in range(3):
@@ -149,7 +149,7 @@ def closed_by_exec(t):
     script = "import os; fd = os.open('trace_pipe', os.O_RDONLY); os.execv('/bin/sh', ['sh', '-c', 'echo nop >current_tracer'])"
     for _ in range(3):
         t.sh(f'exec python3 -c "{script}"')
-    # the written data tells whether it is complete
+    # the data shows whether the write is complete
     for written in (b"", b"two three"):
         script = (f"import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); {written!r} and os.write(fd, {written!r});"
                   " os.execv('/bin/true', ['true'])")
@@ -201,7 +201,7 @@ def a_dead_reader_is_waited_for(t):
 
 @case
 def a_reader_that_closed_is_gone(t):
-    """A program that closes trace_pipe can switch the tracer at once, however short it had it open."""
+    """A program that closes trace_pipe can switch the tracer immediately, even if the file was open only briefly."""
     for number in range(100):
         pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
         time.sleep(number % 10 * 0.0003)
@@ -211,7 +211,7 @@ def a_reader_that_closed_is_gone(t):
 
 @case
 def waiting_readers(t):
-    """A reader of trace_pipe waits for data or a signal; with O_NONBLOCK it does not wait; poll(2) says when."""
+    """A reader of trace_pipe waits for data or a signal; with O_NONBLOCK it does not wait; poll(2) reports data."""
     pipe = os.open(t.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
     assert code_of(os.read, pipe, 10) == "EAGAIN"
     poll = select.poll()
@@ -234,7 +234,7 @@ def waiting_readers(t):
 
 @case
 def an_interrupted_read_loses_nothing(t):
-    """Data that comes while a signal ends the wait is there for the next read."""
+    """If data arrives while a signal ends the wait, the next read returns it."""
     script = ("import os, signal, sys\n"
               "signal.signal(signal.SIGALRM, lambda *a: None)\n"
               "signal.siginterrupt(signal.SIGALRM, True)\n"
@@ -285,7 +285,7 @@ def splice_from_a_pipe(t):
 
 
 def spliced(t, script=""):
-    """Reads trace_pipe by splice(2), as a program of its own, so that the first descriptor is 3."""
+    """Reads trace_pipe with splice(2) in a separate program, where the first free descriptor is 3."""
     program = (f"import os, time, sys; fd = os.open('trace_pipe', os.O_RDONLY); end = time.monotonic() + {PATIENCE}\n"
                f"assert fd == 3; {script} out, into = os.pipe(); n = 0\n"
                "while n == 0 and time.monotonic() < end: n = os.splice(fd, into, 4096)\n"

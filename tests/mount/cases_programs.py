@@ -45,7 +45,7 @@ def programs_see_the_guest(t):
         assert file.read() != "2\n" or KPTR == "2\n"
 
 
-# A program that mounts by itself; its output is what the mount shows.
+# A program that mounts; its output is a file of that mount.
 MOUNTS = "mkdir -p {dir}; mount -t {type} none {dir} && cat {file}; umount -R {dir}; rmdir {dir}"
 OLD_CALL = (
     "import ctypes, os, sys; libc = ctypes.CDLL(None, use_errno=True); "
@@ -56,10 +56,9 @@ NEW_CALL = "import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); sys.ex
 
 @case
 def programs_that_mount_see_the_guest(t):
-    """mount(2) of tracefs and debugfs shows the guest's tree, also in a namespace, by a relative path and in a
-    session within another; fsopen(2) of them is refused. Other mounts are the kernel's. What a program may not mount stays
-    refused."""
-    t.hv("echo", "fake", "current_tracer", "function")  # which the host's is not
+    """mount(2) of tracefs and debugfs shows the guest's tree, also in a namespace, by a relative path and in a nested exec;
+    fsopen(2) of them is refused. The kernel handles all other mounts with the program's own permissions."""
+    t.hv("echo", "fake", "current_tracer", "function")  # the host has another tracer
     t.hv("echo", "fake", "tracing_on", "0")
     for kind, file in (("tracefs", "current_tracer"), ("debugfs", "tracing/current_tracer")):
         text = t.hv("exec", "fake", "sh", "-c", MOUNTS.format(dir="/tmp/hvtrace-mounts", type=kind, file=f"/tmp/hvtrace-mounts/{file}"))
@@ -82,7 +81,7 @@ def programs_that_mount_see_the_guest(t):
 
 @case
 def programs_switch_the_stack_tracer(t):
-    """Where the kernel has the switch of its stack tracer, a program finds that of the guest's."""
+    """The sysctl file of the kernel's stack tracer switches the guest's stack tracer."""
     sysctl = "/proc/sys/kernel/stack_tracer_enabled"
     inside = f"echo 1 >{sysctl}; cat stack_tracer_enabled; echo 0 >stack_tracer_enabled; cat {sysctl}"
     script = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random operations by several processes at once."""
+"""Random operations by several processes in parallel."""
 
 import errno
 import os

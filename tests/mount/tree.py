@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the cases of the mounted tree use: a session of the fake domain, mounted, and looks at the host."""
+"""Helpers for the cases of the mounted tree: a mounted session of the fake domain, and queries of the host."""
 
 import contextlib
 import errno
@@ -51,7 +51,7 @@ class Tree:
         return self.hv("cat", "fake", name)
 
     def pid_of(self, what):
-        """hvtrace:mount or hvtrace:fake of this session."""
+        """Returns the pid of this session's hvtrace:mount or hvtrace:fake."""
         for pid in os.listdir("/proc"):
             try:
                 with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
@@ -124,7 +124,7 @@ def code_of(function, *args):
 
 
 def thread_sleeps(tid):
-    """One of ours; or has ended."""
+    """Whether this process's thread TID sleeps or has ended."""
     try:
         with open(f"/proc/self/task/{tid}/stat", encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "R"

@@ -59,7 +59,7 @@ def latency_names_interrupts_off_on_kvm(t):
     with t.attach() as traced:
         said = []
         verdict = measure(t, traced, lambda: said.append(t.guest.run(f"planted cli {READS}")), "--for=8s", LONG)
-        t.note(f"the guest says {int(said[0].split()[1]) / 1e6:.1f} ms")
+        t.note(f"the guest measured {int(said[0].split()[1]) / 1e6:.1f} ms")
         told = [cause for cause in verdict if cause["cause"] == "irqs-off" and cause["function"] == "plant_cli"]
         assert told and told[0]["fault"] in ("tenant-kernel", "unknown"), verdict
         one = told[0]

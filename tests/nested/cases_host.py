@@ -293,8 +293,8 @@ def summaries_agree(t, traced):
     # Its clock is the host's.
     assert abs(call["longest_ns"] - found["longest"]) <= found["longest"] / 100, (call, found)
     assert 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
-    t.note(f"{FEW} calls of {ONLY_COPY}: {found['host'] / 1000:.0f} us of the host, the profile {profiled:.0f}")
-    t.note(f"the longest {call['longest_ns'] / 1000:.0f} us, of which of the host {call['host_ns'] / 1000:.0f}")
+    t.note(f"{FEW} calls of {ONLY_COPY}: {found['host'] / 1000:.0f} us taken by the host, {profiled:.0f} in the profile")
+    t.note(f"the longest {call['longest_ns'] / 1000:.0f} us, {call['host_ns'] / 1000:.0f} us of it taken by the host")
 
 
 @case(configs=BOTH)
@@ -322,11 +322,11 @@ def host_time_of_calls(t):
         assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
         said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
         assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
-        # A call at either end of the profile's time may be in one of the two only.
+        # A call at either end of the profile's interval may be in only one of the two.
         shown = [call[1] for call in returns(text)]
         apart = abs(counted - sum(shown))
         assert counted > 0 and apart <= sum(shown) / 10 + max(shown), f"profile: {counted} us of {sum(shown)}"
-        t.note(f"{len(calls)} calls, {sum(call[0] > 0 for call in calls)} with {said:.0f} us of the host; its events say {taken:.0f}")
+        t.note(f"{len(calls)} calls, {sum(call[0] > 0 for call in calls)} with {said:.0f} us taken by the host; {taken:.0f} us by its events")
 
         traced.echo("set_event", "")
         traced.echo("tracing_thresh", str(THRESH_US))

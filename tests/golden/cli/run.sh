@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run.sh FAKE_HVTRACE [NAME...]: each NAME.cmd is a shell script in which `hvtrace` is the program on
-# fakes; what it prints and its exit status must be NAME.out, NAME.err (absent: nothing) and
-# NAME.code (absent: 0). Process ids and times are masked. BLESS=1 writes what is printed as golden.
-# Most of them wait most of the time, so some run beside each other, each in a process of this script.
-# A case that hangs is ended, and named, before meson ends all.
+# fakes. Its output and exit status must equal NAME.out, NAME.err (absent: nothing) and NAME.code
+# (absent: 0). Process ids and times are masked. BLESS=1 writes the current output as golden.
+# Most cases wait most of the time, so several run in parallel, each in a child of this script.
+# A case that hangs is killed and named before meson's timeout.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 fake=$1

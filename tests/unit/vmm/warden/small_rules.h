@@ -28,7 +28,8 @@ static inline void begin(enum hv_adopts adopts)
 	memcpy(small.ram + SITE, nop, sizeof(nop));
 }
 
-/* FORMAT: an index of ARCH's formats, or -1 if ARCH has none. Creates the entries of WINDOW. */
+/* FORMAT: an index of ARCH's formats, or -1 if ARCH has no formats. Creates the entries of WINDOW.
+ */
 static inline void begin_as(const struct hv_arch *arch, int format, uint64_t kernel,
 			    uint64_t window)
 {
