@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is needed, by the errors' facts, is told as a command, with the domain as the user calls it.
+# An error's facts become advice: a command, with the domain as the user named it.
 hvtrace attach locked
 hvtrace attach bare
 hvtrace attach left

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is meant for a file that the caller has closed gets nowhere else.
+# Output for a file that the caller has closed goes to no other file.
 hvtrace attach fake
 hvtrace cat fake current_tracer >&-
 echo $?

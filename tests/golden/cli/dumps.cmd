@@ -11,7 +11,7 @@ hvtrace echo fake control 'dump 2'
 dumped 2
 shown
 sed -n 's/.*Z dump/dump/p' $RUN/*/log
-# a detach writes what waits; the file is there for who looks later
+# detach writes pending dumps; the file stays
 rm $RUN/*/dump
 hvtrace echo fake control 'dump 300'
 hvtrace detach fake
@@ -19,13 +19,13 @@ ls $RUN/*
 grep -c '^#' $RUN/*/dump
 rm $RUN/*/dump
 hvtrace list
-# and goes on, whoever ends the session
+# a pending dump is also written if the guest ends
 hvtrace attach fake
 hvtrace echo fake control 'dump 1'
 hvtrace echo fake control off 2>/dev/null
 no_service
 shown
-# one that cannot be written is told, and no other is held up
+# a dump that cannot be written is logged, and does not delay others
 hvtrace attach fake
 rm $RUN/*/dump
 mkdir "$(dirname $RUN/*/log)/dump"
@@ -35,7 +35,7 @@ rmdir $RUN/*/dump
 hvtrace echo fake control 'dump 1'
 dumped 1
 sed -n 's/.*Z dump/dump/p' $RUN/*/log
-# a long one is cut, and stays when the next is written; a file that is long starts anew
+# a long dump is cut, and stays until the next one; a long file is emptied
 rm $RUN/*/dump
 hvtrace echo fake control flood
 dumped 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Without http.c's server: what cannot be listened at; then a page, with and without sessions.
+# Addresses that cannot be used; then a page, with and without sessions.
 for where in nowhere 127.0.0.1 127.0.0.1:no :80 localhost:80 unix: unix:/absent/s; do
 	hvtrace exporter --listen=$where
 done

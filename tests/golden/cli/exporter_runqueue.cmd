@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What --runqueue makes of a session, until tracing takes too much; then with the session's end, and with one that
-# ends by itself although it is watched. The exporter makes its instance, and takes it away.
+# --runqueue with a session, until tracing takes too much; then with the session's end, and with one that
+# ends by itself although it is watched. The exporter creates and removes its instance.
 page() {
 	python3 - "$RUN.sock" <<'PY'
 import http.client, socket, sys
@@ -30,7 +30,7 @@ no_record
 until grep "not measured" $RUN.said; do sleep 0.05; done
 hvtrace detach fake
 page | grep -v '^#'
-# With a user. Where this machine pauses for so long that nobody uses the session meanwhile, it has ended: again.
+# With a client. If this machine pauses for so long that the session ends as idle, try again.
 while :; do
 	hvtrace attach --idle=3s fake >$RUN.attached
 	hvtrace cat fake trace_pipe >/dev/null 2>&1 &

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# How much of calls the host took, where the guest is told it, and where not; the same in events as
+# The host's part of calls, with and without steal time in the guest; and in events as
 # lines of JSON.
 hvtrace attach fake
 hvtrace echo fake control calls

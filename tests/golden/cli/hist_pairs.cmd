@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What cannot be recorded is left out of what is counted, unless there is nothing else.
+# Events that cannot be recorded are not counted; if there are no others, hist fails.
 hvtrace attach fake
 hvtrace echo fake control calls
 hvtrace hist fake vfs_read host:kvm_exit --for=100ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Above the limit, room is made by the clients that came first: who came last has had no time to ask.
+# Above the limit, the service drops the oldest extra clients, because new ones had no time to ask.
 hvtrace attach fake
 python3 -c "
 import socket, sys, time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A quiet guest; then a section with interrupts off, for people and for programs; and the settings of
-# the instance. What fake_layers.c is has no threads of vCPUs, so nobody is blamed.
+# the instance. The VMM of fake_layers.c has no vCPU threads, so no side is blamed.
 plain() {
 	sed -E 's/measured [0-9.]+ s/measured T s/; s/"(measured|at)_ns":[0-9]+/"\1_ns":T/'
 }

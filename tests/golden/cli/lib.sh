@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Waits that do not depend on how fast the machine is; run.sh's time limit ends them.
+# Waits without a time limit; run.sh's limit ends them.
 
-# Until somebody has trace_pipe of "fake" open.
+# Until a process has trace_pipe of "fake" open.
 is_read() {
 	until hvtrace echo fake current_tracer nop 2>&1 | grep -q busy; do sleep 0.05; done
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What verbs that trace for a while leave in the audit log: who looked at what.
+# Lines in the audit log of verbs that trace for a while.
 hvtrace attach fake
 hvtrace hist fake vfs_read --for=100ms
 hvtrace hist fake sched:sched_waking --for=100ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a machine of `hvtrace run` leaves that was killed with its session: its name is its id. No
+# Remains of a machine of `hvtrace run` that was killed with its session: its name is its id. No
 # process has a number as great as these.
 left() {
 	mkdir -p $RUN/$1

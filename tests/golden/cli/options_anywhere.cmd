@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Options stand before, between and behind operands, until "--".
+# Options may be before, between and after operands, until "--".
 hvtrace attach fake --patch=in-place
 hvtrace stat fake --json | grep '"domain"'
 hvtrace check fake -j | grep '"domain"'
@@ -10,7 +10,7 @@ hvtrace cat -- fake current_tracer
 hvtrace cat fake -- current_tracer
 hvtrace umount fake --lazy
 hvtrace record --for 100ms fake -p function >/dev/null; echo $?
-# What is wrong is named, wherever it stands.
+# An error names the wrong word in any position.
 hvtrace cat fake current_tracer --frob; echo $?
 hvtrace cat fake -x current_tracer; echo $?
 hvtrace stat --json fake -jx; echo $?
@@ -18,12 +18,12 @@ hvtrace stat fake --json=yes; echo $?
 hvtrace attach fake --vmlinux; echo $?
 hvtrace cat fake -- --help; echo $?
 hvtrace detach fake other -c qemu:///system; echo $?
-# What echo writes is text, whatever it begins with.
+# echo accepts text that begins with a dash.
 hvtrace echo fake --append set_ftrace_filter vfs_open
 hvtrace echo -a fake set_ftrace_filter --append -x
 hvtrace cat fake set_ftrace_filter
 hvtrace detach fake
-# A command and a shell have options of their own.
+# A command and a shell have their own options.
 hvtrace exec nosuch true --json --frob 2>&1 | grep -c option
 hvtrace sh nosuch -c true 2>&1 | grep -c option
 hvtrace sh nosuch --frob

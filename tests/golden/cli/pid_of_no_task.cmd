@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A pid in set_ftrace_pid that no task of the guest has: stat and the session's log say so.
+# stat and the session's log report pids in set_ftrace_pid that no task of the guest has.
 hvtrace attach fake >/dev/null
 hvtrace echo fake set_ftrace_pid 1
 hvtrace stat fake | grep "no such task"

@@ -6,10 +6,10 @@ hvtrace record -e 'sched:sched_wak*' -e irq -e 'local_*' -e '*:*' -P 1 fake -- s
 	done'
 hvtrace record -e 'sched:no*' fake --for 1
 hvtrace record -g vfs_read -e irq fake --for 1
-# of the host only by its name
+# events of the host only by their system's name
 hvtrace record -e 's*_waking' -e 'host:*waking' fake -- sh -c 'hvtrace cat fake instances/record-$PPID/set_event >&2'
 hvtrace record -e '*:sched_waking' fake -- sh -c 'hvtrace cat fake instances/record-$PPID/set_event >&2'
-# what two globs match is switched on once
+# an event that two globs match is enabled once
 hvtrace record -e 's*_waking' -e '*:sched_wak*' fake -- sh -c 'hvtrace cat fake instances/record-$PPID/set_event >&2'
 # filters
 hvtrace record -e 'sched:sched_wak*' -f 'waking > 0' -e irq -e sched_waking -f 'sched' -f 'x == "y"' fake -- sh -c \

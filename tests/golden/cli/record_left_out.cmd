@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# An event that globs find and that is busy, gone or never there is left out; who names it fails,
+# A busy, removed or unavailable event is skipped if a glob matches it; naming it fails,
 # and so does any other refusal.
 hvtrace attach fake
 for errno in 16 19 95; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The longest section comes after the events; -l records functions, too. With a file it is what is
-# printed, to standard error if the file is standard output.
+# The longest section follows the events; -l also records functions. With a file it is the only
+# output, on standard error if the file is standard output.
 hvtrace attach fake
 hvtrace echo fake control emit 2
 hvtrace record -p irqsoff fake --for 100ms

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace attach fake
-# It has a warden, which puts everything back.
+# Its warden restores everything.
 kill -9 $(cat $RUN/*/pid)
 hvtrace recover fake 2>/dev/null # it waits for the warden
 hvtrace attach fake
-# If both die, somebody has to ask for it.
+# If both die, the user must run recover.
 kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)
 until hvtrace stat fake 2>&1 | grep -q recover; do sleep 0.05; done
 hvtrace stat fake

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a session has left in a guest: every verb says the same of it, until recover has put it back.
+# Every verb reports the changes that a session left in a guest, until recover undoes them.
 all_verbs() {
 	hvtrace list | sed -n "s/^fake  *//p"
 	hvtrace check $1 | grep -E '^(attached|state|guest_ftrace|PREVENTS|traceable)'

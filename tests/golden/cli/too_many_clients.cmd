@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# N that connect and stay. Who is refused because somebody else has the place just then leaves; so does who comes too late.
+# N clients that connect and stay. A client that is refused, or too late, leaves.
 stay() {
 	python3 -c "
 import socket, sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Without a session; with one, whose settings stay; with a filter, with a profile of its own.
+# Without a session; with one, whose settings stay; with a filter; with its own profile.
 alias top='hvtrace top -d 100ms'
 top -n 2 fake
 ls $RUN
@@ -67,7 +67,7 @@ top -n 1 fake -l vfs_read
 hvtrace ls fake instances
 hvtrace detach fake
 hvtrace detach other
-# What cannot be shown any more ends it.
+# It ends when its output is closed.
 top fake 2>$RUN.err | head -1
 has_line $RUN.err "hvtrace: domain 'fake': attached.*"
 no_service

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One domain ends, the other is shown on; then that one ends, too.
+# One domain ends, top continues with the other; then that one ends, too.
 hvtrace attach fake
 hvtrace attach other
 hvtrace top -d 100ms -l vfs_read other fake >$RUN.out 2>$RUN.err &
@@ -24,7 +24,7 @@ hvtrace detach fake
 wait $top
 echo "top: $?"
 cat $RUN.err
-# A signal, and the session that it began ends with it. What an earlier one wrote would be taken for what this one writes.
+# A signal ends top and the session that it began. Removes earlier output, which would look like this one's.
 for signal in INT TERM HUP QUIT KILL; do
 	rm $RUN.out
 	env --default-signal=INT,QUIT hvtrace top -d 100ms fake >$RUN.out 2>$RUN.err &

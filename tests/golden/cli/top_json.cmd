@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What it costs is a part of an interval, whose length depends on the machine.
+# Costs depend on the length of the interval, and so on the machine.
 plain() {
 	sed -E 's/"(at_ms|interval_s|cost_percent)":[0-9.]+/"\1":N/g'
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A detach that fails in the middle ends the session: nothing may be traced any more.
+# A detach that fails in the middle ends the session: no function may stay traced.
 hvtrace attach fake
 hvtrace echo fake control torn
 hvtrace detach fake

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What an unset variable of a script gives: no name of anything, and above all no "every function".
+# An unset shell variable gives an empty word: it names nothing, and never "every function".
 for words in "check ''" "cat fake ''" "ls '' options" "echo fake '' x" "exec fake ''" "mount fake ''" \
 	"attach --vmlinux= fake" "record -p function -l '' fake --for 1" "record -p '' fake --for 1" \
 	"record -p function -l vfs_read -n '' fake --for 1" "run --kernel=" "run --kernel=k -p function -o ''" \

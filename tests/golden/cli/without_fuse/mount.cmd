@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What needs the mounted tree says what is lost; the session, its files and a trace are there.
+# Verbs that need the mounted tree report what is missing; the session, its files and a trace work.
 hvtrace attach --mount fake
 echo $?
 for verb in "mount fake" "exec fake true" "sh fake -c true" "umount fake"; do
