@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attacks: lists of writes that put code into the guest's kernel or change kernel data. A program in
- * the guest that has taken over the service could send them. Most need several lists. */
+/* Attacks: lists of writes that put code into the guest's kernel or change kernel data. A program
+ * in the guest that has taken over the service could send them. Most need several lists. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
