@@ -2,7 +2,7 @@
 /* The assembled stubs of an architecture: code, the values to link into it, and the offset of each
  * stub.
  *
- * struct hv_arch links them; tracer/stubs.h loads them into a guest. */
+ * struct hv_arch links them; tracer/guest/stubs.h loads them into a guest. */
 #pragma once
 
 #include <stddef.h>
@@ -173,8 +173,8 @@ enum hv_call_trace {
 	HV_TRACE_NOTHING,
 	HV_TRACE_FUNCTION, /* see function_off */
 	HV_TRACE_GRAPH,
-	HV_TRACE_GRAPH_ROOT,	/* effect of a call on the calls inside it: see tracer/stubs.h */
-	HV_TRACE_GRAPH_NOTRACE, /* see tracer/stubs.h */
+	HV_TRACE_GRAPH_ROOT, /* effect of a call on the calls inside it: see tracer/guest/stubs.h */
+	HV_TRACE_GRAPH_NOTRACE, /* see tracer/guest/stubs.h */
 	HV_TRACE_FUNCTION_AND_GRAPH,
 	HV_NR_TRACES,
 };

@@ -12,10 +12,10 @@
 #include "bench/clock.h"
 #include "bench/image.h"
 #include "kernel/kernel.h"
-#include "tracer/section_tracer.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
-#include "tracer/site_stubs.h"
-#include "tracer/tracee.h"
+#include "tracer/sites/site_stubs.h"
 
 #define REGION_BYTES (UINT64_C(64) << 20)
 #define ROUNDS_MAX   1000

@@ -2,7 +2,7 @@
 /* Replaces patched instructions by a different set of patches that overlaps them. A patch is never
  * written over another one: the original bytes are restored first, in the same hold.
  *
- * tracer/detours.h chooses the changes. */
+ * tracer/places/detours.h chooses the changes. */
 #pragma once
 
 #include "patcher/patcher.h"

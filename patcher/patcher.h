@@ -13,7 +13,8 @@ struct hv_change {
 	struct hv_gva gva;
 	struct hv_gpa gpa;
 	enum hv_change_kind kind;
-	uint32_t len_bytes; /* at most 8; must not cross a page or leaf (tracer/site_stubs.c) */
+	uint32_t len_bytes; /* at most 8; must not cross a page or leaf (tracer/sites/site_stubs.c)
+			     */
 	uint8_t from[8];
 	uint8_t to[8];
 	/* Output of hv_patcher_apply(): not applied. The guest's bytes are neither `from` nor `to`,

@@ -4,14 +4,14 @@
 #include "patcher/mapping.h"
 #include "tracer/events/decoder.h"
 #include "tracer/detach.h"
-#include "tracer/hibernation.h"
-#include "tracer/init_code.h"
-#include "tracer/region_use.h"
-#include "tracer/renames.h"
+#include "tracer/hooks/hibernation.h"
+#include "tracer/sites/init_code.h"
+#include "tracer/guest/region_use.h"
+#include "tracer/hooks/renames.h"
 #include "tracer/session.h"
-#include "tracer/site_stubs.h"
-#include "tracer/stubs.h"
-#include "tracer/tracee.h"
+#include "tracer/sites/site_stubs.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/guest/tracee.h"
 
 static struct hv_err *map_region(struct hv_tracee *t, struct hv_mapping_plan *plan)
 {

@@ -6,18 +6,18 @@
 
 #include "kernel/kernel.h"
 #include "kernel/tasks/orc.h"
-#include "tracer/detours.h"
-#include "tracer/event_tracer.h"
 #include "tracer/events/buffer_state.h"
-#include "tracer/hibernation.h"
-#include "tracer/region_use.h"
-#include "tracer/renames.h"
-#include "tracer/returns.h"
-#include "tracer/scope.h"
+#include "tracer/graph/returns.h"
+#include "tracer/guest/region_use.h"
+#include "tracer/guest/scope.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/hooks/hibernation.h"
+#include "tracer/hooks/renames.h"
+#include "tracer/places/detours.h"
 #include "tracer/session.h"
-#include "tracer/site_stubs.h"
+#include "tracer/sites/site_stubs.h"
 #include "tracer/text_diff.h"
-#include "tracer/tracee.h"
+#include "tracer/tracepoints/event_tracer.h"
 
 struct unmapping {
 	struct hv_tracee *tracee;

@@ -7,8 +7,8 @@
 #include "ringbuf/ring.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/decoder.h"
+#include "tracer/guest/tracee.h"
 #include "tracer/session.h"
-#include "tracer/tracee.h"
 #include "vmm/host_time.h"
 
 #define SAMPLE 8192 /* maximum number of records evaluated per vCPU */

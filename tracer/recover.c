@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "tracer/detach.h"
-#include "tracer/detours.h"
-#include "tracer/event_calls.h"
-#include "tracer/hibernation.h"
-#include "tracer/plug.h"
-#include "tracer/region_use.h"
-#include "tracer/renames.h"
+#include "tracer/guest/region_use.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/hooks/hibernation.h"
+#include "tracer/hooks/renames.h"
+#include "tracer/hooks/yield.h"
+#include "tracer/places/detours.h"
 #include "tracer/session.h"
-#include "tracer/tracee.h"
-#include "tracer/yield.h"
+#include "tracer/tracepoints/event_calls.h"
+#include "tracer/tracepoints/plug.h"
 
 /* Sets *RET to whether E is a patched site: its bytes call our mapping, and the journal would
  * restore a nop. */

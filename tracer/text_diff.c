@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tracer/tracee.h"
+#include "tracer/guest/tracee.h"
 
 #define NAMED_MAX 16 /* differences listed by name */
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tracer/section_tracer.h"
+#include "tracer/sections/section_tracer.h"
 #include "tree/files/dump.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/running.h"

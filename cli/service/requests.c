@@ -17,7 +17,7 @@
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
-#include "tracer/section_tracer.h"
+#include "tracer/sections/section_tracer.h"
 
 #define REFUSED_NAMED 5
 #define PLACES_NAMED  64 /* limit for instructions listed that a section tracer does not cover */

@@ -31,8 +31,8 @@
 #include "kernel/sites/integrity.h"
 #include "kernel/kernel.h"
 #include "kernel/image/vmlinux.h"
-#include "tracer/section_tracer.h"
-#include "tracer/stubs.h"
+#include "tracer/sections/section_tracer.h"
+#include "tracer/guest/stubs.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 

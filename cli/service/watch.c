@@ -9,7 +9,7 @@
 #include "cli/service/files.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
-#include "tracer/graph_tracer.h"
+#include "tracer/graph/graph_tracer.h"
 
 #define ALIVE_NS    100000000ull
 #define SECOND_NS   1000000000ull /* interval for clocks, modules and boot checks */

@@ -18,12 +18,12 @@
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
-#include "tracer/hibernation.h"
-#include "tracer/renames.h"
-#include "tracer/section_tracer.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/hooks/hibernation.h"
+#include "tracer/hooks/renames.h"
+#include "tracer/hooks/yield.h"
+#include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
-#include "tracer/stubs.h"
-#include "tracer/yield.h"
 #include "vmm/open.h"
 
 #define VMCOREINFO_MAX_BYTES 4096

@@ -9,7 +9,7 @@
  * - the kernel neither patches nor needs them there: no ftrace site, static key or static call, no
  *   faulting instruction with a fixup, no address on its list of functions without kprobes.
  *
- * tracer/detours.h checks that no task is in the middle of them; patcher/probed.h checks the
+ * tracer/places/detours.h checks that no task is in the middle of them; patcher/probed.h checks the
  * guest's kprobes. All input is untrusted. */
 #pragma once
 

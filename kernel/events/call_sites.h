@@ -2,7 +2,7 @@
 /* The static call of a tracepoint (kernel/static_call_inline.c): direct calls of one function,
  * which the kernel patches to change the function. They are the static call's trampoline, which
  * jumps to the function, and call sites in the kernel and its modules. All input is untrusted: code
- * that changes a call checks the bytes first. tracer/plug.h chooses the target. */
+ * that changes a call checks the bytes first. tracer/tracepoints/plug.h chooses the target. */
 #pragma once
 
 #include "kernel/events/site_tables.h"

@@ -3,7 +3,7 @@
  * static key that enables them (kernel/tracepoint.c, kernel/jump_label.c). Read from live,
  * untrusted memory: lists are bounded, and code that changes a site checks the bytes first. The
  * state is consistent in a hold while the kernel's locks are free (hv_tracepoints_locked).
- * tracer/plug.h changes it. */
+ * tracer/tracepoints/plug.h changes it. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct hv_kernel;
 /* A static key that several tracepoints share in addition to their own keys: while it is off, the
  * guest reaches none of them. The kernel's functions that enable and disable such a tracepoint
  * increment and decrement the key (trace_pagefault_reg()), so it counts the enabled tracepoints.
- * tracer/plug.h changes it. */
+ * tracer/tracepoints/plug.h changes it. */
 struct hv_common_key {
 	struct hv_gva reg, unreg;     /* the tracepoints' functions */
 	struct hv_gva key;	      /* a struct static_key */
@@ -32,8 +32,8 @@ struct hv_err *hv_common_key_find(const struct hv_kernel *k, struct hv_common_ke
 /* How the kernel enables the tracepoints of system calls (raw_syscalls): a task executes them while
  * a flag in its task_struct is set. When the first of the two tracepoints gets a probe, the kernel
  * sets the flag of every task and increments a count; when neither has a probe, it clears the flags
- * (syscall_regfunc()). New tasks inherit the flag. tracer/plug.h and tracer/syscall_tasks.h change
- * the flags. */
+ * (syscall_regfunc()). New tasks inherit the flag. tracer/tracepoints/plug.h and
+ * tracer/tracepoints/syscall_tasks.h change the flags. */
 struct hv_syscall_work {
 	struct hv_gva reg, unreg;     /* the tracepoints' functions */
 	struct hv_gva count;	      /* u32 count of these tracepoints with probes */

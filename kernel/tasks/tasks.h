@@ -117,8 +117,8 @@ struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wan
 			      char **ret_where) hv_must_use;
 
 /* The task fields in the header of a latency trace, including the priority, read from current guest
- * memory. Untrusted, and can change during the read. tracer/section_tracer.h reads the guest's own
- * record of them. */
+ * memory. Untrusted, and can change during the read. tracer/sections/section_tracer.h reads the
+ * guest's own record of them. */
 struct hv_task_line {
 	uint32_t pid;
 	int32_t prio; /* below 0: deadline; below 100: realtime; 120: nice 0 */

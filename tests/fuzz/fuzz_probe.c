@@ -6,7 +6,7 @@
 
 #include "kernel/kernel.h"
 #include "tests/lib/fake_session.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/settings/eprobe.h"
 #include "tree/settings/kprobe.h"
 

@@ -8,13 +8,13 @@
 #include "kernel/kernel.h"
 #include "ringbuf/abi.h"
 #include "tests/lib/script.h"
-#include "tracer/actions.h"
-#include "tracer/call_counts.h"
 #include "tracer/events/names.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/scope.h"
-#include "tracer/site_stubs.h"
-#include "tracer/stubs.h"
+#include "tracer/graph/call_counts.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/actions.h"
+#include "tracer/guest/scope.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/sites/site_stubs.h"
 
 static void do_site(struct golden_guest *g, char *args)
 {

@@ -16,10 +16,10 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "ringbuf/ring.h"
-#include "tracer/event_tracer.h"
-#include "tracer/event_types.h"
+#include "tracer/guest/tracee.h"
 #include "tracer/session.h"
-#include "tracer/tracee.h"
+#include "tracer/tracepoints/event_tracer.h"
+#include "tracer/tracepoints/event_types.h"
 #include "vmm/open.h"
 
 #define EVENTS_MAX 4096

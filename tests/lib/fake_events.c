@@ -8,10 +8,10 @@
 #include "kernel/events/print_strings.h"
 #include "kernel/events/print_values.h"
 #include "tests/lib/fake_session.h"
-#include "tracer/event_tracer.h"
-#include "tracer/event_types.h"
-#include "tracer/stub_filters.h"
-#include "tracer/stub_programs.h"
+#include "tracer/guest/stub_filters.h"
+#include "tracer/guest/stub_programs.h"
+#include "tracer/tracepoints/event_tracer.h"
+#include "tracer/tracepoints/event_types.h"
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;

@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/session.h"
-#include "tracer/site_stubs.h"
+#include "tracer/sites/site_stubs.h"
 
 struct hv_load {
 	const struct hv_session *session;

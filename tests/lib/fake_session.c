@@ -10,11 +10,11 @@
 #include "tests/lib/fake_session_kernel.h"
 #include "tests/lib/fake_scope.h"
 #include "tests/lib/fake_sections.h"
-#include "tracer/event_calls.h"
+#include "tracer/tracepoints/event_calls.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
-#include "tracer/places.h"
+#include "tracer/places/places.h"
 
 /* The parts of a session that the tree calls. */
 struct hv_clocks {

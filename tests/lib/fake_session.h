@@ -5,15 +5,15 @@
 #pragma once
 
 #include "kernel/kernel.h"
-#include "tracer/actions.h"
-#include "tracer/call_counts.h"
 #include "tracer/events/clocks.h"
 #include "tracer/events/event.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/scope.h"
-#include "tracer/section_tracer.h"
+#include "tracer/graph/call_counts.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/actions.h"
+#include "tracer/guest/scope.h"
+#include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
-#include "tracer/site_stubs.h"
+#include "tracer/sites/site_stubs.h"
 
 struct hv_session *hv_fake_new(void);
 void hv_fake_free(struct hv_session *s);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/events/print_values.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"

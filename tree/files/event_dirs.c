@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/files/files.h"
 #include "tree/format/tracer_types.h"
 #include "tree/instance/events/host_events.h"

@@ -11,7 +11,7 @@
 
 #include "base/nearest.h"
 #include "kernel/kernel.h"
-#include "tracer/site_stubs.h"
+#include "tracer/sites/site_stubs.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/trace.h"

@@ -3,8 +3,8 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/buffer.h"
-#include "tracer/section.h"
-#include "tracer/section_tracer.h"
+#include "tracer/sections/section.h"
+#include "tracer/sections/section_tracer.h"
 #include "tree/format/format.h"
 #include "tree/format/graph.h"
 #include "tree/format/latency.h"

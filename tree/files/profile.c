@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): the
- * number and duration of the calls of each function, per vCPU. arch/ and tracer/call_counts.h
+ * number and duration of the calls of each function, per vCPU. arch/ and tracer/graph/call_counts.h
  * count; instance/sites.h selects functions. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "kernel/kernel.h"
-#include "tracer/call_counts.h"
+#include "tracer/graph/call_counts.h"
 #include "tree/files/files.h"
 #include "tree/format/graph.h"
 #include "tree/instance/trace.h"

@@ -2,9 +2,9 @@
 /* available_events and set_event: guest events by name. */
 #include <string.h>
 
-#include "tracer/event_types.h"
 #include "tracer/host_tracer.h"
 #include "tracer/session.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/instance/events/host_events.h"

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
-#include "tracer/stubs.h"
+#include "tracer/guest/stubs.h"
 #include "tree/files/files.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/core/sharing.h"

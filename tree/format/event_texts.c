@@ -8,7 +8,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/probe_text.h"

@@ -2,7 +2,7 @@
 #include "tree/instance/commands.h"
 
 #include "kernel/kernel.h"
-#include "tracer/actions.h"
+#include "tracer/guest/actions.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/kprobes.h"

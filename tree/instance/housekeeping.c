@@ -2,8 +2,8 @@
 #include "tree/instance/housekeeping.h"
 
 #include "kernel/kernel.h"
-#include "tracer/call_counts.h"
-#include "tracer/graph_tracer.h"
+#include "tracer/graph/call_counts.h"
+#include "tracer/graph/graph_tracer.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/publish.h"

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "tracer/actions.h"
-#include "tracer/event_tracer.h"
-#include "tracer/event_types.h"
+#include "tracer/guest/actions.h"
 #include "tracer/host_tracer.h"
+#include "tracer/tracepoints/event_tracer.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/kprobes.h"

@@ -2,9 +2,9 @@
 #include "tree/instance/sites.h"
 
 #include "kernel/kernel.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/site_stubs.h"
-#include "tracer/stubs.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/sites/site_stubs.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/latency/sections.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/call_counts.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
+#include "tracer/graph/call_counts.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/core/recording.h"

@@ -6,7 +6,7 @@
 #include "base/guard.h"
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
-#include "tracer/stubs.h"
+#include "tracer/guest/stubs.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/tracer.h"
 #include "tree/instance/events/match.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Function commands, FUNC:COMMAND[:COUNT] in set_ftrace_filter: the functions that have each
  * command, and the remaining counts (ftrace_func_probe, register_ftrace_function_probe). A function
- * may have a command both with and without a count. tracer/actions.h and
+ * may have a command both with and without a count. tracer/guest/actions.h and
  * instance/demux/demux.c execute commands; files/filter.c has the file. */
 #pragma once
 

@@ -12,12 +12,12 @@
 #include "patcher/mapping.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/hibernation.h"
-#include "tracer/renames.h"
-#include "tracer/section_tracer.h"
-#include "tracer/stubs.h"
-#include "tracer/yield.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/hooks/hibernation.h"
+#include "tracer/hooks/renames.h"
+#include "tracer/sections/section_tracer.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/hooks/yield.h"
 
 #define FAKE_EPOCH_NS UINT64_C(1700000000000000000)
 
@@ -363,7 +363,7 @@ bool hv_early_is_up(const struct hv_kernel_core *core)
 	return false;
 }
 
-/* tracer/hibernation.h */
+/* tracer/hooks/hibernation.h */
 
 struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 				   struct hv_text *ret_reason hv_unused)
@@ -371,7 +371,7 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 	return NULL;
 }
 
-/* tracer/renames.h */
+/* tracer/hooks/renames.h */
 
 struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
 			       struct hv_text *ret_reason hv_unused)
@@ -379,7 +379,7 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
 	return NULL;
 }
 
-/* tracer/yield.h */
+/* tracer/hooks/yield.h */
 
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
@@ -454,7 +454,7 @@ bool hv_kernel_symbol_at(const struct hv_kernel *k hv_unused, struct hv_gva addr
 	return true;
 }
 
-/* tracer/section_tracer.h */
+/* tracer/sections/section_tracer.h */
 
 bool hv_sections_cover_enough(size_t nr_covered, size_t nr)
 {

@@ -5,9 +5,9 @@
 
 #include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/returns.h"
-#include "tracer/tracee.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/graph/returns.h"
+#include "tracer/guest/tracee.h"
 
 #define FR_NR_STACKS  4u
 #define FR_RANGE      0xffffffff90000000ull /* hvtrace's; nothing is mapped there */

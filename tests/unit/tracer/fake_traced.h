@@ -4,13 +4,13 @@
 
 #include "kernel/clock/clock.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/actions.h"
 #include "tracer/events/decode.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/places.h"
-#include "tracer/scope.h"
-#include "tracer/site_stubs.h"
-#include "tracer/yield.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/actions.h"
+#include "tracer/guest/scope.h"
+#include "tracer/hooks/yield.h"
+#include "tracer/places/places.h"
+#include "tracer/sites/site_stubs.h"
 
 #define FR_SITE(n)    (FK_BASE + 0x10000 + 16ull * (n))
 #define FR_SITE_BYTES 5u

@@ -10,9 +10,9 @@
 #include "tests/lib/run_suite.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/decoder.h"
+#include "tracer/guest/tracee.h"
 #include "tracer/load.h"
 #include "tracer/session.h"
-#include "tracer/tracee.h"
 
 #define NR_SLOTS 4096
 

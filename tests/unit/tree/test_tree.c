@@ -10,8 +10,8 @@
 #include "tests/lib/fake_session.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/cursor.h"
-#include "tracer/site_stubs.h"
-#include "tracer/stubs.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/sites/site_stubs.h"
 #include "tree/tree.h"
 
 static struct hv_session *session;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
+#include "tracer/tracepoints/event_calls.h"
 #include "tree/format/event_texts.h"
 
 #define FILL_PERCENT_DEFAULT 50

@@ -28,7 +28,7 @@ struct hv_tracer_ops {
 	/* Stops it. The tracer is nop afterwards. */
 	struct hv_err *(*end)(struct hv_instance *in);
 
-	/* Returns the stub (tracer/stubs.h) for SITE, a function that IN traces. */
+	/* Returns the stub (tracer/guest/stubs.h) for SITE, a function that IN traces. */
 	uint8_t (*stub_of)(const struct hv_instance *in, const struct hv_site *site);
 
 	/* Handles EVENT, returned by CURSOR, and stores it in IN's buffer. */

@@ -7,7 +7,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "ringbuf/record_bits.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/dynamic/kprobe_event.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The event probes that dynamic_events defines. All instances share them, and each has an event
- * type (tracer/event_types.h). While an instance has one enabled, or has triggers for it, the guest
- * records the probed event and the host derives the probe's event for that instance. This requires
- * the drain (demux.h). tree/settings/eprobe.h parses definitions. */
+ * type (tracer/tracepoints/event_types.h). While an instance has one enabled, or has triggers for
+ * it, the guest records the probed event and the host derives the probe's event for that instance.
+ * This requires the drain (demux.h). tree/settings/eprobe.h parses definitions. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
-#include "tracer/stub_programs.h"
+#include "tracer/guest/stub_programs.h"
 #include "tree/settings/eprobe.h"
 
 struct hv_eprobe_event;

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
-#include "tracer/places.h"
-#include "tracer/site_stubs.h"
+#include "tracer/places/places.h"
+#include "tracer/sites/site_stubs.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function probes that kprobe_events and dynamic_events define: at entries, inside functions,
- * and at returns. All instances share them, and each has an event type (tracer/event_types.h).
+ * and at returns. All instances share them, and each has an event type
+ * (tracer/tracepoints/event_types.h).
  *
  * While an instance has one enabled, the guest records the registers of each call or return
- * (tracer/actions.h), and the host builds the event as the kernel's own probe would have recorded
- * it. This requires the drain (demux.h). tree/settings/kprobe.h parses definitions; publish.h
- * enables events. */
+ * (tracer/guest/actions.h), and the host builds the event as the kernel's own probe would have
+ * recorded it. This requires the drain (demux.h). tree/settings/kprobe.h parses definitions;
+ * publish.h enables events. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "kernel/core/function_code.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"

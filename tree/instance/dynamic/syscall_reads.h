@@ -6,8 +6,8 @@
  *	number | arguments | places: offset, length << 16 | bytes of the first | of the second | ...
  *
  * The guest reads them while it records the carrier event of all system calls, with a program
- * (tracer/stub_programs.h). To save space, the program has steps for sets of 64 system call numbers
- * that read the same argument:
+ * (tracer/guest/stub_programs.h). To save space, the program has steps for sets of 64 system call
+ *numbers that read the same argument:
  *
  *	FIELD number, IN set, FIELD argument, READ
  *
@@ -21,7 +21,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "tracer/stub_programs.h"
+#include "tracer/guest/stub_programs.h"
 
 struct hv_catalogue;
 struct hv_event_type;

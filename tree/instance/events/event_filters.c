@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 
 struct hv_event_filters {

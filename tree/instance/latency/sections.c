@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tracer/events/host_buffer.h"
-#include "tracer/section_tracer.h"
-#include "tracer/stubs.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/sections/section_tracer.h"
 #include "tree/instance/events/match.h"
 
 /* Options that are set while a latency is traced (__irqsoff_tracer_init). */

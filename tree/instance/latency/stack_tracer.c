@@ -3,9 +3,9 @@
 
 #include "kernel/kernel.h"
 #include "kernel/tasks/unwind.h"
-#include "tracer/actions.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/cursor.h"
+#include "tracer/guest/actions.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
 

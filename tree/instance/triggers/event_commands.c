@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "tracer/event_types.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"

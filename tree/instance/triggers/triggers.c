@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "tracer/event_types.h"
 #include "tracer/events/callers.h"
+#include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/host_made.h"

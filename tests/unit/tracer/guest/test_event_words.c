@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Assigns filters and programs to events when the filters and programs of all events change
+ * together. */
+#include "tracer/guest/event_words.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/lib/run_suite.h"
+
+#define READS (UINT64_C(1) << HV_EVENT_FILE_READS_BIT)
+
+static struct hv_region region;
+static struct hv_event_words words;
+
+static const struct hv_stub_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
+static const struct hv_stub_program program = {.steps = {{.does = HV_FETCH_NUMBER, .value = 7}},
+					       .nr = 1};
+
+static void set_up(void)
+{
+	region.host = calloc(1, HV_REGION_WRITABLE_OFF);
+	ck_assert_ptr_nonnull(region.host);
+	words = (struct hv_event_words){0};
+}
+
+static void tear_down(void)
+{
+	free(region.host);
+}
+
+static uint64_t word(unsigned index)
+{
+	return hv_region_event_file(&region, index)->filter;
+}
+
+static unsigned nr_filters(void)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < HV_REGION_NR_FILTERS; i++)
+		nr += words.filters.owners[i] != 0;
+	return nr;
+}
+
+/* A filter that no stub could execute takes no place. */
+START_TEST(a_file_has_a_program_or_a_filter)
+{
+	const struct hv_event_word both = {3, &filter, &program}, one = {3, &filter, NULL};
+
+	hv_event_words_set(&words, &region, &both, 1);
+	ck_assert(word(3) & READS);
+	ck_assert_uint_eq(nr_filters(), 0);
+	hv_event_words_set(&words, &region, &one, 1);
+	ck_assert_uint_ne(word(3), 0);
+	ck_assert(!(word(3) & READS));
+	ck_assert_uint_eq(nr_filters(), 1);
+	hv_event_words_clear(&words, &region, 3);
+	ck_assert_uint_eq(word(3), 0);
+	ck_assert_uint_eq(nr_filters(), 0);
+}
+END_TEST
+
+/* All programs are in use, and the last file's program ends. */
+START_TEST(what_loses_a_program_makes_place_first)
+{
+	struct hv_event_word list[HV_REGION_NR_READS + 1];
+	unsigned nr = HV_STUB_PROGRAMS_MAX;
+
+	for (unsigned i = 0; i <= nr; i++)
+		list[i] = (struct hv_event_word){i, NULL, i == 0 ? NULL : &program};
+	hv_event_words_set(&words, &region, list, nr + 1);
+	ck_assert_uint_eq(word(nr) & READS, READS);
+	list[0].program = &program;
+	list[nr].program = NULL;
+	hv_event_words_set(&words, &region, list, nr + 1);
+	ck_assert_uint_eq(word(0) & READS, READS);
+	ck_assert_uint_eq(word(nr), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_file_has_a_program_or_a_filter);
+	tcase_add_test(tc, what_loses_a_program_makes_place_first);
+}
+
+int main(void)
+{
+	return run_suite("event_words", add_tests);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's own ftrace and hvtrace's sites: the stub through which ftrace reads them, sites that
+ * ftrace takes over, and undoing. */
+#include <check.h>
+
+#include "base/clock.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/fake_traced.h"
+#include "tracer/hooks/yield.h"
+
+#define NR_SITES 4u
+#define READER	 (FK_BASE + 0x20000)
+#define VERIFY	 (FK_BASE + 0x30000)
+#define PLACE	 (VERIFY + 0x32)
+#define NOW_NS	 (100 * HV_NS_PER_S)
+
+static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
+static uint8_t before[FR_SITE_BYTES]; /* at PLACE */
+
+static struct fr r;
+static struct traced t;
+
+static void call(uint64_t at, uint64_t target)
+{
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(&r.t.f, at)));
+}
+
+static void symbols(void)
+{
+	fk_symbol(&r.t.f, "somebody", FR_SITE(0));
+	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
+	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
+	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+}
+
+static void setup(void)
+{
+	traced_init(&t, &r, NR_SITES, nop);
+	symbols();
+	call(PLACE, READER);
+	call(PLACE + 0x20, READER + 1);		  /* another function is called */
+	call(VERIFY + 0x110, READER);		  /* another function calls */
+	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like one of hvtrace's calls */
+	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
+}
+
+static void teardown(void)
+{
+	traced_deinit(&t);
+}
+
+static struct hv_gva target_of(uint64_t at)
+{
+	struct hv_gva target = {0};
+
+	hv_arch_x86_64.classify_site(fk_host(&r.t.f, at), hv_gva(at), &target);
+	return target;
+}
+
+START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
+{
+	const struct hv_params *params = hv_region_params(&r.tracee.region);
+
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_yield(&r.tracee, 0).v);
+	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
+	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
+	ck_assert_uint_eq(params->yield_reader_gva, READER);
+	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
+	ck_assert(!hv_yield_is_patched(t.yield));
+}
+END_TEST
+
+/* Records of the stub's calls show the reading function as the caller. The decoder finds it by the
+ * entry. */
+START_TEST(each_place_reads_by_an_entry_of_its_own)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_decode *d = &t.decode;
+	uint64_t second = VERIFY + 0x90;
+
+	call(second, READER);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(d->yields.v, hv_stubs_yield(&r.tracee, 0).v);
+	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
+	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
+	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
+	ck_assert_uint_eq(d->yield_callers[1].v, second + FR_SITE_BYTES);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(target_of(second).v, READER);
+}
+END_TEST
+
+/* The read call is changed first and undone last, so ftrace never sees one of hvtrace's sites. */
+static unsigned nr_seen;
+
+static void look(struct fr *f)
+{
+	const struct hv_arch *arch = &hv_arch_x86_64;
+	bool hidden = hv_gva_in(target_of(PLACE), f->tracee.range);
+
+	for (unsigned i = 0; i < NR_SITES; i++) {
+		struct hv_gva target;
+
+		if (arch->classify_site(fk_host(&f->t.f, FR_SITE(i)), hv_gva(FR_SITE(i)),
+					&target) == HV_SITE_CALL &&
+		    !hidden)
+			nr_seen++;
+	}
+}
+
+START_TEST(no_site_is_ours_while_ftrace_sees_it)
+{
+	nr_seen = 0;
+	r.when_held = look;
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_ptr_null(hv_yield_begin(t.yield)); /* again */
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(nr_seen, 0);
+}
+END_TEST
+
+START_TEST(what_the_guest_took_is_its_own)
+{
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
+	hv_region_control(&r.tracee.region)->looks++;
+	call(FR_SITE(1), FK_BASE + 0x500);
+	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
+	ck_assert(hv_yield_looked(t.yield, NOW_NS));
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
+	ck_assert(hv_yield_looked(t.yield, NOW_NS + HV_NS_PER_S));
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS + 6 * HV_NS_PER_S));
+	ck_assert_uint_eq(hv_yield_forget_taken(t.yield), 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 2);
+
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
+}
+END_TEST
+
+/* A journal entry as recover finds it. The guest's root can write the journal. */
+START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
+{
+	struct hv_journal_entry good, e;
+	struct hv_err *busy;
+	bool ours;
+
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	e = (struct hv_journal_entry){.gva = PLACE,
+				      .gpa = FK_GPA + (PLACE - FK_BASE),
+				      .kind = HV_CHANGE_YIELD,
+				      .len_bytes = FR_SITE_BYTES};
+	memcpy(e.old_bytes, before, FR_SITE_BYTES);
+	good = e;
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert(ours);
+	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
+	busy = hv_yield_check_gone(t.yield);
+	ck_assert(busy && busy->code == EBUSY);
+	hv_err_free(busy);
+
+	e = good;
+	e.old_bytes[1]++; /* another function would be called */
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gpa += 8;
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gva = e.gva + (FK_DATA - FK_BASE); /* not text */
+	e.gpa = e.gpa + (FK_DATA - FK_BASE);
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert(!ours);
+
+	traced_check_want(&t, HV_STUB_NONE);
+	e = good; /* unchanged */
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert(!ours);
+	ck_assert_ptr_null(hv_yield_check_gone(t.yield));
+}
+END_TEST
+
+static void check_reasons(const char *expected)
+{
+	HV_AUTO_TEXT struct hv_text reasons = {0};
+
+	ck_assert_ptr_null(hv_yield_look(&r.t.f.k, &reasons));
+	ck_assert_str_eq(reasons.data ? reasons.data : "", expected);
+}
+
+/* The reasons that check shows before attach. */
+START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
+{
+	const uint64_t crossing = VERIFY + 0xffd;
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	check_reasons("");
+	call(crossing, READER);
+	fk_symbol(&r.t.f, "ftrace_of_another_page", crossing - 0x10);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
+		       (unsigned long long)crossing);
+	check_reasons(text.data);
+	traced_check_want(&t, HV_STUB_FUNCTION); /* and there it is left alone */
+	ck_assert_uint_eq(target_of(crossing).v, READER);
+	traced_check_want(&t, HV_STUB_NONE);
+	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
+	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
+		call(VERIFY + 0x90 + 8 * i, READER);
+	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
+	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
+	check_reasons("its call of copy_from_kernel_nofault was not found");
+	r.t.f.k.core.symbols.nr = 0;
+	check_reasons("the function that reads its sites is not known");
+}
+END_TEST
+
+START_TEST(a_kernel_without_the_place_can_be_traced)
+{
+	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
+}
+END_TEST
+
+/* It is undone after the last site, also if a change fails, but not while there is a site that
+ * cannot be restored. */
+START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
+{
+	struct hv_err *err;
+
+	r.fail_after = 3; /* the read call is the first */
+	err = traced_want(&t, HV_STUB_FUNCTION);
+	r.fail_after = 0;
+	ck_assert(err && strstr(err->message, "nothing was changed"));
+	hv_err_free(err);
+	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert_uint_eq(target_of(PLACE).v, READER);
+
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 1);
+	ck_assert(hv_yield_is_patched(t.yield));
+	r.regs[0].ip = hv_gva(0x401000);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert(!hv_yield_is_patched(t.yield));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, ftrace_reads_by_our_stub_while_sites_call_us);
+	tcase_add_test(tc, each_place_reads_by_an_entry_of_its_own);
+	tcase_add_test(tc, no_site_is_ours_while_ftrace_sees_it);
+	tcase_add_test(tc, what_the_guest_took_is_its_own);
+	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
+	tcase_add_test(tc, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
+	tcase_add_test(tc, where_the_guests_ftrace_must_not_begin_is_known_before);
+	tcase_add_test(tc, a_kernel_without_the_place_can_be_traced);
+}
+
+int main(void)
+{
+	return run_suite("yield", add_tests);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's ways to free probe arrays. Its tracer's calls lead to hvtrace's stubs until no task
+ * is or sleeps in a probe. */
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/tracepoints/event_guest.h"
+
+/* Returns an address that hvtrace's probes keep in a register or on the stack. */
+static uint64_t a_draft(void)
+{
+	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+}
+
+static void ends_when_nobody_sleeps(void)
+{
+	struct hv_err *err;
+
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, a_draft());
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+
+START_TEST(a_kernel_whose_probes_are_freed_in_another_way)
+{
+	memset(fk_host(f, calls[1]), 0x90, 5);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set("were not found");
+	is_as_before();
+}
+END_TEST
+
+START_TEST(the_calls_stay_while_a_probe_may_need_them)
+{
+	struct hv_err *err;
+
+	set(NULL);
+	r.regs[1].general[5] = a_draft();
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert(!hv_event_tracer_is_on(e, &tp.type));
+	ck_assert(leads_to_us(calls[2]));
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	ck_assert(leads_to_us(calls[2]));
+	r.regs[1].general[5] = 0;
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, a_draft()); /* left over */
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+/* A vCPU is in one of the calls, and the others are put back. The next event that is enabled uses
+ * all of them again. */
+START_TEST(calls_of_which_some_were_put_back)
+{
+	unsigned inside = (unsigned)_i;
+
+	set(NULL);
+	set_none();
+	r.regs[1].ip = hv_gva(calls[inside] + 1);
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]) == (i == inside));
+	r.regs[1].ip = hv_gva(0x401000);
+	set(NULL);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]));
+	set_none();
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+/* Since 7.0, probes are called under SRCU. */
+START_TEST(a_task_may_sleep_in_a_probe)
+{
+	put_call(calls[0], SLEEPING_RELEASE);
+	put_call(calls[1], SLEEPING_RELEASE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set(NULL);
+	ends_when_nobody_sleeps();
+}
+END_TEST
+
+/* The known calls free their arrays; otherwise the event is refused. */
+START_TEST(a_tracepoint_whose_probes_may_sleep)
+{
+	struct hv_event_type type = tp.type;
+
+	type.tracepoint.faultable = true;
+	set_type(&type, NULL);
+	ck_assert_ptr_null(restore("1 event"));
+	hv_event_tracer_free(e);
+	e = hv_event_tracer_new(&r.tracee);
+	put_call(ADD + 0x40, SLEEPING_TRACE);
+	set_type(&type, "in a way that is not known");
+	set(NULL);
+	ck_assert_ptr_null(restore("1 event"));
+}
+END_TEST
+
+/* Kernels 6.13 to 6.19 free arrays in two ways, each with a separate stub. A task may sleep in such
+ * a probe, even if another process takes over. */
+START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
+{
+	static const uint64_t others[] = {ADD + 0x40, REMOVE + 0x40};
+	uint64_t stub = FR_RANGE + HV_STUBS_CODE_OFF + hv_arch_x86_64.stubs.event_release_other_off;
+	struct hv_event_type type = tp.type;
+
+	type.tracepoint.faultable = true;
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++)
+		put_call(others[i], SLEEPING_TRACE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set_type(&type, NULL);
+	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
+	ck_assert_uint_eq(r.tracee.event_places.release_other.v, SLEEPING_TRACE);
+	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++) {
+		struct hv_gva target = {0};
+
+		ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(f, others[i]),
+							      hv_gva(others[i]), &target),
+				 HV_SITE_CALL);
+		ck_assert_uint_eq(target.v, stub);
+		ck_assert(leads_to_us(calls[i]));
+	}
+	if (_i)
+		take_over();
+	ends_when_nobody_sleeps();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
+	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_loop_test(tc, calls_of_which_some_were_put_back, 0, 4);
+	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
+	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
+	tcase_add_loop_test(tc, arrays_where_probes_may_sleep_are_freed_by_another_function, 0, 2);
+}
+
+int main(void)
+{
+	return run_suite("event_releases", add_tests);
+}

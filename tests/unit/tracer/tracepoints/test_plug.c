@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Plugs an event into a tracepoint and takes it out again, with changes by the guest in between.
+ * test_plug_shared.c covers tracepoints that share state. */
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/tracepoints/fake_plug.h"
+#include "tracer/tracepoints/iterators.h"
+
+START_TEST(in_and_out)
+{
+	hv_plug_prepare(&r.tracee, &plug);
+	fp_apply(true, 2 + FTP_NR - 1);
+	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), FP_ARRAY);
+	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 1);
+	for (unsigned i = 0; i < FTP_NR - 1; i++)
+		ck_assert(fp_jumps(i));
+	ck_assert_mem_eq(fk_host(f, FTP_PLACE(FTP_INIT)), before + 0x100 * FTP_INIT, 8);
+	fp_apply(false, 2 + FTP_NR - 1);
+	fp_check_off();
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_apply(false, 2 + FTP_NR - 1);
+	fp_check_off();
+}
+END_TEST
+
+/* The array belongs to hvtrace. The tests read it as the guest does. */
+START_TEST(what_the_guest_is_given)
+{
+	const uint8_t *array = r.tracee.region.host + FP_ARRAY_OFF;
+	const uint8_t *file = r.tracee.region.host + HV_REGION_FILES_OFF + FP_INDEX * 128;
+	uint64_t words[8];
+
+	memset(r.tracee.region.host + HV_REGION_PROBES_OFF, 0x5a, 4096);
+	memset(r.tracee.region.host + HV_REGION_FILES_OFF, 0x5a, 4096);
+	hv_plug_prepare(&r.tracee, &plug);
+	fp_apply(true, FP_NR_CHANGES);
+	memcpy(words, array, sizeof(words));
+	ck_assert_uint_eq(words[0] | words[1], 0);
+	ck_assert_uint_eq(words[2], FTP_PROBE);
+	ck_assert_uint_eq(words[3], FP_FILE);
+	ck_assert_uint_eq(words[4], 10);
+	ck_assert_uint_eq(words[5] | words[6] | words[7], 0);
+	memcpy(words, file, sizeof(words));
+	ck_assert_uint_eq(words[0], 314);
+	ck_assert_uint_eq(file[72], 0);
+	ck_assert_uint_eq(array[-1], 0x5a);
+	for (unsigned i = 64; i < HV_REGION_ARRAY_BYTES; i++)
+		ck_assert_uint_eq(array[i], 0);
+	ck_assert_uint_eq(array[HV_REGION_ARRAY_BYTES], 0x5a);
+	ck_assert_uint_eq(file[-1], 0x5a);
+	ck_assert_uint_eq(file[128], 0x5a);
+}
+END_TEST
+
+START_TEST(out_when_the_guest_came_and_went)
+{
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(0);
+	fp_apply(false, 3 + FTP_NR - 1);
+	fp_check_off();
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB); /* a vCPU may be reading it */
+	fp_apply(false, 0);
+}
+END_TEST
+
+START_TEST(out_while_the_guest_is_in)
+{
+	struct hv_plug_step step = fp_step_of(false);
+	struct hv_err *err;
+
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(2);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert(!r.tracee.had_copies);
+	fk_u64(f, tp.locks[0], 1);
+	err = hv_plug_steps_make(&r.tracee, &layout, &step, 1);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	hv_plug_steps_deinit(&step, 1);
+	ck_assert(r.tracee.had_copies); /* a hold that failed may have written */
+	fk_u64(f, tp.locks[0], 0);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
+			  FP_FILE); /* the iterator may still load it */
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_OTHER);
+	for (unsigned i = 0; i < FTP_NR - 1; i++)
+		ck_assert(fp_jumps(i));
+	fp_apply(false, 0);
+}
+END_TEST
+
+START_TEST(a_place_that_came_with_a_module)
+{
+	uint64_t at = tp.table + FTP_INIT * 16;
+
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(0);
+	fk_u64(f, at + 8, tp.type.tracepoint.key.v - (at + 8));
+	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
+	fp_apply(false, 3 + FTP_NR);
+	ck_assert_mem_eq(fk_host(f, FTP_PLACE(FTP_INIT)), ftp_short_nop, sizeof(ftp_short_nop));
+}
+END_TEST
+
+START_TEST(out_without_a_journal)
+{
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(0);
+	hv_patcher_free(r.tracee.patcher);
+	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
+	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0xeb;
+	fp_fails(false, EUCLEAN, "the original instruction at");
+	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0x66;
+	fp_apply(false, 3 + FTP_NR - 1); /* as if it had another key */
+	fp_check_off();
+}
+END_TEST
+
+START_TEST(what_is_in_use_or_contradicts_itself)
+{
+	struct hv_tracepoint *p = &tp.type.tracepoint;
+
+	fk_u64(f, p->funcs.v, FP_ARRAY);
+	fp_fails(true, EBUSY, "for another event");
+	fp_guest_has(1);
+	fp_fails(true, EBUSY, "for another event");
+	fk_u32(f, p->key.v, 2);
+	fp_guest_has(0);
+	fp_fails(false, EINVAL, "its key is 2");
+	fk_u64(f, p->funcs.v, 0);
+	fp_fails(true, EINVAL, "is on (2)");
+	fk_u32(f, p->key.v, 0);
+	fk_u64(f, tp.static_call, FTP_OTHER);
+	fp_fails(true, EBUSY, "static call");
+	fk_u64(f, tp.static_call, FTP_PROBE);
+	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), "\xeb\x3e", 2);
+	fp_fails(true, EINVAL, "is off, and");
+	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), ftp_short_nop, 2);
+	fp_apply(true, 2 + FTP_NR - 1);
+}
+END_TEST
+
+static void in_fails(const char *words)
+{
+	struct hv_err *err = fp_make(true);
+
+	ck_assert(err != NULL);
+	ck_assert_msg(err->code == EBUSY && strstr(err->message, words), "%s", err->message);
+	hv_err_free(err);
+	fp_check_off();
+}
+
+START_TEST(in_one_hold_or_not_at_all)
+{
+	hv_plug_prepare(&r.tracee, &plug);
+	fk_u64(f, tp.locks[2], 1);
+	in_fails("has jump_label_mutex locked");
+	fk_u64(f, tp.locks[2], 0);
+	r.regs[1].ip = hv_gva(FTP_PLACE(1) + 1);
+	in_fails("is in use");
+	r.regs[1].ip = hv_gva(FTP_PLACE(1));
+	ck_assert_ptr_null(fp_make(true));
+	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), FP_ARRAY);
+	ck_assert(fp_jumps(0) && fp_jumps(1) && fp_jumps(2));
+	ck_assert_uint_eq(hv_patcher_holds(r.tracee.patcher)->nr, 3);
+	ck_assert_ptr_null(fp_make(false));
+	fp_check_off();
+	ck_assert_ptr_null(fp_make(false));
+	fp_check_off();
+}
+END_TEST
+
+/* The guest changes it between the plan and the hold. */
+START_TEST(what_changed_since_the_plan_is_planned_again)
+{
+	struct hv_plug_step step = fp_step_of(true);
+	uint64_t words[] = {tp.type.tracepoint.funcs.v, tp.type.tracepoint.key.v,
+			    tp.type.tracepoint.key.v + 8, tp.static_call};
+	uint64_t was = fp_word_at(words[_i]);
+
+	hv_plug_prepare(&r.tracee, &plug);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	fk_u64(f, words[_i], was + 16);
+	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
+	ck_assert(step.why_not && step.why_not->code == EBUSY && !step.is_made);
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "is changing its tracepoint"));
+	fk_u64(f, words[_i], was);
+	fp_check_off();
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
+	ck_assert(step.is_made);
+	hv_plug_steps_deinit(&step, 1);
+	fp_apply(false, 2 + FTP_NR - 1);
+	fp_check_off();
+}
+END_TEST
+
+/* -- recover ----------------------------------------------------------------------------------- */
+
+START_TEST(killed_between_any_two_writes)
+{
+	fp_kill_after((unsigned)_i, FP_NR_CHANGES);
+}
+END_TEST
+
+START_TEST(what_is_ours_is_found)
+{
+	hv_plug_prepare(&r.tracee, &plug);
+	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+	fp_apply(true, FP_NR_CHANGES);
+	fp_guest_has(2);
+	fp_take_over();
+	ck_assert_uint_eq(fp_find_and_take_out(), 1);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+	fp_guest_has(0);
+	fp_take_over();
+	ck_assert_uint_eq(fp_find_and_take_out(), 1);
+	fk_u64(f, tp.array, 0);
+	fp_is_as_before();
+	fk_u64(f, tp.type.tracepoint.funcs.v, FK_BASE - 0x1000); /* nothing is mapped there */
+	ck_assert_uint_eq(fp_find_and_take_out(), 0);
+}
+END_TEST
+
+static bool knows(struct hv_journal_entry e)
+{
+	bool ret;
+
+	ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &e, &ret));
+	return ret;
+}
+
+/* The guest's root can write the journal. */
+START_TEST(only_a_nop_is_believed)
+{
+	struct hv_journal_entry good = {.gva = FTP_PLACE(0), .kind = HV_CHANGE_KEY, .len_bytes = 5};
+	struct hv_journal_entry e;
+	struct hv_mapping m;
+
+	ck_assert_ptr_null(hv_walk(&f->k.core.as, hv_gva(FTP_PLACE(0)), &m));
+	good.gpa = m.gpa.v;
+	memcpy(good.old_bytes, ftp_nop, sizeof(ftp_nop));
+	ck_assert(knows(good));
+	e = good;
+	e.len_bytes = 2;
+	ck_assert(!knows(e));
+	e = good;
+	e.gpa += 8;
+	ck_assert(!knows(e));
+	e = good;
+	e.gva = 0x1000;
+	ck_assert(!knows(e));
+	e = good;
+	memset(e.old_bytes, 0xcc, sizeof(e.old_bytes));
+	ck_assert(!knows(e));
+	e = good;
+	e.len_bytes = 2;
+	memcpy(e.old_bytes, "\xeb\xfe", 2); /* a jump to itself */
+	ck_assert(!knows(e));
+}
+END_TEST
+
+static const struct hv_iterators *iterators;
+
+static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
+{
+	const enum hv_plug_sleepers *sleepers = ctx;
+
+	return hv_plugs_check_unused(&r.tracee, hold, *sleepers, NULL, iterators);
+}
+
+static enum hv_plug_sleepers sleepers;
+
+static void check_unused(const char *words)
+{
+	struct hv_err *err = hv_patcher_held(r.tracee.patcher, check_held, &sleepers);
+
+	ck_assert_msg(!err == !words, "%s", err ? err->message : "nobody");
+	if (words)
+		ck_assert_msg(err->code == EBUSY && strstr(err->message, words), "%s",
+			      err->message);
+	hv_err_free(err);
+}
+
+/* Addresses in the region, as the guest sees them: a file, an array, a draft, and the areas around
+ * them. */
+static const struct {
+	uint64_t off;
+	bool counts;
+} words[] = {
+	{HV_REGION_FILES_OFF, true},	       {HV_REGION_FILES_END - 1, true},
+	{HV_REGION_FILES_OFF - 1, false},      {HV_REGION_FILES_END, false},
+	{HV_REGION_PROBES_OFF + 16, true},     {HV_REGION_STACKS_OFF - 8, true},
+	{HV_REGION_PROBES_OFF - 8, false},     {HV_REGION_STACKS_OFF, false},
+	{HV_REGION_STACKS_OFF + 0x1000, true}, {HV_REGION_STACKS_OFF + 0x1000 + 8 * 4096, false},
+};
+
+START_TEST(who_uses_a_plug_still)
+{
+	uint64_t word = FR_RANGE + words[_i].off - HV_REGION_STUBS_OFF;
+
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	fp_tear_down(); /* for a guest that has tasks */
+	fr_init(&r);
+	r.tracee.plan.nr_cpus = 2;
+	r.tracee.plan.drafts_off = HV_REGION_STACKS_OFF + 0x1000;
+	check_unused(NULL);
+	r.regs[1].general[3] = word;
+	check_unused(words[_i].counts ? "vCPU 1 has a plug's memory in a register" : NULL);
+	r.regs[1].general[3] = 0;
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, word);
+	check_unused(NULL); /* a task cannot be switched out in a probe */
+	sleepers = HV_PLUG_SLEEPERS;
+	check_unused(words[_i].counts ? "task 71 (cat) has a plug's memory" : NULL);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM - 0x80, word); /* left over */
+	check_unused(NULL);
+	fr_deinit(&r);
+	fp_set_up();
+}
+END_TEST
+
+/* The guest replaced its array that contains hvtrace's probe before the probe was taken out. A task
+ * may be calling the probes of the old array without any hvtrace address on its stack. */
+START_TEST(who_goes_through_an_older_array)
+{
+	const struct hv_gva_range functions[] = {
+		{hv_gva(FK_BASE + 0x700), hv_gva(FK_BASE + 0x740)},
+		{hv_gva(FK_BASE + 0x800), hv_gva(FK_BASE + 0x880)}};
+	const struct hv_iterators all = {(struct hv_gva_range *)functions, 2};
+	const char *found = "task 71 (cat) has a plug's memory on its stack, or calls the probes";
+	bool have_left[2] = {false};
+
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	fp_tear_down();
+	fr_init(&r);
+	r.tracee.plan.nr_cpus = 2;
+	r.regs[1].ip = functions[1].start;
+	check_unused(NULL);
+	iterators = &all;
+	check_unused("vCPU 1 has a plug's memory on its stack, or calls the probes");
+	r.regs[1].ip = functions[1].end;
+	check_unused(NULL);
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	r.regs[1].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
+	ft_current(&r.t, 1, r.task);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].end.v - 1);
+	check_unused(found);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].end.v);
+	check_unused(NULL);
+	ft_current(&r.t, 1, r.t.init_task);
+	r.regs[1].ip = hv_gva(0x401000);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].start.v);
+	check_unused(NULL); /* it sleeps */
+	sleepers = HV_PLUG_SLEEPERS;
+	check_unused(found);
+	r.tracee.have_left = have_left;
+	check_unused(found);
+	ck_assert(!have_left[0] && !have_left[1]); /* a task may continue in one on another vCPU */
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	ft_current(&r.t, 1, r.task);
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	check_unused(found);
+	ck_assert(have_left[0] && !have_left[1]);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	r.regs[0].ip = r.regs[1].ip = functions[1].start; /* vCPU 0 has already left once */
+	check_unused("vCPU 1 has");
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	check_unused(NULL);
+	ck_assert(have_left[0] && have_left[1]);
+	r.tracee.have_left = NULL;
+	iterators = NULL;
+	check_unused(NULL);
+	fr_deinit(&r);
+	fp_set_up();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
+	tcase_add_test(tc, in_and_out);
+	tcase_add_test(tc, what_the_guest_is_given);
+	tcase_add_test(tc, out_when_the_guest_came_and_went);
+	tcase_add_test(tc, out_while_the_guest_is_in);
+	tcase_add_test(tc, a_place_that_came_with_a_module);
+	tcase_add_test(tc, out_without_a_journal);
+	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
+	tcase_add_test(tc, in_one_hold_or_not_at_all);
+	tcase_add_test(tc, who_goes_through_an_older_array);
+	tcase_add_loop_test(tc, what_changed_since_the_plan_is_planned_again, 0, 4);
+	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * FP_NR_CHANGES + 2);
+	tcase_add_test(tc, what_is_ours_is_found);
+	tcase_add_test(tc, only_a_nop_is_believed);
+	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
+}
+
+int main(void)
+{
+	return run_suite("plug", add_tests);
+}

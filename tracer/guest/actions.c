@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/guest/actions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/code/probe_place.h"
+#include "kernel/code/readers.h"
+#include "tracer/guest/scope.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/guest/tracee.h"
+
+#define COUNTED                                                                                    \
+	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
+	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
+
+/* These actions need a slot per function. */
+#define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
+
+#define PROGRAMS (1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN_FETCH)
+
+_Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
+_Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
+_Static_assert(HV_SLOT_ON_COUNTED == 1u << HV_ACTION_ON_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_OFF_COUNTED == 1u << HV_ACTION_OFF_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
+_Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
+_Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
+_Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
+_Static_assert(HV_SLOT_ALL_REGS == 1u << HV_ACTION_ALL_REGS, "the bits are alike");
+_Static_assert(HV_SLOT_DEEPEST == 1u << HV_ACTION_DEEPEST, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
+
+/* Number of calls that got no frame for HV_ACTION_RETURN. */
+struct missed {
+	uint64_t ip;
+	uint64_t nr;
+};
+
+struct hv_actions {
+	struct hv_tracee *tracee;     /* borrowed */
+	const struct hv_scope *scope; /* borrowed */
+	struct hv_site_actions *list; /* owned, including the programs; ascending by ip */
+	size_t nr;
+	struct slot {
+		uint64_t ip; /* 0: shared by all functions with these actions */
+		unsigned bits;
+		uint32_t does;	     /* as in the shared slot */
+		uint32_t goes_on;    /* offset of the stub that follows; 0: none */
+		unsigned in_use : 1; /* sites call its entry */
+		unsigned wanted : 1; /* sites are being changed to call its entry */
+	} slots[HV_NR_SLOTS];
+	unsigned next_slot;    /* where the search for a free slot starts */
+	struct missed *missed; /* owned; counts from slots that are no longer in use */
+	size_t nr_missed;
+};
+
+struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope)
+{
+	struct hv_actions *a = hv_alloc(sizeof(*a));
+
+	a->tracee = t;
+	a->scope = scope;
+	return a;
+}
+
+static void free_list(struct hv_actions *a)
+{
+	for (size_t i = 0; i < a->nr; i++) {
+		free((struct hv_fetch_step *)a->list[i].program);
+		free((struct hv_probe_place *)a->list[i].place);
+	}
+	free(a->list);
+}
+
+void hv_actions_free(struct hv_actions *a)
+{
+	if (!a)
+		return;
+	free_list(a);
+	free(a->missed);
+	free(a);
+}
+
+struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
+{
+	for (enum hv_reader reader = 0; reader < HV_NR_READERS; reader++)
+		if (!hv_reader(a->tracee->kernel, reader).v)
+			return hv_err_new(EOPNOTSUPP,
+					  "memory cannot be read for probes: this kernel has no"
+					  " function %s",
+					  hv_reader_name(reader));
+	if (!a->tracee->plan.drafts_off)
+		return hv_err_new(ENOSPC, "memory cannot be read for probes: the region has no room"
+					  " for drafts of events");
+	return NULL;
+}
+
+struct hv_err *hv_actions_check_deepest(const struct hv_actions *a)
+{
+	return hv_stubs_check_actions(a->tracee->kernel->core.as.arch, HV_SLOT_DEEPEST);
+}
+
+static int compare_ips(const void *pa, const void *pb)
+{
+	const struct hv_site_actions *a = pa, *b = pb;
+
+	return (a->ip > b->ip) - (a->ip < b->ip);
+}
+
+static const struct hv_site_actions *find(const struct hv_actions *a, uint64_t ip)
+{
+	struct hv_site_actions key = {.ip = ip};
+
+	if (!a->nr)
+		return NULL;
+	return bsearch(&key, a->list, a->nr, sizeof(key), compare_ips);
+}
+
+static struct hv_probe_place *copy_of(const struct hv_probe_place *place)
+{
+	struct hv_probe_place *copy = hv_alloc(sizeof(*copy));
+
+	*copy = *place;
+	return copy;
+}
+
+struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
+{
+	size_t nr_counted = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_counted += (list[i].bits & COUNTED) != 0;
+	if (nr_counted > HV_ACTIONS_COUNTED_MAX)
+		return hv_err_new(ENOSPC, "%zu functions with a counted command; %d can have one",
+				  nr_counted, HV_ACTIONS_COUNTED_MAX);
+	free_list(a);
+	a->list = hv_alloc(nr * sizeof(*list));
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_fetch_step *program = hv_alloc((list[i].nr_steps + 1) * sizeof(*program));
+
+		if (list[i].nr_steps)
+			memcpy(program, list[i].program, list[i].nr_steps * sizeof(*program));
+		a->list[i] = list[i];
+		a->list[i].program = program;
+		a->list[i].place = list[i].place ? copy_of(list[i].place) : NULL;
+	}
+	a->nr = nr;
+	return NULL;
+}
+
+static int32_t *left_of(const struct hv_actions *a, unsigned slot, enum hv_action action)
+{
+	struct hv_control *control = hv_region_control(&a->tracee->region);
+
+	switch (action) {
+	case HV_ACTION_ON_COUNTED:
+		return &control->left[slot].on;
+	case HV_ACTION_STACK_COUNTED:
+		return &control->left[slot].stack;
+	case HV_ACTION_TELL_COUNTED:
+		return &control->left[slot].tell;
+	default:
+		return &control->left[slot].off;
+	}
+}
+
+static int32_t clamped(int64_t left)
+{
+	if (left > INT32_MAX)
+		return INT32_MAX;
+	return left < 0 ? -1 : (int32_t)left;
+}
+
+/* Returns the slot that counts ACTION for IP, or HV_NR_SLOTS. */
+static unsigned slot_in_use(const struct hv_actions *a, uint64_t ip, enum hv_action action)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+		if (a->slots[i].in_use && a->slots[i].ip == ip && a->slots[i].bits >> action & 1)
+			return i;
+	return HV_NR_SLOTS;
+}
+
+int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
+			int64_t not_set)
+{
+	unsigned slot = slot_in_use(a, ip, action);
+	int64_t left;
+
+	if (slot == HV_NR_SLOTS)
+		return not_set;
+	left = __atomic_load_n(left_of(a, slot, action), __ATOMIC_RELAXED);
+	/* A count that does not fit into the slot is kept on the host until it does. */
+	return left == INT32_MAX || left < 0 ? not_set : left;
+}
+
+void hv_actions_begin(struct hv_actions *a)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+		a->slots[i].wanted = 0;
+}
+
+static void start_count(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+			enum hv_action action)
+{
+	unsigned before = slot_in_use(a, site->ip, action);
+	int32_t left = clamped(site->left[action]);
+
+	if (before != HV_NR_SLOTS)
+		left = __atomic_load_n(left_of(a, before, action), __ATOMIC_RELAXED);
+	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
+}
+
+/* Steps after the last one are 0, which ends the program. */
+static void place_program(struct hv_fetch_step *at, const struct hv_site_actions *site)
+{
+	memset(at, 0, HV_FETCH_STEPS_MAX * sizeof(*at));
+	if (site->nr_steps)
+		memcpy(at, site->program, site->nr_steps * sizeof(*at));
+}
+
+static uint32_t *missed_in(const struct hv_actions *a, unsigned slot)
+{
+	return &hv_region_control(&a->tracee->region)->missed[slot];
+}
+
+static uint32_t does_of(const struct hv_site_actions *site)
+{
+	return site->bits | (uint32_t)site->return_step << HV_SLOT_STEP_SHIFT;
+}
+
+static uint32_t offset_of(const struct hv_actions *a, struct hv_gva stub)
+{
+	return stub.v ? (uint32_t)(stub.v - a->tracee->range.start.v) : 0;
+}
+
+/* No site calls the slot yet. But a task that was switched out in the slot's code for another
+ * function may still execute it, and a call of another function may still return through it. Any
+ * program is safe for such a task, and its results do not have the tags of the new program. */
+static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+		      uint32_t goes_on, uint32_t kind)
+{
+	struct hv_slot *shared = hv_region_slot(&a->tracee->region, slot);
+
+	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
+		if (site->bits & COUNTED & 1u << action)
+			start_count(a, slot, site, action);
+	if (site->bits & PROGRAMS)
+		place_program(hv_region_program(&a->tracee->region, slot), site);
+	a->slots[slot].ip = site->bits & OWN_SLOT ? site->ip : 0;
+	a->slots[slot].bits = site->bits;
+	a->slots[slot].does = does_of(site);
+	a->slots[slot].goes_on = goes_on;
+	if (site->bits >> HV_ACTION_RETURN & 1) {
+		goes_on = offset_of(a, hv_stubs_probed(a->tracee, slot));
+		kind |= site->bits >> HV_ACTION_RETURN_ARGS & 1 ? HV_FRAME_ARGS : 0;
+		__atomic_store_n(missed_in(a, slot), 0, __ATOMIC_RELAXED);
+		__atomic_store_n(hv_region_kind(&a->tracee->region, slot), kind, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&shared->goes_on, goes_on, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared->does, does_of(site), __ATOMIC_RELEASE);
+}
+
+/* Returns whether SLOT in the region already has the program of SITE. */
+static bool has_program(const struct hv_actions *a, unsigned slot,
+			const struct hv_site_actions *site)
+{
+	static const struct hv_fetch_step end;
+	const struct hv_fetch_step *now = hv_region_program(&a->tracee->region, slot);
+
+	if (site->nr_steps && memcmp(now, site->program, site->nr_steps * sizeof(*now)) != 0)
+		return false;
+	return site->nr_steps == HV_FETCH_STEPS_MAX ||
+	       memcmp(&now[site->nr_steps], &end, sizeof(end)) == 0;
+}
+
+static bool serves(const struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+		   uint32_t goes_on)
+{
+	const struct slot *s = &a->slots[slot];
+
+	if (!(s->in_use || s->wanted) || s->does != does_of(site) || s->goes_on != goes_on)
+		return false;
+	if (site->bits & OWN_SLOT && s->ip != site->ip)
+		return false;
+	return !(site->bits & PROGRAMS) || has_program(a, slot, site);
+}
+
+/* Finds the slot that has been free for the longest time, because open calls may still return
+ * through the others. Returns HV_NR_SLOTS if none is free. */
+static unsigned free_slot(struct hv_actions *a)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
+		unsigned slot = (a->next_slot + i) % HV_NR_SLOTS;
+
+		if (a->slots[slot].in_use || a->slots[slot].wanted)
+			continue;
+		a->next_slot = (slot + 1) % HV_NR_SLOTS;
+		return slot;
+	}
+	return HV_NR_SLOTS;
+}
+
+/* Finds a slot with the actions of SITE that continues at the stub at OFF. */
+static struct hv_err *choose_slot(struct hv_actions *a, const struct hv_site_actions *site,
+				  uint32_t off, uint32_t kind, unsigned *ret)
+{
+	unsigned slot = 0;
+	struct hv_err *err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch, site->bits);
+
+	if (err)
+		return err;
+	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
+		slot++;
+	if (slot == HV_NR_SLOTS) {
+		slot = free_slot(a);
+		if (slot == HV_NR_SLOTS)
+			return hv_err_new(ENOSPC, "no more functions can have commands");
+		fill_slot(a, slot, site, off, kind);
+	}
+	a->slots[slot].wanted = 1;
+	*ret = slot;
+	return NULL;
+}
+
+static struct hv_gva entry_of_slot(const struct hv_actions *a, unsigned slot)
+{
+	return a->slots[slot].bits >> HV_ACTION_ALL_REGS & 1 ? hv_stubs_entry_regs(a->tracee, slot)
+							     : hv_stubs_action(a->tracee, slot);
+}
+
+struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
+				uint32_t kind, bool *ret_has, struct hv_gva *ret)
+{
+	const struct hv_site_actions *found = find(a, ip);
+	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
+	unsigned slot = 0;
+	struct hv_err *err;
+
+	all.bits |= hv_scope_task_bits(a->scope, ip);
+	*ret_has = all.bits != 0;
+	if (!*ret_has)
+		return NULL;
+	err = choose_slot(a, &all, offset_of(a, goes_on), kind, &slot);
+	if (!err)
+		*ret = entry_of_slot(a, slot);
+	return err;
+}
+
+size_t hv_actions_nr_places(const struct hv_actions *a)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->nr; i++)
+		nr += a->list[i].place != NULL;
+	return nr;
+}
+
+struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
+				unsigned *ret_slot)
+{
+	size_t at = 0;
+
+	while (!a->list[at].place || index--)
+		at++;
+	*ret = *a->list[at].place;
+	return choose_slot(a, &a->list[at], 0, 0, ret_slot);
+}
+
+/* Saves the count of a slot that is no longer in use. */
+static void keep_missed(struct hv_actions *a, unsigned slot)
+{
+	uint32_t nr = __atomic_load_n(missed_in(a, slot), __ATOMIC_RELAXED);
+	size_t i = 0;
+
+	if (!(a->slots[slot].bits >> HV_ACTION_RETURN & 1) || !nr)
+		return;
+	while (i < a->nr_missed && a->missed[i].ip != a->slots[slot].ip)
+		i++;
+	if (i == a->nr_missed) {
+		a->missed = hv_realloc_array(a->missed, ++a->nr_missed, sizeof(*a->missed));
+		a->missed[i] = (struct missed){.ip = a->slots[slot].ip};
+	}
+	a->missed[i].nr += nr;
+}
+
+void hv_actions_done(struct hv_actions *a)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
+		if (a->slots[i].in_use && !a->slots[i].wanted)
+			keep_missed(a, i);
+		a->slots[i].in_use = a->slots[i].wanted;
+	}
+}
+
+uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < a->nr_missed; i++)
+		nr += a->missed[i].ip == ip ? a->missed[i].nr : 0;
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+		if (a->slots[i].in_use && a->slots[i].ip == ip &&
+		    a->slots[i].bits >> HV_ACTION_RETURN & 1)
+			nr += __atomic_load_n(missed_in(a, i), __ATOMIC_RELAXED);
+	return nr;
+}
+
+bool hv_actions_return(const struct hv_actions *a, uint64_t ip)
+{
+	const struct hv_site_actions *found = find(a, ip);
+
+	return found && found->bits >> HV_ACTION_RETURN & 1;
+}
+
+bool hv_actions_any_return(const struct hv_actions *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->list[i].bits >> HV_ACTION_RETURN & 1)
+			return true;
+	return false;
+}
+
+bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip)
+{
+	return hv_scope_task_bits(a->scope, ip);
+}
+
+bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
+{
+	return find(a, ip) != NULL;
+}
+
+void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
+{
+	__atomic_store_n(&hv_region_control(&a->tracee->region)->deepest, bytes, __ATOMIC_RELAXED);
+}
+
+bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)
+{
+	for (unsigned i = 0;
+	     i < HV_NR_SLOTS && a->tracee->kernel->core.as.arch->stubs.action_len_bytes; i++) {
+		if (entry_of_slot(a, i).v != at.v)
+			continue;
+		*ret = a->slots[i].goes_on ? hv_gva_add(a->tracee->range.start, a->slots[i].goes_on)
+					   : (struct hv_gva){0};
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/guest/stubs.h"
+
+#include <string.h>
+
+#include "arch/preempt_count.h"
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/code/readers.h"
+#include "ringbuf/ring.h"
+#include "tracer/guest/landings.h"
+#include "tracer/guest/tracee.h"
+
+/* Returns the guest address of offset OFF of the region. */
+static uint64_t gva_of(const struct hv_tracee *t, uint64_t off)
+{
+	return t->range.start.v + off - HV_REGION_STUBS_OFF;
+}
+
+/* Some guests need the stub that sites call at a fixed offset in a page. */
+static uint64_t code_off(const struct hv_tracee *t)
+{
+	struct hv_reach reach = hv_reach_of(&t->kernel->core);
+	uint64_t entry =
+		t->range.start.v + HV_STUBS_CODE_OFF + t->kernel->core.as.arch->stubs.function_off;
+
+	if (!reach.entry_bytes)
+		return HV_STUBS_CODE_OFF;
+	return HV_STUBS_CODE_OFF + (reach.entry_off - entry) % reach.entry_bytes;
+}
+
+static struct hv_gva code_of(const struct hv_tracee *t)
+{
+	return hv_gva_add(t->range.start, code_off(t));
+}
+
+/* Returns the address that a site calls to reach the stub at OFF of the code. */
+static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
+{
+	return hv_landing_or_stub(t, code_of(t), off);
+}
+
+#define STACK_ALIGNMENT 16u
+
+/* If these values are unknown, stacks end at exceptions. */
+static void set_entry_values(const struct hv_kernel *k, uint64_t *hole)
+{
+	const char *const *bounds = hv_kernel_arch_of(&k->core)->hides_return;
+	struct hv_gva start, end;
+	uint32_t len = 0;
+
+	hole[HV_HOLE_entry_code] = k->text.start.v;
+	if (bounds[0] && hv_kernel_symbol(k, bounds[0], &start) &&
+	    hv_kernel_symbol(k, bounds[1], &end) && start.v < end.v) {
+		hole[HV_HOLE_entry_code] = start.v;
+		hole[HV_HOLE_entry_code_len] = end.v - start.v;
+	}
+	hv_btf_size(k->core.btf, "pt_regs", &len);
+	hole[HV_HOLE_regs_bytes] = (len + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
+}
+
+static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *values)
+{
+	const struct hv_layout *l = &k->layout;
+	struct hv_gva_range skip = k->core.as.arch->exception_stacks;
+	uint64_t *hole = values->hole;
+	struct hv_gva renamed = {0};
+
+	hv_kernel_symbol(k, HV_RENAMES_CALLEE, &renamed);
+	hole[HV_HOLE_cpu_number] = l->cpu_number_percpu;
+	hole[HV_HOLE_current] = l->current_percpu;
+	hole[HV_HOLE_preempt_count] = l->preempt_count_percpu;
+	hole[HV_HOLE_steal_time] = l->steal_time_percpu;
+	hole[HV_HOLE_irq_stack] = l->irq_stack_percpu;
+	hole[HV_HOLE_task_pid] = l->task_pid_off;
+	hole[HV_HOLE_task_tgid] = l->task_tgid_off;
+	hole[HV_HOLE_task_comm] = l->task_comm_off;
+	hole[HV_HOLE_task_prio] = l->task_prio_off;
+	hole[HV_HOLE_task_policy] = l->task_policy_off;
+	hole[HV_HOLE_task_rt_prio] = l->task_rt_prio_off;
+	hole[HV_HOLE_task_cred] = l->task_cred_off;
+	hole[HV_HOLE_cred_uid] = l->cred_uid_off;
+	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->context_bits) / 8;
+	hole[HV_HOLE_task_migrate] = l->task_migrate_off;
+	hole[HV_HOLE_task_stack] = l->task_stack_off;
+	hole[HV_HOLE_task_pf] = l->task_pf_off;
+	hole[HV_HOLE_task_lazy] = l->task_lazy_off;
+	hole[HV_HOLE_task_lazy_flags] = l->task_flags_off;
+	hole[HV_HOLE_lazy_mask] = l->lazy_mask;
+	hole[HV_HOLE_task_softirqs] = l->task_softirqs_off;
+	hole[HV_HOLE_hardirq_bits] = hv_hardirq_mask(l->context_bits);
+	hole[HV_HOLE_irq_bits] = hv_irq_mask(l->context_bits);
+	hole[HV_HOLE_context_bits] = hv_context_mask(l->context_bits);
+	hole[HV_HOLE_stack_bytes] = l->stack_bytes;
+	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
+	hole[HV_HOLE_skip_start] = skip.start.v;
+	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
+	hole[HV_HOLE_text_base] = hv_reach_of(&k->core).text_base.v;
+	hole[HV_HOLE_kernel_start] = k->core.as.arch->kernel_start(k->core.as.levels).v;
+	hole[HV_HOLE_copy_kernel] = hv_reader(k, HV_READER_COPY_KERNEL).v;
+	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
+	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
+	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
+	hole[HV_HOLE_renamed] = renamed.v;
+	set_entry_values(k, hole);
+	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
+	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
+	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
+	values->alternatives |= l->has_wide_count ? 1u << HV_ALT_WIDE_COUNT : 0;
+	values->alternatives |= l->has_task_softirqs ? 1u << HV_ALT_TASK_SOFTIRQS : 0;
+	values->alternatives |= l->may_host ? 1u << HV_ALT_HOST_CLOCK : 0;
+	values->alternatives |= l->by_hypervisor ? 1u << HV_ALT_HYPERVISOR : 0;
+	values->alternatives |= k->jumps_bare ? 1u << HV_ALT_JUMP : 0;
+	values->return_thunk = k->return_thunk;
+}
+
+static void set_event_values(const struct hv_event_places *places, struct hv_stub_values *values)
+{
+	uint64_t *hole = values->hole;
+
+	hole[HV_HOLE_event_reserve] = places->reserve.v;
+	hole[HV_HOLE_event_commit] = places->commit.v;
+	hole[HV_HOLE_event_release] = places->release.v;
+	hole[HV_HOLE_event_release_other] = places->release_other.v;
+	hole[HV_HOLE_fbuffer_file] = places->buffer_file;
+	hole[HV_HOLE_fbuffer_event] = places->buffer_event;
+	hole[HV_HOLE_fbuffer_entry] = places->buffer_entry;
+	hole[HV_HOLE_task_status] = places->task_status;
+}
+
+static bool needs_locks(const struct hv_tracee *t)
+{
+	return t->plan.nr_cpus > 1 && hv_kernel_preempts(t->kernel);
+}
+
+bool hv_stubs_lack_locks(const struct hv_tracee *t)
+{
+	return !t->locks && needs_locks(t);
+}
+
+static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *values)
+{
+	const struct hv_ring_plan *plan = &t->plan;
+	uint64_t *hole = values->hole;
+
+	hole[HV_HOLE_params] = gva_of(t, HV_REGION_STUBS_OFF);
+	hole[HV_HOLE_control] = gva_of(t, HV_REGION_CONTROL_OFF);
+	hole[HV_HOLE_vcpus] = gva_of(t, HV_REGION_VCPUS_OFF);
+	hole[HV_HOLE_pids] = gva_of(t, HV_REGION_PIDS_OFF);
+	hole[HV_HOLE_nr_pids] = HV_REGION_NR_PIDS;
+	hole[HV_HOLE_stacks] = gva_of(t, HV_REGION_STACKS_OFF);
+	hole[HV_HOLE_programs] = gva_of(t, HV_REGION_PROGRAMS_OFF);
+	hole[HV_HOLE_event_programs] = gva_of(t, HV_REGION_READS_OFF);
+	hole[HV_HOLE_filters] = gva_of(t, HV_REGION_FILTERS_OFF);
+	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
+	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);
+	hole[HV_HOLE_event_probes] = gva_of(t, HV_REGION_PROBES_OFF);
+	hole[HV_HOLE_event_probes_len] = HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF;
+	hole[HV_HOLE_drafts] = gva_of(t, plan->drafts_off ? plan->drafts_off : HV_REGION_STUBS_OFF);
+	hole[HV_HOLE_nr_cpus] = plan->nr_cpus;
+	hole[HV_HOLE_nr_drafts] = plan->drafts_off ? plan->nr_cpus * HV_NR_DRAFTS : 0;
+	hole[HV_HOLE_ring_mask] = hv_ring_mask(plan->nr_slots);
+	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
+	hole[HV_HOLE_key_step] = hv_ring_key_step(plan->nr_slots);
+	hole[HV_HOLE_entry_records] = hv_ring_entry_records(plan->nr_slots);
+	hole[HV_HOLE_entry_len] = hv_ring_entry_len(plan->nr_slots);
+	hole[HV_HOLE_home_shift] = 32 - plan->homes_shift;
+	hole[HV_HOLE_count_shift] = 32 - plan->counts_shift;
+}
+
+struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
+{
+	if (arch->stubs.code)
+		return NULL;
+	return hv_err_new(ENOTSUP, "function tracing is not supported yet for %s guests",
+			  arch->name);
+}
+
+/* Plain stores suffice, because the guest does not see the region yet. */
+void hv_stubs_prepare(const struct hv_tracee *t)
+{
+	const struct hv_region *r = &t->region;
+	const struct hv_ring_plan *plan = &t->plan;
+
+	*hv_region_params(r) = (struct hv_params){.max_depth = UINT32_MAX};
+	for (unsigned cpu = 0; cpu < plan->nr_cpus; cpu++) {
+		*hv_region_state(r, plan, cpu) = (struct hv_state){
+			.head = hv_ring_head_at(0, plan->nr_slots),
+			.counts_gva = gva_of(t, hv_plan_counts_off(plan, cpu)),
+		};
+		hv_region_vcpus(r)[cpu] = gva_of(t, hv_plan_state_off(plan, cpu));
+	}
+}
+
+void hv_stubs_prepare_stacks(const struct hv_tracee *t)
+{
+	for (unsigned i = 0; i < t->plan.nr_stacks; i++)
+		hv_region_stack(&t->region, i)->depth = HV_STACK_DEPTH_0;
+}
+
+/* Turns CODE, a copy of the assembled stubs, into the code for this guest. */
+static struct hv_err *link_stubs(const struct hv_tracee *t, bool locks, uint8_t *code)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_stub_values values = {0};
+	const char *misfit;
+
+	set_kernel_values(t->kernel, &values);
+	set_event_values(&t->event_places, &values);
+	set_region_values(t, &values);
+	values.alternatives |= locks ? 0 : 1u << HV_ALT_UNLOCKED;
+	misfit = arch->link(&arch->stubs, &values, code_of(t), code);
+	if (misfit)
+		return hv_err_new(ERANGE,
+				  "the stubs cannot be made for this kernel: the value of"
+				  " %s does not fit into an instruction",
+				  misfit);
+	return NULL;
+}
+
+/* Written as text, because under TCG the guest may have executed these pages in an earlier
+ * session. */
+struct hv_err *hv_stubs_place(struct hv_tracee *t)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX, nr_landings;
+	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
+	HV_AUTO_FREE struct hv_hold_write *writes =
+		hv_alloc((nr + hv_landings_max()) * sizeof(*writes));
+	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + code_off(t));
+	bool locks = t->locks || needs_locks(t);
+	struct hv_err *err;
+
+	memcpy(code, stubs->code, stubs->len_bytes);
+	err = link_stubs(t, locks, code);
+	if (!err)
+		err = hv_landings_plan(t, code_of(t), writes + nr, &nr_landings);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++) {
+		writes[i].gpa = hv_gpa_add(gpa, i * HV_SITE_LEN_MAX);
+		writes[i].len_bytes = HV_SITE_LEN_MAX;
+		writes[i].is_text = true;
+		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
+	}
+	err = hv_patcher_write(t->patcher, writes, nr + nr_landings);
+	if (!err)
+		t->locks = locks;
+	return err;
+}
+
+static const enum hv_call_trace traces[] = {
+	[HV_STUB_NONE] = HV_TRACE_NOTHING,
+	/* Has its own entry if it has no role and no profile. The other entries also record outside
+	 * of sections. */
+	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
+	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
+	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own entry */
+	[HV_STUB_SECTION_GRAPH] = HV_TRACE_GRAPH,     /* has its own entry */
+	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
+	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
+	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,
+	[HV_STUB_FUNCTION_AND_GRAPH] = HV_TRACE_FUNCTION_AND_GRAPH,
+};
+
+static size_t call_off(const struct hv_stub_image *stubs, unsigned stub, enum hv_call_role role)
+{
+	enum hv_call_trace trace = traces[stub & ~(unsigned)HV_STUB_PROFILED];
+
+	if (stub == HV_STUB_FUNCTION_STACK)
+		return stubs->function_stack_off;
+	if (stub == HV_STUB_SECTION_FUNCTION && role == HV_ROLE_NONE)
+		return stubs->section_function_off;
+	if (stub == HV_STUB_SECTION_GRAPH && role == HV_ROLE_NONE)
+		return stubs->section_graph_off;
+	return hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED);
+}
+
+bool hv_stubs_have(const struct hv_arch *arch, unsigned stub)
+{
+	const struct hv_stub_image *stubs = &arch->stubs;
+
+	return stub == HV_STUB_FUNCTION || call_off(stubs, stub, HV_ROLE_NONE) != 0;
+}
+
+struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub)
+{
+	const char *what = "function_graph";
+
+	if (!(stub & ~(unsigned)HV_STUB_LATER) ||
+	    hv_stubs_have(arch, stub & ~(unsigned)HV_STUB_LATER))
+		return NULL;
+	if (stub & HV_STUB_PROFILED)
+		what = "function_profile_enabled";
+	else if (stub == HV_STUB_FUNCTION_STACK)
+		what = "func_stack_trace";
+	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
+}
+
+struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does)
+{
+	const char *what = "probes";
+
+	if (!arch->stubs.action_len_bytes)
+		what = "commands, probes and pids that follow forks";
+	else if (!(arch->lacks_actions & does))
+		return NULL;
+	else if (arch->lacks_actions & does & HV_SLOT_DEEPEST)
+		what = "stack tracers";
+	else if (arch->lacks_actions & does & (HV_SLOT_STACK | HV_SLOT_STACK_COUNTED))
+		what = "stacks by commands";
+	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
+}
+
+struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)
+{
+	return entry_of(t, call_off(&t->kernel->core.as.arch->stubs, stub, role));
+}
+
+unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+
+	if (hv_stubs_have(arch, HV_STUB_SECTION_FUNCTION) &&
+	    hv_stubs_call(t, HV_STUB_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
+		return HV_STUB_SECTION_FUNCTION;
+	if (hv_stubs_have(arch, HV_STUB_SECTION_GRAPH) &&
+	    hv_stubs_call(t, HV_STUB_SECTION_GRAPH, HV_ROLE_NONE).v == at.v)
+		return HV_STUB_SECTION_GRAPH;
+	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
+		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
+			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
+				if (stub != HV_STUB_SECTION_FUNCTION &&
+				    stub != HV_STUB_SECTION_GRAPH &&
+				    hv_stubs_have(arch, stub | profiled) &&
+				    hv_stubs_call(t, stub | profiled, role).v == at.v)
+					return stub | profiled;
+	return HV_STUB_NONE;
+}
+
+struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return entry_of(t, stubs->actions_off + slot * stubs->action_len_bytes);
+}
+
+struct hv_gva hv_stubs_entry_regs(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->entry_regs_off + slot * stubs->entry_regs_len_bytes);
+}
+
+struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->probed_off + slot * stubs->probed_len_bytes);
+}
+
+uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role)
+{
+	return hv_call_kind(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
+			    stub & HV_STUB_PROFILED);
+}
+
+struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->yields_off + nr * stubs->yield_len_bytes);
+}
+
+static struct hv_gva stub_at(const struct hv_tracee *t, size_t off)
+{
+	return off ? hv_gva_add(code_of(t), off) : hv_gva(0);
+}
+
+struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t)
+{
+	return stub_at(t, t->kernel->core.as.arch->stubs.hibernation_off);
+}
+
+struct hv_gva hv_stubs_rename(const struct hv_tracee *t)
+{
+	return stub_at(t, t->kernel->core.as.arch->stubs.rename_off);
+}
+
+struct hv_gva hv_stubs_handler(const struct hv_tracee *t)
+{
+	return hv_gva_add(code_of(t), t->kernel->core.as.arch->stubs.handler_off);
+}

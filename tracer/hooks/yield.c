@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/hooks/yield.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/events/decode.h"
+#include "tracer/guest/stubs.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/hooks/redirect.h"
+
+/* The guest's ftrace reads text with one of these functions. Both have the arguments (to, from,
+ * bytes). */
+static const char *const readers[] = {
+	"copy_from_kernel_nofault", /* since 5.8 (fe557319aa06) */
+	"probe_kernel_read",	    /* before that */
+};
+
+/* Prefix of the functions that may read a site: ftrace_verify_code, or functions into which the
+ * compiler inlined it. */
+#define PREFIX "ftrace_"
+
+/* ftrace writes everything that it has read within this time, unless the machine is overloaded. */
+#define WRITTEN_NS 5000000000ull
+#define AGAIN_NS   900000000ull
+
+struct hv_yield {
+	struct hv_tracee *tracee; /* borrowed */
+	struct hv_decode *decode; /* borrowed */
+	uint32_t looks;		  /* number of known reads of sites by the guest's ftrace */
+	uint64_t looked_ns;	  /* time at which the last read was noticed; 0: never */
+	uint64_t look_told_ns;	  /* when hv_yield_looked last returned true */
+};
+
+struct hv_yield *hv_yield_new(struct hv_tracee *t, struct hv_decode *decode)
+{
+	struct hv_yield *y = hv_alloc(sizeof(*y));
+
+	y->tracee = t;
+	y->decode = decode;
+	return y;
+}
+
+void hv_yield_free(struct hv_yield *y)
+{
+	free(y);
+}
+
+struct places {
+	struct hv_call list[HV_NR_YIELDS];
+	size_t nr;
+	size_t nr_more; /* calls without an entry */
+};
+
+/* Returns the name of the function, or NULL. */
+static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(readers); i++)
+		if (hv_kernel_symbol(k, readers[i], ret))
+			return readers[i];
+	return NULL;
+}
+
+static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range targets,
+				  struct places *ret)
+{
+	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+	struct hv_err *err = hv_calls_find_in(k, PREFIX, targets, &calls);
+
+	*ret = (struct places){.nr = 0};
+	for (size_t i = 0; i < calls.nr && !err; i++) {
+		if (calls.list[i].kind != HV_SITE_CALL)
+			continue;
+		if (ret->nr < HV_NR_YIELDS)
+			ret->list[ret->nr++] = calls.list[i];
+		else
+			ret->nr_more++;
+	}
+	return err;
+}
+
+/* Finds the nop of this kernel at any site that has it. */
+static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *ret_found)
+{
+	const struct hv_sites *sites = &k->sites;
+	const struct hv_arch *arch = k->core.as.arch;
+
+	*ret_found = false;
+	for (size_t i = 0; i < sites->nr; i++) {
+		uint8_t bytes[HV_SITE_LEN_MAX] = {0};
+		struct hv_gva target;
+		struct hv_err *err;
+
+		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, k->text))
+			continue;
+		err = hv_read(&k->core.as, sites->list[i].ip, bytes, arch->site_len_bytes);
+		if (err)
+			return err;
+		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
+			continue;
+		memcpy(ret, bytes, sizeof(bytes));
+		*ret_found = true;
+		return NULL;
+	}
+	return NULL;
+}
+
+static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
+{
+	return hv_site_crosses_pages(k->core.as.arch, at.v);
+}
+
+struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
+{
+	struct hv_gva reader;
+	const char *name = find_reader(k, &reader);
+	struct places places;
+	struct hv_err *err;
+
+	if (!name || !k->core.as.arch->stubs.yields_off) {
+		hv_text_add(ret_reasons, "the function that reads its sites is not known");
+		return NULL;
+	}
+	err = find_places(k, hv_gva_alone(reader), &places);
+	if (err)
+		return err;
+	if (!places.nr)
+		hv_text_printf(ret_reasons, "its call of %s was not found", name);
+	if (places.nr_more)
+		hv_text_printf(ret_reasons, "it has more than %u calls of %s", HV_NR_YIELDS, name);
+	for (size_t i = 0; i < places.nr; i++)
+		if (crosses_pages(k, places.list[i].at))
+			hv_text_printf(ret_reasons, "%sits call of %s at 0x%llx is in two pages",
+				       ret_reasons->len_bytes ? "; " : "", name,
+				       (unsigned long long)places.list[i].at.v);
+	return NULL;
+}
+
+/* CHANGES has room for one change per call in PLACES. Skips calls that cross a page. */
+static struct hv_err *plan(const struct hv_tracee *t, const struct places *places,
+			   struct hv_change *changes, size_t *ret_nr)
+{
+	struct hv_err *err = NULL;
+
+	*ret_nr = 0;
+	for (size_t i = 0; i < places->nr && !err; i++) {
+		bool is_planned;
+
+		err = hv_redirect_plan(t, &places->list[i], hv_stubs_yield(t, i), HV_CHANGE_YIELD,
+				       &changes[*ret_nr], &is_planned);
+		*ret_nr += is_planned;
+	}
+	return err;
+}
+
+/* Makes functions that our stub calls appear as called by ftrace. */
+static void note_callers(struct hv_yield *y, const struct places *places)
+{
+	size_t len = y->tracee->kernel->core.as.arch->site_len_bytes;
+
+	y->decode->yields = hv_stubs_yield(y->tracee, 0);
+	for (size_t i = 0; i < places->nr; i++)
+		y->decode->yield_callers[i] = hv_gva_add(places->list[i].at, len);
+}
+
+struct hv_err *hv_yield_begin(struct hv_yield *y)
+{
+	const struct hv_kernel *k = y->tracee->kernel;
+	struct hv_params *params = hv_region_params(&y->tracee->region);
+	struct hv_change changes[HV_NR_YIELDS];
+	struct places places;
+	struct hv_gva reader;
+	struct hv_err *err;
+	bool has_nop;
+	size_t nr;
+
+	if (hv_yield_is_patched(y) || !k->core.as.arch->stubs.yields_off ||
+	    !find_reader(k, &reader))
+		return NULL;
+	err = find_places(k, hv_gva_alone(reader), &places);
+	if (!err)
+		err = plan(y->tracee, &places, changes, &nr);
+	if (!err)
+		err = find_nop(k, params->yield_nop, &has_nop);
+	if (err || !has_nop || !nr)
+		return err;
+	note_callers(y, &places);
+	params->yield_reader_gva = reader.v;
+	return hv_patcher_apply(y->tracee->patcher, changes, nr);
+}
+
+struct hv_err *hv_yield_end_if_done(struct hv_yield *y)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr;
+
+	if (hv_patcher_nr_patched(y->tracee->patcher, HV_CHANGE_TEXT))
+		return NULL;
+	nr = hv_patcher_undo_plan(y->tracee->patcher, HV_CHANGE_YIELD, &undo);
+	return nr ? hv_patcher_apply(y->tracee->patcher, undo, nr) : NULL;
+}
+
+bool hv_yield_is_patched(const struct hv_yield *y)
+{
+	return hv_patcher_nr_patched(y->tracee->patcher, HV_CHANGE_YIELD) != 0;
+}
+
+bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns)
+{
+	uint32_t looks =
+		__atomic_load_n(&hv_region_control(&y->tracee->region)->looks, __ATOMIC_RELAXED);
+
+	if (looks != y->looks)
+		y->looked_ns = now_ns;
+	y->looks = looks;
+	if (!y->looked_ns || now_ns - y->looked_ns >= WRITTEN_NS ||
+	    now_ns - y->look_told_ns < AGAIN_NS)
+		return false;
+	y->look_told_ns = now_ns;
+	return true;
+}
+
+size_t hv_yield_forget_taken(struct hv_yield *y)
+{
+	const struct hv_tracee *t = y->tracee;
+	HV_AUTO_FREE struct hv_change *patched = NULL;
+	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_TEXT, &patched), nr_taken = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t now[HV_SITE_LEN_MAX];
+		HV_AUTO_ERR struct hv_err *unread =
+			hv_guest_read(t->guest, patched[i].gpa, now, patched[i].len_bytes);
+
+		if (unread || hv_tracee_is_left(t, patched[i].gva, now))
+			continue;
+		hv_patcher_forget_at(t->patcher, patched[i].gpa);
+		nr_taken++;
+	}
+	return nr_taken;
+}
+
+struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e, bool *ret)
+{
+	struct hv_gva reader;
+
+	*ret = false;
+	if (!find_reader(y->tracee->kernel, &reader))
+		return NULL;
+	return hv_redirect_is_ours(y->tracee, hv_gva_alone(reader), e, ret);
+}
+
+struct hv_err *hv_yield_check_gone(const struct hv_yield *y)
+{
+	struct hv_gva_range ours = {hv_stubs_yield(y->tracee, 0),
+				    hv_stubs_yield(y->tracee, HV_NR_YIELDS)};
+	struct places places;
+	struct hv_err *err = find_places(y->tracee->kernel, ours, &places);
+
+	if (!err && places.nr)
+		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",
+				 (unsigned long long)places.list[0].at.v);
+	return err;
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/sites/site_stubs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/actions.h"
+#include "tracer/guest/landings.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/hooks/yield.h"
+#include "tracer/places/places.h"
+#include "tracer/sites/site_pairs.h"
+
+struct hv_site_stubs {
+	struct hv_tracee *tracee; /* borrowed, like the next four */
+	struct hv_graph_tracer *graph;
+	struct hv_actions *actions;
+	struct hv_yield *yield;
+	struct hv_places *places;
+	uint8_t *now; /* owned, one per site of kernel->sites: enum hv_stub */
+	struct hv_refused refused;
+	struct hv_gva inexact; /* the refused site that affects others; 0: none */
+	unsigned inexact_for;  /* enum relied_on */
+};
+
+struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
+					struct hv_actions *actions, struct hv_yield *yield,
+					struct hv_places *places)
+{
+	struct hv_site_stubs *s = hv_alloc(sizeof(*s));
+
+	*s = (struct hv_site_stubs){
+		.tracee = t,
+		.graph = graph,
+		.actions = actions,
+		.yield = yield,
+		.places = places,
+		.now = hv_alloc(t->kernel->sites.nr),
+	};
+	return s;
+}
+
+void hv_site_stubs_free(struct hv_site_stubs *s)
+{
+	if (!s)
+		return;
+	free(s->now);
+	free(s);
+}
+
+/* Translates ascending addresses, with one page-table walk per leaf. */
+struct translation {
+	const struct hv_address_space *as;
+	struct hv_gva_range covers;
+	struct hv_mapping mapping; /* at covers.start */
+};
+
+static struct hv_err *translate(struct translation *walk, struct hv_gva gva, bool *ret_present,
+				struct hv_gpa *ret)
+{
+	if (!hv_gva_in(gva, walk->covers)) {
+		struct hv_err *err = hv_walk(walk->as, gva, &walk->mapping);
+
+		if (err)
+			return err;
+		walk->covers = (struct hv_gva_range){gva, hv_gva_add(gva, walk->mapping.len_bytes)};
+	}
+	*ret_present = walk->mapping.present;
+	*ret = hv_gpa_add(walk->mapping.gpa, gva.v - walk->covers.start.v);
+	return NULL;
+}
+
+enum verdict { LEAVE, CHANGE, REFUSE };
+
+/* Results that become inaccurate if a site is refused, in addition to the calls of its function. */
+enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
+
+struct site_plan {
+	struct hv_gva stub; /* target of the site's call; 0: none */
+	struct hv_gpa gpa;
+	bool waits;	  /* wanted later, and calls no stub now */
+	bool tells_sleep; /* without it, time in which a task sleeps would count */
+	bool is_refused;
+	enum relied_on relied_on;
+};
+
+/* Changes of the sites where tasks leave their CPU and return to it. */
+struct sleep_changes {
+	struct hv_change list[HV_NR_ROLES];
+	struct hv_change planned[HV_NR_ROLES]; /* the same changes, unsorted and unmodified */
+	size_t nr;
+};
+
+/* Returns whether SITE, which is KIND now, can be patched. */
+static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
+{
+	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
+}
+
+/* STUB is the target of the site's call; 0: none. */
+static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site, struct hv_gva stub,
+			  struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target = {0}, to = stub.v ? hv_landing_from(t, site->ip, stub) : stub;
+	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
+	bool ours = kind == HV_SITE_CALL && hv_tracee_has(t, target);
+
+	if (ours && target.v == to.v)
+		return LEAVE;
+	if (ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
+		return LEAVE;
+	if (!stub.v)
+		return ours ? CHANGE : LEAVE;
+	if (!ours && !is_free(site, kind))
+		return REFUSE;
+	return arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
+}
+
+/* Like judge(), for PLAN. A site that is wanted later is judged now, so that the user learns early
+ * that it cannot be changed. */
+static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *site,
+			       struct site_plan *plan, struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target = {0};
+
+	if (plan->waits && !hv_tracee_is_call(t, site->ip, change->from) &&
+	    !is_free(site, arch->classify_site(change->from, site->ip, &target))) {
+		plan->waits = false;
+		return REFUSE;
+	}
+	return judge(t, site, plan->stub, change);
+}
+
+/* Returns whether the site is in two pages that may not be adjacent in memory. They are adjacent if
+ * one leaf maps both, as in the kernel's image. Only kernels whose calls are instruction pairs have
+ * such sites in the image; others align their functions. */
+static bool is_in_pieces(const struct hv_arch *arch, const struct translation *walk,
+			 const struct hv_change *change)
+{
+	if (!hv_site_crosses_pages(arch, change->gpa.v))
+		return false;
+	return !arch->site_first_bytes || walk->covers.end.v - change->gva.v < arch->site_len_bytes;
+}
+
+static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *walk,
+				const struct hv_site *site, struct site_plan *plan,
+				struct hv_change *change, enum verdict *ret)
+{
+	uint32_t len = (uint32_t)t->kernel->core.as.arch->site_len_bytes;
+	bool present;
+	struct hv_err *err;
+
+	*change = (struct hv_change){.gva = site->ip, .kind = HV_CHANGE_TEXT, .len_bytes = len};
+	err = translate(walk, site->ip, &present, &change->gpa);
+	if (err)
+		return err;
+	/* If the page is not present, the guest has freed the function. */
+	plan->gpa = change->gpa;
+	if (!present || is_in_pieces(t->kernel->core.as.arch, walk, change)) {
+		*ret = plan->stub.v || plan->waits ? REFUSE : LEAVE;
+		plan->waits = false;
+		return NULL;
+	}
+	err = hv_guest_read(t->guest, change->gpa, change->from, len);
+	if (!err)
+		*ret = judge_plan(t, site, plan, change);
+	return err;
+}
+
+/* Returns the stub that the site at GPA calls, if we patched it. */
+static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site *site,
+			    struct hv_gpa gpa)
+{
+	const struct hv_tracee *t = s->tracee;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
+	struct hv_gva target = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_patcher_old_bytes(t->patcher, gpa, old_bytes))
+		return HV_STUB_NONE;
+	err = hv_guest_read(t->guest, gpa, bytes, arch->site_len_bytes);
+	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
+		return HV_STUB_NONE;
+	target = hv_landing_leads_to(t, target);
+	if (!hv_actions_goes_on(s->actions, target, &target))
+		return (uint8_t)hv_stubs_called_at(t, target);
+	if (target.v)
+		return (uint8_t)hv_stubs_called_at(t, target);
+	return hv_actions_has(s->actions, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
+}
+
+/* Rereads the present stub of each site from the guest. */
+static void note_now(struct hv_site_stubs *s, const struct site_plan *plans)
+{
+	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
+	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++) {
+		s->now[i] = patched_stub(s, &s->tracee->kernel->sites.list[i], plans[i].gpa);
+		if (!s->now[i] && plans[i].waits)
+			s->now[i] = HV_STUB_LATER;
+	}
+}
+
+static void note_refused(struct hv_refused *refused, struct hv_gva site)
+{
+	if (refused->nr < HV_REFUSED_FIRST)
+		refused->first[refused->nr] = site;
+	refused->nr++;
+}
+
+static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size_t nr)
+{
+	hv_cleanup(hv_site_pairs_deinit) struct hv_site_pairs pairs = {0};
+	struct hv_err *err = hv_site_pairs_begin(t, changes, nr, &pairs);
+
+	if (err)
+		return err;
+	err = hv_patcher_apply(t->patcher, changes, nr);
+	return err ? hv_site_pairs_undo(t, &pairs, err) : NULL;
+}
+
+static struct hv_err *refuse_sleep(const struct hv_sites *sites, struct hv_gva at)
+{
+	const char *name = "a function";
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == at.v)
+			name = sites->list[i].name;
+	return hv_err_new(EBUSY,
+			  "sleep-time 0 and funcgraph-host need %s, and 0x%llx cannot be changed"
+			  " now",
+			  name, (unsigned long long)at.v);
+}
+
+/* Undoes the changes that were made, after the error WHY. Takes ownership of WHY and returns it,
+ * with HV_ERR_NEEDS_RECOVERY if that failed. */
+static struct hv_err *take_sleep_back(struct hv_tracee *t, const struct sleep_changes *made,
+				      struct hv_err *why)
+{
+	struct hv_change back[HV_NR_ROLES];
+	struct hv_err *failed;
+	size_t nr = 0;
+
+	if (why->facts & HV_ERR_NEEDS_RECOVERY)
+		return why;
+	for (size_t i = 0; i < made->nr; i++)
+		for (size_t j = 0; j < made->nr; j++) {
+			const struct hv_change *was = &made->planned[j];
+
+			if (made->list[i].refused || was->gpa.v != made->list[i].gpa.v)
+				continue;
+			back[nr] = *was;
+			memcpy(back[nr].from, was->to, sizeof(was->to));
+			memcpy(back[nr++].to, was->from, sizeof(was->from));
+		}
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* must not be interrupted */
+	failed = nr ? hv_patcher_apply(t->patcher, back, nr) : NULL;
+	if (!failed)
+		return why;
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
+	hv_err_free(failed);
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
+}
+
+/* Makes all of CHANGES or none. */
+static struct hv_err *apply_sleep(struct hv_tracee *t, struct sleep_changes *changes)
+{
+	struct hv_err *err = NULL;
+
+	memcpy(changes->planned, changes->list, sizeof(changes->list));
+	if (changes->nr)
+		err = apply(t, changes->list, changes->nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < changes->nr; i++)
+		if (changes->list[i].refused)
+			return take_sleep_back(
+				t, changes, refuse_sleep(&t->kernel->sites, changes->list[i].gva));
+	return NULL;
+}
+
+/* First changes the sites where tasks leave their CPU or return to it: if one of them is refused,
+ * no other site has been changed. */
+static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep,
+				struct hv_change *changes, size_t nr)
+{
+	struct hv_err *err = apply_sleep(t, sleep);
+
+	if (err)
+		return err;
+	err = apply(t, changes, nr);
+	return err ? take_sleep_back(t, sleep, err) : NULL;
+}
+
+/* Returns whether the site at AT is one of the NR changes that the hold refused. */
+static bool is_refused(const struct hv_change *changes, size_t nr, struct hv_gva at)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (changes[i].gva.v == at.v)
+			return changes[i].refused;
+	return false;
+}
+
+static void note_inexact(struct hv_site_stubs *s, const struct site_plan *plans,
+			 const struct hv_change *changes, size_t nr)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	s->inexact = hv_gva(0);
+	for (size_t i = 0; i < sites->nr && !s->inexact.v; i++) {
+		if (!plans[i].relied_on ||
+		    !(plans[i].is_refused || is_refused(changes, nr, sites->list[i].ip)))
+			continue;
+		s->inexact = sites->list[i].ip;
+		s->inexact_for = plans[i].relied_on;
+	}
+}
+
+/* Makes sites call the stubs in PLANS, one per site, and restores all others, in one pass. */
+static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+	HV_AUTO_ERR struct hv_err *ended = NULL;
+	struct sleep_changes sleep = {.nr = 0};
+	struct hv_refused refused = {0};
+	size_t nr = 0;
+	struct hv_err *err;
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		enum verdict verdict;
+
+		err = plan_site(s->tracee, &walk, &sites->list[i], &plans[i], &changes[nr],
+				&verdict);
+		if (err)
+			return hv_err_in(err, "site %s", sites->list[i].name);
+		if (verdict == REFUSE && plans[i].tells_sleep)
+			return refuse_sleep(sites, sites->list[i].ip);
+		plans[i].is_refused = verdict == REFUSE;
+		if (verdict == REFUSE)
+			note_refused(&refused, sites->list[i].ip);
+		if (verdict == CHANGE && plans[i].tells_sleep)
+			sleep.list[sleep.nr++] = changes[nr];
+		else
+			nr += verdict == CHANGE;
+	}
+	err = nr || sleep.nr ? hv_yield_begin(s->yield) : NULL;
+	if (!err)
+		err = apply_all(s->tracee, &sleep, changes, nr);
+	/* All sites are changed or refused now. The rest must not be interrupted. If the calls of
+	 * ftrace's reader cannot be restored now, the next change or detach does it. */
+	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
+	ended = hv_yield_end_if_done(s->yield);
+	if (ended && ended->facts & HV_ERR_NEEDS_RECOVERY) {
+		hv_err_free(err);
+		err = hv_take(ended);
+	}
+	for (size_t i = 0; !err && i < nr; i++)
+		if (changes[i].refused)
+			note_refused(&refused, changes[i].gva);
+	if (!err)
+		s->refused = refused;
+	if (!err)
+		note_inexact(s, plans, changes, nr);
+	return err;
+}
+
+/* Returns the stub that site I keeps while it is wanted later: its present one, without
+ * counting. */
+static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
+{
+	unsigned now = s->now[i] & ~(unsigned)HV_STUB_PROFILED;
+
+	return now == HV_STUB_LATER || now == HV_STUB_ACTIONS ? HV_STUB_NONE : now;
+}
+
+/* These stubs read the function's caller after a return probe has replaced it. */
+static struct hv_err *check_return(const struct hv_site_stubs *s, size_t i, unsigned stub)
+{
+	const struct hv_site *site = &s->tracee->kernel->sites.list[i];
+
+	stub &= ~(unsigned)HV_STUB_PROFILED;
+	if (stub != HV_STUB_FUNCTION_STACK && stub != HV_STUB_SECTION_FUNCTION &&
+	    stub != HV_STUB_SECTION_GRAPH)
+		return NULL;
+	if (site->invalid || !hv_actions_return(s->actions, site->ip.v))
+		return NULL;
+	return hv_err_new(EBUSY, "%s of %s: a return probe needs this function for itself",
+			  stub == HV_STUB_FUNCTION_STACK ? "func_stack_trace"
+							 : "a tracer of latencies",
+			  site->name);
+}
+
+/* Finds the addresses that the sites must call. */
+static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wanted, bool frames,
+				   struct site_plan *plans)
+{
+	struct hv_graph_roles roles = {0};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	struct hv_err *err = frames ? hv_graph_tracer_find_roles(s->graph, &roles) : NULL;
+
+	hv_actions_begin(s->actions);
+	for (size_t i = 0; !err && i < sites->nr; i++) {
+		enum hv_call_role role = frames ? hv_graph_role(&roles, i) : HV_ROLE_NONE;
+		bool later = wanted[i] & HV_STUB_LATER, acts = false;
+		unsigned stub = later ? kept_stub(s, i) : wanted[i];
+		struct hv_gva entry;
+
+		err = check_return(s, i, stub);
+		if (err)
+			return err;
+		/* The stub that records stacks has no entries for roles. */
+		if (stub == HV_STUB_FUNCTION_STACK && role)
+			return hv_err_new(EBUSY,
+					  "func_stack_trace of %s: function_graph and the profile"
+					  " need this function for themselves",
+					  sites->list[i].name);
+		if (stub || role)
+			plans[i].stub = hv_stubs_call(s->tracee, stub, role);
+		plans[i].waits = later && !stub;
+		plans[i].tells_sleep = role == HV_ROLE_LEAVES || role == HV_ROLE_ARRIVES;
+		if (hv_actions_follow_forks(s->actions, sites->list[i].ip.v))
+			plans[i].relied_on = FOR_FORKS;
+		else if (role == HV_ROLE_NEW_TASK)
+			plans[i].relied_on = FOR_NEW_TASKS;
+		if (!sites->list[i].invalid)
+			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].stub,
+					       hv_stubs_kind(stub, role), &acts, &entry);
+		if (!err && acts)
+			plans[i].stub = entry;
+	}
+	return err;
+}
+
+/* The guest may have released a site in PLANS since the sites were read. If that cannot be read
+ * now, the site remains refused. */
+static void look_at_busy_sites(struct hv_site_stubs *s, const struct site_plan *plans)
+{
+	struct hv_kernel *kernel = s->tracee->kernel;
+
+	for (size_t i = 0; i < kernel->sites.nr; i++) {
+		bool is_wanted = plans[i].stub.v || plans[i].waits;
+
+		if (!is_wanted || !kernel->sites.list[i].busy)
+			continue;
+		hv_err_free(hv_sites_read_busy(&kernel->core, &kernel->sites));
+		return;
+	}
+}
+
+struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
+{
+	size_t nr = s->tracee->kernel->sites.nr;
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(nr * sizeof(*plans));
+	struct hv_err *err = NULL;
+	bool graph = false, frames = hv_actions_any_return(s->actions), stacks = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t stub = wanted[i] & ~(unsigned)HV_STUB_LATER;
+
+		graph |= (stub & ~HV_STUB_PROFILED) >= HV_STUB_FIRST_GRAPH;
+		frames |= stub >= HV_STUB_FIRST_GRAPH;
+		if (!err)
+			err = hv_stubs_check(s->tracee->kernel->core.as.arch, stub);
+		stacks |= stub == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
+	}
+	if (!err && stacks)
+		err = hv_err_new(EBUSY, "the profile and func_stack_trace cannot be used together");
+	if (!err)
+		err = choose_stubs(s, wanted, frames, plans);
+	if (!err)
+		look_at_busy_sites(s, plans);
+	if (!err && frames)
+		err = hv_graph_tracer_start(s->graph);
+	if (!err)
+		err = hv_places_begin(s->places);
+	if (err)
+		return err;
+	if (graph)
+		hv_graph_tracer_record(s->graph, 1);
+	err = change_sites(s, plans);
+	if (!err)
+		err = hv_places_end(s->places);
+	if (!err)
+		hv_actions_done(s->actions);
+	note_now(s, plans);
+	if (!err && !graph)
+		hv_graph_tracer_record(s->graph, 0);
+	if (!err && !frames)
+		hv_graph_tracer_stop(s->graph);
+	return err;
+}
+
+struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_arch *arch = s->tracee->kernel->core.as.arch;
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+		uint8_t bytes[HV_SITE_LEN_MAX];
+		struct hv_gpa gpa;
+		bool present;
+		struct hv_err *err = translate(&walk, site->ip, &present, &gpa);
+
+		if (!err && !present)
+			continue;
+		if (!err)
+			err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
+		if (err)
+			return hv_err_in(err, "site %s", site->name);
+		if (hv_tracee_is_left(s->tracee, site->ip, bytes))
+			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
+					  (unsigned long long)site->ip.v);
+	}
+	return hv_yield_check_gone(s->yield);
+}
+
+/* Notes the stubs that the sites call at their present addresses. Sites that cannot be translated
+ * call none. */
+void hv_site_stubs_look(struct hv_site_stubs *s)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(sites->nr * sizeof(*plans));
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		bool present = false;
+		HV_AUTO_ERR struct hv_err *err =
+			translate(&walk, sites->list[i].ip, &present, &plans[i].gpa);
+
+		if (err || !present)
+			plans[i].gpa = hv_gpa(UINT64_MAX);
+	}
+	note_now(s, plans);
+}
+
+struct hv_err *hv_site_stubs_restore(struct hv_site_stubs *s, struct hv_text *report)
+{
+	struct hv_patcher *p = s->tracee->patcher;
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	struct hv_err *err;
+	size_t nr, nr_restored;
+
+	hv_patcher_forget_gone(p);
+	hv_yield_forget_taken(s->yield);
+	nr = hv_patcher_undo_plan(p, HV_CHANGE_TEXT, &undo);
+	err = hv_patcher_apply(p, undo, nr);
+	if (!err)
+		err = hv_yield_end_if_done(s->yield);
+	if (err)
+		return err;
+	memset(s->now, HV_STUB_NONE, s->tracee->kernel->sites.nr);
+	nr_restored = nr - hv_patcher_nr_patched(p, HV_CHANGE_TEXT);
+	if (nr)
+		hv_text_printf(report, "%zu site%s restored and read back\n", nr_restored,
+			       hv_plural(nr_restored));
+	for (size_t i = 0; i < nr; i++)
+		if (undo[i].refused)
+			hv_text_printf(report,
+				       "0x%llx: left alone: the guest changed it or freed it\n",
+				       (unsigned long long)undo[i].gva.v);
+	return NULL;
+}
+
+const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
+{
+	return s->now;
+}
+
+const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s)
+{
+	return &s->refused;
+}
+
+struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct hv_gva *ret_at)
+{
+	static const char *const what[] = {
+		[FOR_NEW_TASKS] = "calls of new tasks may be shown deeper than they are",
+		[FOR_FORKS] = "the pids of tasks that begin or end are not followed",
+	};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	*ret_at = s->inexact;
+	for (size_t i = 0; i < sites->nr && s->inexact.v; i++)
+		if (sites->list[i].ip.v == s->inexact.v)
+			return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now: %s",
+					  sites->list[i].name, (unsigned long long)s->inexact.v,
+					  what[s->inexact_for]);
+	return NULL;
+}
