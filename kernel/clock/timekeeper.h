@@ -3,7 +3,7 @@
  * from clocksource cycles (kernel/time/timekeeping.c). Read from tk_fast_mono, the kernel's copy
  * for lockless readers; the offsets of CLOCK_BOOTTIME and CLOCK_TAI come from tk_core. All numbers
  * come from the guest and are untrusted. clock.h converts event times to cycles;
- * tracer/events/timekeeping.h computes times between two snapshots. */
+ * tracer/events/clocks.h computes times between two snapshots. */
 #pragma once
 
 #include <stdbool.h>

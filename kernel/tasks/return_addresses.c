@@ -375,7 +375,7 @@ bool hv_signing_sign(const struct hv_kernel *k, const struct hv_signing *s, stru
  * the stack is in use, the end is in a register of the vCPU, which shows whose stack the vCPU is
  * on. Before Linux 6.3 the kernel does not save it on the way to the interrupt stack, so the saved
  * value of the interrupted task can be stale. If it does not match the task's frames, nothing is
- * restored (tracer/graph/return_places.c). */
+ * restored (tracer/graph/returns.c). */
 
 #define STACK_PAGES 2u	       /* shadow stacks of all kernels are smaller (SCS_ORDER) */
 #define WORDS_MAX   (1u << 22) /* limit on guest data */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The return addresses on the kernel's stacks, for architectures whose functions keep frame
  * records: where they are, how they are signed, and their copies on shadow stacks.
- * tracer/graph/return_places.h uses them. */
+ * tracer/graph/returns.c uses them. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -65,7 +65,7 @@ bool hv_signing_sign(const struct hv_kernel *k, const struct hv_signing *s, stru
 /* Shadow call stacks: the kernel keeps a second copy of each return address on a separate stack and
  * returns to that copy (CONFIG_SHADOW_CALL_STACK; include/linux/scs.h). Each task and the interrupt
  * stack of each CPU have one. The guest is untrusted: lengths are bounded; a stack that is too long
- * and two shadow stacks for one kernel stack are errors. tracer/graph/return_places.h matches
+ * and two shadow stacks for one kernel stack are errors. tracer/graph/returns.c matches
  * addresses with calls. */
 struct hv_shadow_stack {
 	struct hv_gva_range stack; /* the kernel stack with the frames of the same calls */

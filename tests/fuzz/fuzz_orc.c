@@ -4,7 +4,6 @@
 #include "kernel/tasks/unwind.h"
 #include "tests/unit/kernel/tasks/fake_orc.h"
 #include "tracer/events/decode.h"
-#include "tracer/events/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

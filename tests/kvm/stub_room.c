@@ -8,7 +8,6 @@
 
 #include "ringbuf/ring.h"
 #include "tracer/events/decode.h"
-#include "tracer/events/parts.h"
 
 #define CALLER_OFF	   MACHINE_TEXT_OFF
 #define CLOCK_OFF	   (MACHINE_TEXT_OFF + 0x40)

@@ -8,7 +8,6 @@
 #include "kernel/events/print_strings.h"
 #include "kernel/events/print_values.h"
 #include "tests/lib/fake_session.h"
-#include "tracer/guest/stub_filters.h"
 #include "tracer/guest/stub_programs.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"

@@ -2,8 +2,8 @@
 /* Finds the callers of a function in the stack words of a record, with the unwind tables of the
  * guest's kernel.
  *
- * parts.h finds the words of an event, decode.h decodes them, kernel/tasks/unwind.h walks the
- * stack. One thread. */
+ * decode.h finds and decodes the words of an event, kernel/tasks/unwind.h walks the stack. One
+ * thread. */
 #pragma once
 
 #include "base/addr.h"

@@ -2,8 +2,8 @@
 /* The clocks of a guest's events: converts event times to each clock, and returns the guest's
  * present time.
  *
- * kernel/clock/clock.h computes the guest's clock, host_clock.h relates its counter to the host's,
- * and kernel/clock/now.h estimates the guest's time if neither is known. One thread. */
+ * kernel/clock/clock.h computes the guest's clock, and kernel/clock/now.h estimates the guest's
+ * time if neither that clock nor the host's is known. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +11,14 @@
 #include <stdint.h>
 
 #include "kernel/clock/clock.h"
+#include "kernel/clock/timekeeper.h"
+#include "vmm/guest.h"
+#include "vmm/host_time.h"
 
+struct hv_clocks;
 struct hv_hold_stat;
 struct hv_host_clock;
 struct hv_kernel;
-struct hv_clocks;
 
 enum hv_trace_clock {
 	HV_TRACE_CLOCK_GUEST, /* the guest's own trace clock */
@@ -70,3 +73,56 @@ uint64_t hv_clocks_tsc_of_host(const struct hv_clocks *c, unsigned cpu, uint64_t
 /* Samples the guest's clock and timekeeper; this makes hv_clocks_now_ns more accurate. Cheap; call
  * it about every 100 ms. */
 void hv_clocks_sample(struct hv_clocks *c);
+
+/* -- the host's clock -------------------------------------------------------------------------- */
+
+/* Converts a guest CPU's time stamp counter to the host's CLOCK_MONOTONIC: reverses KVM's offset
+ * and scaling of the host's counter (hv_guest_tsc), then interpolates between samples of that
+ * counter and the clock (host_time.h).
+ *
+ * Assumes that CPU n of the guest is vCPU n. Each refresh rereads KVM's values. After a change,
+ * events from before it use the old values. Events between the change and the next refresh may use
+ * either. */
+
+/* Returns NULL if the relation of this guest's counter to the host's is unknown. Borrows G. */
+struct hv_host_clock *hv_host_clock_new(struct hv_guest *g);
+void hv_host_clock_free(struct hv_host_clock *c);
+/* Call it about once a second while the clock is used. If calls were missed, the next one catches
+ * up. */
+void hv_host_clock_refresh(struct hv_host_clock *c);
+
+/* Returns the time in ns of CPU's time stamp TICKS. */
+uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks);
+/* Returns CPU's counter when the host's was HOST_TICKS. */
+uint64_t hv_host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu,
+				      uint64_t host_ticks);
+/* Returns CPU's counter now. */
+uint64_t hv_host_clock_guest_ticks(const struct hv_host_clock *c, unsigned cpu);
+
+/* -- the guest's timekeeper -------------------------------------------------------------------- */
+
+/* The guest's CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_TAI at the time of an event, computed from
+ * snapshots ("moments") of its timekeeper in the same way as its kernel does. The result is exact
+ * at a moment. After the newest and before the oldest moment, it is extrapolated from that one.
+ * Between two moments, NTP adjustments are spread evenly.
+ *
+ * When more than HV_MOMENTS_MAX are kept, every other one of the older half is dropped.
+ *
+ * kernel/clock/clock.h reads the moments. */
+
+#define HV_MOMENTS_MAX 4096u
+
+struct hv_timekeeping {
+	struct hv_timekeeper_moment *list; /* owned; sorted by cycles */
+	size_t nr;
+};
+
+/* Adds M. Replaces the newest moment if that has the same cycles. If the cycles of M are lower, the
+ * counter restarted, and all other moments are dropped. */
+void hv_timekeeping_add(struct hv_timekeeping *t, const struct hv_timekeeper_moment *m);
+void hv_timekeeping_deinit(struct hv_timekeeping *t);
+
+/* Returns CLOCK_MONOTONIC when the clocksource was at CYCLES. *RET_OF is the moment whose clock
+ * offsets applied then; borrowed until the next change. There must be at least one moment. */
+uint64_t hv_timekeeping_ns(const struct hv_timekeeping *t, uint64_t cycles,
+			   const struct hv_timekeeper_moment **ret_of);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracer/events/decode.h"
 #include "tracer/events/event.h"
-#include "tracer/events/parts.h"
 
 struct hv_buffer;
 struct hv_cursor;

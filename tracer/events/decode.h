@@ -100,7 +100,7 @@ struct hv_decode {
 bool hv_record_has_entry(const struct hv_record *record);
 
 /* Assembles the entry of EVENT, which was decoded from RECORD and whose entry is possible. Uses its
- * data records, which must be complete (parts.h), and the common fields of EVENT. ENTRY has
+ * data records, which must be complete (struct hv_parts), and the common fields of EVENT. ENTRY has
  * HV_ENTRY_LEN_MAX bytes. */
 void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *data, struct hv_event *event, uint8_t *entry);
@@ -119,12 +119,12 @@ static inline uint16_t hv_record_event_id(const struct hv_record *record)
 	return (uint16_t)record->word[1];
 }
 
-/* Decodes the stack words in NR records, which must be complete (parts.h). */
+/* Decodes the stack words in NR records, which must be complete (struct hv_parts). */
 void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,
 		     struct hv_stack_words *ret);
 
-/* Decodes RECORD, an event. MORE is the record before an exit that belongs to it (parts.h); NULL:
- * none, or lost. The caller sets comm, cpu, loss and times. */
+/* Decodes RECORD, an event. MORE is the record before an exit that belongs to it (struct hv_parts);
+ * NULL: none, or lost. The caller sets comm, cpu, loss and times. */
 void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *more, struct hv_event *ret);
 
@@ -140,3 +140,35 @@ uint64_t hv_record_call_tsc(const struct hv_record *record);
 
 /* Sets the comm of EVENT to COMM; NULL: unknown. The comm of pid 0 is always "<idle>". */
 void hv_event_set_comm(struct hv_event *event, const char *comm);
+
+/* -- records of several parts ------------------------------------------------------------------ */
+
+/* The parts of an event: additional records that belong to it. These are the record before an exit
+ * with further values, the words of a stack, and the data of a guest event. The guest reserves them
+ * together with the event's record, directly before it and with the same time.
+ *
+ * The ring is untrusted: a guest can write anything anywhere, move its head back, and write there
+ * again. So records belong together only if nothing was lost between them, and there are never more
+ * than HV_PARTS_MAX.
+ *
+ * decode.h decodes parts. */
+
+#define HV_PARTS_MAX HV_DATA_RECORDS_MAX
+_Static_assert(HV_PARTS_MAX >= 1 + HV_STACK_RECORDS_MAX, "room for a stack");
+
+/* Zero-initialised: empty. */
+struct hv_parts {
+	struct hv_record list[HV_PARTS_MAX];
+	unsigned nr;
+	uint64_t position; /* position of the last part */
+	uint64_t run;
+};
+
+/* Adds RECORD, an HV_RECORD_MORE, HV_RECORD_WORDS or HV_RECORD_DATA at POSITION. It is the next
+ * part, or the first part of another event; otherwise all parts are dropped. RUN is equal for two
+ * records of a ring if no record was lost between them. */
+void hv_parts_add(struct hv_parts *p, const struct hv_record *record, uint64_t position,
+		  uint64_t run);
+/* Returns whether these are all the parts of the event RECORD at POSITION. */
+bool hv_parts_are_of(const struct hv_parts *p, const struct hv_record *record, uint64_t position,
+		     uint64_t run);

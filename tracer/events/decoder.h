@@ -2,7 +2,7 @@
 /* The context that all buffers of a guest share to decode records into events: properties of the
  * guest's kernel, clocks, task names, marker texts, callers.
  *
- * decode.h decodes one record, parts.h groups records, cursor.h orders them and detects losses. One
+ * decode.h decodes one record and groups records, cursor.h orders them and detects losses. One
  * thread. */
 #pragma once
 
@@ -11,7 +11,6 @@
 #include "tracer/events/decode.h"
 #include "tracer/events/marks.h"
 #include "tracer/events/names.h"
-#include "tracer/events/parts.h"
 
 #define HV_NR_NAMED 16 /* a power of two */
 

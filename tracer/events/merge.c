@@ -1,12 +1,382 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/merge.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "tracer/events/lane.h"
+#include "tracer/events/decode.h"
+
+/* -- gaps -------------------------------------------------------------------------------------- */
+
+/* Records where a ring has missing records, and how many, until the record after them is returned.
+ * If there are too many gaps, their numbers are added up: losses are then reported early but never
+ * forgotten.
+ *
+ * ringbuf/ring.h detects losses; merge.h returns records. */
+
+#define HV_GAPS_MAX 8
+
+/* LOST records are missing before POSITION. */
+struct hv_gap {
+	uint64_t position;
+	uint64_t lost;
+};
+
+/* Zero-initialised: no gaps. */
+struct hv_gaps {
+	struct hv_gap list[HV_GAPS_MAX]; /* sorted by position */
+	unsigned nr;
+};
+
+static inline uint64_t hv_add_lost(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* Notes that LOST records are missing before POSITION, which must not be before any other gap. */
+static inline void hv_gaps_add(struct hv_gaps *g, uint64_t position, uint64_t lost)
+{
+	struct hv_gap *last = &g->list[HV_GAPS_MAX - 1];
+
+	if (g->nr == HV_GAPS_MAX)
+		last->lost = hv_add_lost(last->lost, lost);
+	else
+		g->list[g->nr++] = (struct hv_gap){position, lost};
+}
+
+/* Like hv_gaps_add(), but before all other gaps. */
+static inline void hv_gaps_add_first(struct hv_gaps *g, uint64_t position, uint64_t lost)
+{
+	if (g->nr == HV_GAPS_MAX) {
+		g->list[0].lost = hv_add_lost(g->list[0].lost, lost);
+		return;
+	}
+	memmove(g->list + 1, g->list, g->nr * sizeof(*g->list));
+	g->list[0] = (struct hv_gap){position, lost};
+	g->nr++;
+}
+
+/* Returns whether records are missing before the one at POSITION. */
+static inline bool hv_gaps_any(const struct hv_gaps *g, uint64_t position)
+{
+	return g->nr && (int64_t)(position - g->list[0].position) >= 0;
+}
+
+/* Returns the number of records missing before the one at POSITION, and forgets them. */
+static inline uint64_t hv_gaps_tell(struct hv_gaps *g, uint64_t position)
+{
+	uint64_t lost = 0;
+	unsigned nr = 0;
+
+	while (nr < g->nr && (int64_t)(position - g->list[nr].position) >= 0)
+		lost = hv_add_lost(lost, g->list[nr++].lost);
+	g->nr -= nr;
+	memmove(g->list, g->list + nr, g->nr * sizeof(*g->list));
+	return lost;
+}
+
+static inline uint64_t hv_gaps_sum(const struct hv_gaps *g)
+{
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < g->nr; i++)
+		lost = hv_add_lost(lost, g->list[i].lost);
+	return lost;
+}
+
+/* -- lanes: one ring each ---------------------------------------------------------------------- */
+
+/* A lane of the merge: one vCPU's ring, read up to a goal; the records that were read and not yet
+ * returned; and the losses between them.
+ *
+ * merge.h chooses the goal and the first lane, and decides when a record may be returned. One
+ * thread. */
+
+struct hv_lane {
+	unsigned cpu;
+	struct hv_ring ring;
+	uint64_t goal; /* the head in GOAL_ROUND; kept until all records before it are read */
+	uint64_t goal_round;
+	uint64_t done; /* last goal_round whose goal was reached */
+	uint64_t stop;
+	bool stops; /* never read STOP or later positions */
+
+	struct hv_backlog kept;
+	size_t max_kept;
+	size_t nr_full; /* the lane is full, and not read, above this number of records */
+	size_t turn;	/* index in the merge's heap */
+
+	struct hv_gaps gaps; /* gaps before records that are not yet returned */
+	uint64_t run;	     /* incremented at each loss */
+	uint64_t nr_unknown; /* records of unknown kinds */
+	uint64_t nr_told;    /* lost records reported by HV_RECORD_LOST */
+
+	bool blocked; /* the position is reserved but not written */
+	uint64_t blocked_position;
+	uint64_t blocked_since_ns;
+
+	struct hv_merge_mark from;
+	uint64_t last_tsc; /* time and position of the youngest record returned */
+	uint64_t last_position;
+};
+
+/* Parameters for reading a lane. */
+struct hv_lane_reading {
+	const struct hv_merge_clock *clock; /* borrowed */
+	uint64_t round;
+	uint64_t now_ns;
+	enum hv_merge_until until;
+};
+
+static inline bool hv_position_before(uint64_t position, uint64_t other)
+{
+	return (int64_t)(position - other) < 0;
+}
+
+static inline bool hv_lane_is_empty(const struct hv_lane *l)
+{
+	return !hv_backlog_nr(&l->kept);
+}
+
+static inline bool hv_lane_is_full(const struct hv_lane *l)
+{
+	return hv_backlog_nr(&l->kept) > l->nr_full;
+}
+
+/* Returns how many records may be taken before the lane must be read again. */
+static inline size_t hv_lane_nr_until_read_on(const struct hv_lane *l)
+{
+	size_t nr = hv_backlog_nr(&l->kept);
+
+	if (l->done == l->goal_round || l->blocked)
+		return nr;
+	return nr > l->nr_full + 1 ? nr - l->nr_full - 1 : 0;
+}
+
+/* Fills RET with K, a record of the lane, without losses before it. */
+static inline void hv_lane_show(const struct hv_lane *l, const struct hv_kept *k,
+				struct hv_merge_item *ret)
+{
+	ret->record = k->record;
+	ret->cpu = l->cpu;
+	ret->position = k->position;
+	ret->run = k->run;
+	ret->time_ns = k->time_ns;
+	ret->lost_before = 0;
+}
+
+/* Notes that K was returned. */
+static inline void hv_lane_note_returned(struct hv_lane *l, const struct hv_kept *k)
+{
+	uint64_t tsc = hv_record_tsc(&k->record);
+
+	if (tsc < l->last_tsc)
+		return;
+	l->last_tsc = tsc;
+	l->last_position = k->position;
+}
+
+#define RUN_MAX HV_MERGE_RUN /* records read at a time */
+
+static void note_lost(struct hv_lane *l, uint64_t position, uint64_t nr)
+{
+	l->run++;
+	hv_gaps_add(&l->gaps, position, nr);
+}
+
+static bool returned_before(const struct hv_lane *l, const struct hv_kept *k)
+{
+	uint64_t tsc = hv_record_tsc(&k->record);
+
+	if (!hv_position_before(k->position, l->from.read))
+		return false;
+	return tsc < l->from.tsc ||
+	       (tsc == l->from.tsc && !hv_position_before(l->from.last, k->position));
+}
+
+/* Drops KEPT, which says how many records were lost, or is of an unknown kind. */
+static void keep_not(struct hv_lane *l, const struct hv_kept *kept)
+{
+	uint64_t nr_lost = hv_record_lost(&kept->record);
+
+	if (nr_lost)
+		l->nr_told = hv_add_lost(l->nr_told, nr_lost);
+	else
+		l->nr_unknown++;
+	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
+}
+
+/* Keeps the NR records read from POSITION on, which are in the backlog's room at KEPT. */
+static void keep(struct hv_lane *l, const struct hv_lane_reading *reading, uint64_t position,
+		 struct hv_kept *kept, size_t nr)
+{
+	const bool may_repeat = hv_position_before(position, l->from.read);
+	uint64_t times[RUN_MAX], *time = times;
+
+	for (size_t i = 0; i < nr; i++)
+		times[i] = hv_record_tsc(&kept[i].record);
+	if (reading->clock->ns && nr)
+		reading->clock->ns(reading->clock->ctx, l->cpu, times, nr);
+	for (const struct hv_kept *end = kept + nr; kept < end; kept++, time++) {
+		kept->position = position++;
+		kept->round = reading->round;
+		kept->run = l->run;
+		if (may_repeat && returned_before(l, kept))
+			continue;
+		if (hv_record_kind(&kept->record) == HV_RECORD_UNKNOWN) {
+			keep_not(l, kept);
+			continue;
+		}
+		kept->time_ns = *time;
+		hv_backlog_add(&l->kept, kept);
+	}
+}
+
+static enum hv_ring_result read_ring(struct hv_lane *l, const struct hv_lane_reading *reading,
+				     struct hv_record *ret, uint64_t *ret_lost)
+{
+	enum hv_ring_result result = hv_ring_read(&l->ring, reading->now_ns, ret, ret_lost);
+
+	if (result == HV_RING_EMPTY && reading->until == HV_MERGE_FINAL)
+		result = hv_ring_read(&l->ring, reading->now_ns + HV_RING_STALL_NS, ret, ret_lost);
+	return result;
+}
+
+static void block(struct hv_lane *l, uint64_t now_ns)
+{
+	l->blocked = true;
+	if (l->blocked_position == l->ring.position && now_ns >= l->blocked_since_ns)
+		return;
+	l->blocked_position = l->ring.position;
+	l->blocked_since_ns = now_ns;
+}
+
+/* Reads complete records up to the goal, as far as there is room. Returns their number. */
+static size_t read_run(struct hv_lane *l, const struct hv_lane_reading *reading)
+{
+	uint64_t position = l->ring.position, left = l->goal - position;
+	size_t max = l->max_kept - hv_backlog_nr(&l->kept), nr_room, nr;
+	struct hv_kept *kept = hv_backlog_room(&l->kept, l->ring.position, &nr_room);
+
+	if (max > nr_room)
+		max = nr_room;
+	if (max > left)
+		max = (size_t)left;
+	if (max > RUN_MAX)
+		max = RUN_MAX;
+	nr = hv_ring_read_run(&l->ring, max, &kept->record, sizeof(*kept));
+	keep(l, reading, position, kept, nr);
+	return nr;
+}
+
+/* Reads one record, or skips lost ones. Returns false if the position is not written yet. */
+static bool read_one(struct hv_lane *l, const struct hv_lane_reading *reading)
+{
+	size_t nr_room;
+	struct hv_kept *kept = hv_backlog_room(&l->kept, l->ring.position, &nr_room);
+	uint64_t lost;
+
+	switch (read_ring(l, reading, &kept->record, &lost)) {
+	case HV_RING_RECORD:
+		keep(l, reading, l->ring.position - 1, kept, 1);
+		return true;
+	case HV_RING_LOST:
+		note_lost(l, l->ring.position, lost);
+		return true;
+	case HV_RING_EMPTY:
+		break;
+	}
+	block(l, reading->now_ns);
+	return false;
+}
+
+/* Reads up to the goal, as far as there is room and records are complete. Stops after as many
+ * attempts as a lap has slots, because the guest can move its head back and forth. */
+static void hv_lane_fill(struct hv_lane *l, const struct hv_lane_reading *reading)
+{
+	uint64_t tries = l->ring.nr_slots;
+
+	l->blocked = false;
+	while (hv_backlog_nr(&l->kept) < l->max_kept &&
+	       hv_position_before(l->ring.position, l->goal) && tries-- > 0)
+		if (!read_run(l, reading) && !read_one(l, reading))
+			return;
+}
+
+/* Slow path of hv_lane_take(). */
+static void hv_lane_take_oddly(struct hv_lane *l, const struct hv_kept *k,
+			       struct hv_merge_item *ret)
+{
+	if (hv_record_is_event(&k->record))
+		ret->lost_before = hv_gaps_tell(&l->gaps, k->position);
+	hv_backlog_drop_first(&l->kept);
+}
+
+/* Takes K, the lane's oldest record, and stores it in RET. The caller must then read more records
+ * and restore the order of the heap. */
+static inline void hv_lane_take(struct hv_lane *l, const struct hv_kept *k,
+				struct hv_merge_item *ret)
+{
+	hv_lane_show(l, k, ret);
+	hv_lane_note_returned(l, k);
+	if (l->gaps.nr || l->kept.nr_heap)
+		hv_lane_take_oddly(l, k, ret);
+	else
+		l->kept.run_first++;
+}
+
+/* Copies RING, whose memory remains the caller's. The lane starts at FROM. L must be zeroed. */
+static void hv_lane_init(struct hv_lane *l, unsigned cpu, const struct hv_ring *ring,
+			 const struct hv_merge_mark *from)
+{
+	l->cpu = cpu;
+	l->ring = *ring;
+	l->ring.lost = 0;
+	l->ring.position = from->position;
+	l->goal = from->position;
+	l->blocked_position = from->position - 1;
+	l->from = *from;
+	l->last_tsc = from->tsc;
+	l->last_position = from->last;
+	l->max_kept = HV_MERGE_AHEAD;
+	if (ring->nr_slots < HV_MERGE_AHEAD)
+		l->max_kept = (size_t)ring->nr_slots;
+	l->nr_full = l->max_kept - (l->max_kept < 2 * RUN_MAX ? l->max_kept / 2 : RUN_MAX);
+	if (from->lost)
+		note_lost(l, from->position, from->lost);
+}
+
+static void hv_lane_deinit(struct hv_lane *l)
+{
+	hv_backlog_deinit(&l->kept);
+}
+
+/* Returns how far the records of the lane were returned. */
+static struct hv_merge_mark hv_lane_mark(const struct hv_lane *l)
+{
+	struct hv_merge_mark mark = {.position = l->ring.position,
+				     .read = l->ring.position,
+				     .tsc = l->last_tsc,
+				     .last = l->last_position};
+
+	if (hv_position_before(mark.read, l->from.read))
+		mark.read = l->from.read;
+	mark.position = hv_backlog_lowest(&l->kept, mark.position);
+	mark.lost = hv_gaps_sum(&l->gaps);
+	return mark;
+}
+
+/* Returns the number of records lost since the lane started. */
+static uint64_t hv_lane_lost(const struct hv_lane *l)
+{
+	return hv_add_lost(l->nr_told, hv_add_lost(l->ring.lost, l->nr_unknown));
+}
+
+/* -- the merge --------------------------------------------------------------------------------- */
 
 /* Maximum number of rounds in one hv_merge_next. The second round confirms the result of the first.
  * A third is needed if an older record appeared in the second. */

@@ -6,7 +6,6 @@
 #include "kernel/clock/clock.h"
 #include "kernel/tasks/orc.h"
 #include "tracer/graph/returns.h"
-#include "tracer/graph/sweep.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"
 

@@ -25,3 +25,12 @@ size_t hv_returns_open(const struct hv_tracee *t);
  * a known frame. */
 struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold,
 				   size_t *ret_nr) hv_must_use;
+
+/* -- return stacks of dead tasks --------------------------------------------------------------- */
+
+/* Frees the return stacks of tasks that died in traced functions. graph_tracer.h
+ * decides whether frames are being added. */
+
+/* If there are many return stacks whose kernel stack is no longer mapped, empties them in a hold.
+ * Those that cannot be emptied now are left for the next call. */
+void hv_sweep(struct hv_tracee *t);

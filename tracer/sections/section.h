@@ -11,7 +11,7 @@
 
 #include "tracer/events/event.h"
 
-/* The name of an address in a module at the time of the section (section_names.h). */
+/* The name of an address in a module at the time of the section (section_log.h). */
 struct hv_section_name {
 	struct hv_gva at;
 	char *name;   /* owned; untrusted; NULL: no name */

@@ -11,6 +11,7 @@
 #include "tracer/sections/section.h"
 
 struct hv_decoder;
+struct hv_kernel;
 struct hv_sections;
 struct hv_state;
 
@@ -34,3 +35,14 @@ void hv_section_log_calls(const struct hv_section_ring *ring, const struct hv_se
 /* Fills in the callers of RET. */
 void hv_section_log_stack(const struct hv_section_ring *ring, const struct hv_sections *kept,
 			  struct hv_section *ret);
+
+/* -- names of a section's addresses ------------------------------------------------------------ */
+
+/* Names of addresses in modules at the time of a section. A section is kept until a worse one is
+ * found. Until then its module may be unloaded and another one loaded at the same addresses. The
+ * core kernel does not change.
+ *
+ * tree/format/ shows the names. */
+
+/* Looks up all addresses of S outside the core kernel. */
+void hv_section_keep_names(struct hv_section *s, const struct hv_kernel *k);

@@ -11,15 +11,16 @@
 #include "base/addr.h"
 #include "base/err.h"
 
+struct hv_detour_want;
+struct hv_kernel;
+struct hv_tracee;
+
 /* Whether preemption, interrupts or either of them are off in a section. */
 enum hv_section_kind {
 	HV_SECTION_PREEMPT, /* preemptoff */
 	HV_SECTION_IRQ,	    /* irqsoff */
 	HV_SECTION_EITHER,  /* preemptirqsoff */
 };
-
-struct hv_detour_want;
-struct hv_kernel;
 
 /* An instruction that is not covered. */
 struct hv_section_left {
@@ -56,3 +57,30 @@ enum hv_section_trust {
 struct hv_err *hv_section_plan_make(const struct hv_kernel *k, enum hv_section_kind kind,
 				    enum hv_section_trust trust,
 				    struct hv_section_plan *ret) hv_must_use;
+
+/* -- whether to replace again ------------------------------------------------------------------ */
+
+/* The modules that existed when the instructions for sections were replaced. Decides whether
+ * instructions must be replaced again: a new module needs this, a removed one does not, and open
+ * sections then continue.
+ *
+ * detours.h replaces instructions. */
+
+struct hv_section_module {
+	struct hv_gva at; /* address of its struct module */
+	struct hv_gva_range text;
+	size_t nr_replaced; /* number of replaced instructions in it */
+};
+
+/* Zero-initialised: empty. */
+struct hv_section_modules {
+	struct hv_section_module *list; /* owned, sorted by text.start */
+	size_t nr;
+};
+void hv_section_modules_deinit(struct hv_section_modules *m);
+
+/* Notes the modules of T's kernel and the present number of replaced instructions in them. */
+void hv_section_modules_note(struct hv_section_modules *m, const struct hv_tracee *t);
+/* Returns whether T's kernel has a module that was not noted, or one with fewer replaced
+ * instructions than noted, which is a new module at an old address. */
+bool hv_section_modules_have_come(const struct hv_section_modules *m, const struct hv_tracee *t);

@@ -12,8 +12,7 @@
 #include "tracer/guest/tracee.h"
 #include "tracer/places/detours.h"
 #include "tracer/sections/section_log.h"
-#include "tracer/sections/section_modules.h"
-#include "tracer/sections/section_names.h"
+#include "tracer/sections/section_plan.h"
 
 #define TRIES_MAX 1000 /* attempts to read a section while the guest writes it */
 

@@ -1,18 +1,133 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/tracepoints/event_tracer.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
-#include "tracer/guest/event_words.h"
+#include "base/err.h"
+#include "base/retry.h"
+#include "kernel/events/catalogue.h"
+#include "tracer/guest/stub_programs.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/tracepoints/event_calls.h"
-#include "tracer/tracepoints/event_modules.h"
-#include "tracer/tracepoints/event_use.h"
 #include "tracer/tracepoints/module_claims.h"
 #include "tracer/tracepoints/plug.h"
 #include "tracer/tracepoints/syscall_tasks.h"
+
+/* -- modules of events ------------------------------------------------------------------------- */
+
+/* Claims modules for the event tracer. The tracepoint, probe and type of a module's event are
+ * memory that the guest can free, so the module is claimed before the event is switched on. While
+ * it is claimed, the event is handled like one of the core kernel.
+ *
+ * module_claims.h implements claims; event_tracer.h releases them. */
+
+/* Number of attempts to claim a module, and the time between them. When the guest tries to remove a
+ * module that is in use, the module briefly looks as if it were being removed. */
+#define TRIES	 20u
+#define AGAIN_NS 2000000l
+
+static struct hv_err *claim(struct hv_tracee *t, const struct hv_module *module, bool *ret_new)
+{
+	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
+	struct hv_err *err = hv_module_claim(t, module, ret_new);
+
+	for (unsigned i = 0; i < TRIES && err && err->code == EBUSY; i++) {
+		nanosleep(&a_little, NULL);
+		hv_err_free(err);
+		err = hv_module_claim(t, module, ret_new);
+	}
+	return err;
+}
+
+/* Claims the module of TYPE, if it belongs to one, and verifies that the type still exists. EBUSY:
+ * the guest is loading or removing the module. ENOENT: the module was removed. */
+static struct hv_err *hv_event_modules_claim(struct hv_tracee *t, struct hv_event_calls *calls,
+					     const struct hv_event_type *type)
+{
+	const struct hv_module *module;
+	bool is_new = false, is_there = false;
+	struct hv_err *err;
+
+	if (!type->module)
+		return NULL;
+	module = hv_module_named(&t->kernel->modules, type->module);
+	if (!module)
+		return hv_err_new(ENOENT, "the guest no longer has the module %s", type->module);
+	err = claim(t, module, &is_new);
+	if (!err && is_new)
+		hv_event_calls_look_again(calls, module);
+	if (!err)
+		err = hv_event_type_is_there(t->kernel, type, &is_there);
+	if (!err && !is_there)
+		err = hv_err_new(ENOENT,
+				 "the module %s was removed, and may have been loaded again",
+				 type->module);
+	return err;
+}
+
+/* -- users of events that were switched off ---------------------------------------------------- */
+
+/* Checks in a hold whether the guest still uses region memory of an event that was switched off
+ * (plug.h). One thread. */
+
+struct check {
+	struct hv_tracee *tracee;
+	enum hv_plug_sleepers sleepers;
+	const bool *which; /* by index; NULL: all */
+	const struct hv_iterators *iterators;
+};
+
+static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
+{
+	const struct check *check = ctx;
+
+	return hv_plugs_check_unused(check->tracee, hold, check->sleepers, check->which,
+				     check->iterators);
+}
+
+/* Checks that no task is on its way to a stub from the plugs in WHICH, by index; NULL: from any
+ * plug. EBUSY: a task is, or its state is unknown. */
+static struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
+					 const bool *which)
+{
+	hv_cleanup(hv_iterators_deinit) struct hv_iterators iterators = {0};
+	struct check check = {.tracee = t, .which = which};
+	struct hv_err *err;
+
+	if (t->had_copies) {
+		hv_iterators_find(t->kernel, &iterators);
+		if (!t->have_left)
+			t->have_left = hv_alloc(HV_VCPUS_MAX * sizeof(*t->have_left));
+		check.iterators = &iterators;
+	}
+	if (hv_event_calls_may_sleep(calls))
+		check.sleepers = HV_PLUG_SLEEPERS;
+	err = hv_patcher_held(t->patcher, check_held, &check);
+	/* While anything is plugged in, there may be more copies. */
+	if (!err && !which)
+		t->had_copies = false;
+	return err;
+}
+
+/* Like hv_event_use_check(), but retries for about 40 ms. */
+static struct hv_err *hv_event_use_await_end(struct hv_tracee *t,
+					     const struct hv_event_calls *calls, const bool *which)
+{
+	struct hv_err *err = hv_event_use_check(t, calls, which);
+
+	for (unsigned i = 0; i < HV_MOMENT_TRIES && err && err->code == EBUSY; i++) {
+		hv_wait_a_moment();
+		hv_err_free(err);
+		err = hv_event_use_check(t, calls, which);
+	}
+	return err;
+}
+
+/* -- the event tracer -------------------------------------------------------------------------- */
 
 /* How often tasks are checked after system calls were switched. The second check finds tasks that
  * were being created. */
@@ -402,7 +517,7 @@ static void clear_words(struct hv_event_tracer *e)
 
 static void set_words(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
 {
-	HV_AUTO_FREE struct hv_event_word *words = hv_alloc((nr + 1) * sizeof(*words));
+	HV_AUTO_FREE struct hv_event_file_word *words = hv_alloc((nr + 1) * sizeof(*words));
 	size_t nr_words = 0;
 
 	for (size_t i = 0; i < e->nr; i++)
@@ -412,7 +527,7 @@ static void set_words(struct hv_event_tracer *e, const struct hv_event_want *wan
 		const struct event *event = find(e, wants[i].type);
 
 		if (event && event->is_on)
-			words[nr_words++] = (struct hv_event_word){
+			words[nr_words++] = (struct hv_event_file_word){
 				index_of(e, event), wants[i].filter, wants[i].program};
 	}
 	hv_event_words_set(&e->words, &e->tracee->region, words, nr_words);

@@ -14,10 +14,14 @@
  * event_calls.h redirects the calls of probes; event_tracer.h decides which events are on. */
 #pragma once
 
+#include <stddef.h>
+
+#include "base/addr.h"
 #include "kernel/events/tracepoint_state.h"
 #include "patcher/patcher.h"
 #include "patcher/region.h"
 
+struct hv_kernel;
 struct hv_tracee;
 
 #define HV_PLUG_PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
@@ -159,7 +163,19 @@ struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint
 struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 
-struct hv_iterators;
+/* The guest's functions that call all probes of a tracepoint in order from an array
+ * (__traceiter_*). A task inside one may still use an array that the guest has replaced, until the
+ * guest's RCU frees it.
+ *
+ * kernel/tasks/tasks.h finds these tasks. */
+struct hv_iterators {
+	struct hv_gva_range *list; /* owned, sorted */
+	size_t nr;
+};
+
+/* Finds the iterators of the kernel and its modules. */
+void hv_iterators_find(const struct hv_kernel *k, struct hv_iterators *ret);
+void hv_iterators_deinit(struct hv_iterators *i);
 
 /* Checks in HOLD, after all plugs were removed, that no register or stack in the guest contains the
  * address of a file, a probe array or a draft, so no probe is on its way to our stubs.

@@ -4,7 +4,7 @@
  * assigns filters to events. */
 #pragma once
 
-#include "tracer/guest/stub_filters.h"
+#include "tracer/guest/stub_programs.h"
 #include "tree/settings/event_predicate.h"
 
 struct hv_event_filter;
@@ -25,7 +25,7 @@ bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_fil
 
 /* -- filters in the guest ---------------------------------------------------------------------- */
 
-/* Converts event filters to programs that the guest's stub executes (tracer/guest/stub_filters.h).
+/* Converts event filters to programs that the guest's stub executes (tracer/guest/stub_programs.h).
  * Only filters that compare numbers of the entry, at most HV_FILTER_STEPS_MAX times, can be
  * converted; the host evaluates the others. Program and filter (hv_event_filter_passes) agree on
  * every entry that has all fields of its type. */

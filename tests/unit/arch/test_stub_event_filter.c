@@ -15,7 +15,7 @@
 #include "ringbuf/ring.h"
 #include "tests/lib/event_call.h"
 #include "tests/lib/run_suite.h"
-#include "tracer/guest/stub_filters.h"
+#include "tracer/guest/stub_programs.h"
 #include "tree/settings/event_filter.h"
 
 #define NR_SLOTS 64

@@ -8,7 +8,6 @@
 #include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
-#include "tracer/events/parts.h"
 
 #define NR_SLOTS    64
 #define STACK_BYTES 0x4000

@@ -7,7 +7,7 @@
 
 #include "kernel/tasks/unwind.h"
 #include "tests/lib/emulated/world.h"
-#include "tracer/events/parts.h"
+#include "tracer/events/decode.h"
 
 extern struct emu_world *world; /* of the running test */
 

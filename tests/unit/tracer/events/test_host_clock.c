@@ -6,7 +6,7 @@
 
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
-#include "tracer/events/host_clock.h"
+#include "tracer/events/clocks.h"
 
 #define PER_NS 4 /* ticks per ns of an imaginary host */
 

@@ -5,7 +5,6 @@
 
 #include "tests/lib/run_suite.h"
 #include "tracer/events/host_event.h"
-#include "tracer/events/host_format.h"
 
 #define COMMON                                                                                     \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \

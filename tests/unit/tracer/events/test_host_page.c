@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/events/host_page.h"
+#include "tracer/events/host_event.h"
 
 #define HEAD 16
 

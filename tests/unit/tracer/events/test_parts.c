@@ -4,7 +4,6 @@
 
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
-#include "tracer/events/parts.h"
 
 #define RUN 7
 

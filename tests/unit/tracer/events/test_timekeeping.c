@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's clocks between samples of its timekeeper. */
-#include "tracer/events/timekeeping.h"
+#include "tracer/events/clocks.h"
 
 #include <check.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/graph/sweep.h"
+#include "tracer/graph/returns.h"
 
 static struct fr r;
 

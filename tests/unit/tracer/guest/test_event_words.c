@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Assigns filters and programs to events when the filters and programs of all events change
  * together. */
-#include "tracer/guest/event_words.h"
+#include "tracer/guest/stub_programs.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static unsigned nr_filters(void)
 /* A filter that no stub could execute takes no place. */
 START_TEST(a_file_has_a_program_or_a_filter)
 {
-	const struct hv_event_word both = {3, &filter, &program}, one = {3, &filter, NULL};
+	const struct hv_event_file_word both = {3, &filter, &program}, one = {3, &filter, NULL};
 
 	hv_event_words_set(&words, &region, &both, 1);
 	ck_assert(word(3) & READS);
@@ -64,11 +64,11 @@ END_TEST
 /* All programs are in use, and the last file's program ends. */
 START_TEST(what_loses_a_program_makes_place_first)
 {
-	struct hv_event_word list[HV_REGION_NR_READS + 1];
+	struct hv_event_file_word list[HV_REGION_NR_READS + 1];
 	unsigned nr = HV_STUB_PROGRAMS_MAX;
 
 	for (unsigned i = 0; i <= nr; i++)
-		list[i] = (struct hv_event_word){i, NULL, i == 0 ? NULL : &program};
+		list[i] = (struct hv_event_file_word){i, NULL, i == 0 ? NULL : &program};
 	hv_event_words_set(&words, &region, list, nr + 1);
 	ck_assert_uint_eq(word(nr) & READS, READS);
 	list[0].program = &program;

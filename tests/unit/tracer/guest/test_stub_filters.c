@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Assigns filter programs in the region to events. tests/unit/arch/test_stub_event_filter.c tests
  * the programs' execution in stubs, also while they change. */
-#include "tracer/guest/stub_filters.h"
+#include "tracer/guest/stub_programs.h"
 
 #include <check.h>
 #include <stdlib.h>

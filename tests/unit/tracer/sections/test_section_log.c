@@ -12,7 +12,6 @@
 #include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decoder.h"
-#include "tracer/sections/section_names.h"
 
 #define NR_SLOTS 64
 #define TEXT	 UINT64_C(0xffffffff81000000)

@@ -9,7 +9,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/events/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/guest/stub_filters.h"
+#include "tracer/guest/stub_programs.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/module_claims.h"

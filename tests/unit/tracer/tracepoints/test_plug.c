@@ -3,7 +3,7 @@
  * test_plug_shared.c covers tracepoints that share state. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/fake_plug.h"
-#include "tracer/tracepoints/iterators.h"
+#include "tracer/tracepoints/plug.h"
 
 START_TEST(in_and_out)
 {
