@@ -13,6 +13,8 @@
  * dat.c writes this part and the vCPUs' data. Pure. */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/text.h"
 #include "export/export.h"
 
@@ -37,3 +39,12 @@ void hv_dat_head_deinit(struct hv_dat_head *h);
 
 /* Adds the section header of BUFFER FLYRECORD. */
 void hv_dat_head_add_buffer(struct hv_text *out, enum hv_compression compression);
+
+/* -- fields inside the record ------------------------------------------------------------------ */
+
+/* Restricts an event format to fields that are inside the record. libtraceevent trusts the format
+ * and reads fields without checking the length of the record. */
+
+/* Adds FORMAT to OUT without malformed field lines and without fields that are not entirely in the
+ * first MAX_BYTES of a record. Keeps the text before and after the fields. */
+void hv_format_fields_add(struct hv_text *out, struct hv_export_text format, size_t max_bytes);

@@ -4,7 +4,7 @@
 
 #include "export/export.h"
 
-extern const struct hv_export_format hv_export_dat; /* dat_pair.c: trace.dat, one or two files */
+extern const struct hv_export_format hv_export_dat;	/* dat.c: trace.dat, one or two files */
 extern const struct hv_export_format hv_export_dat_one; /* dat.c: trace.dat, version 7 */
 extern const struct hv_export_format hv_export_ctf;	/* ctf.c: a directory in CTF 1.8 */
 extern const struct hv_export_format hv_export_jsonl;	/* jsonl.c: JSON, one event per line */

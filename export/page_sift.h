@@ -7,7 +7,7 @@
  * the other events, unless the page has only host events. The page can contain anything: events
  * after an invalid one are dropped.
  *
- * raw_events.h parses events; dat_pair.c writes the pages. Pure. */
+ * raw_events.h parses events; dat.c writes the pages. Pure. */
 #pragma once
 
 #include "export/raw_events.h"

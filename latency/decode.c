@@ -1,11 +1,156 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "latency/decode.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "export/entry_value.h"
-#include "latency/limit_fields.h"
+#include "tree/format/print_fmt/print_fmt.h"
+
+/* -- names of exit reasons --------------------------------------------------------------------- */
+
+#define FIELDS_MAX 64
+#define BEFORE	   " reason " /* precedes the name in the text of the event */
+
+struct hv_exit_names {
+	struct hv_print_fmt *fmt; /* NULL if the event does not exist */
+};
+
+/* Resolves nothing: the host's symbols are not available. */
+static const struct hv_print_resolver resolver;
+
+static void take_fields(const struct hv_event_fields *fields, struct hv_print_field *ret,
+			size_t *nr)
+{
+	for (size_t i = 0; i < fields->nr && *nr < FIELDS_MAX; i++)
+		ret[(*nr)++] = (struct hv_print_field){
+			.name = fields->list[i].name,
+			.type = fields->list[i].type,
+			.offset_bytes = fields->list[i].off,
+			.size_bytes = fields->list[i].size_bytes,
+			.is_signed = fields->list[i].is_signed,
+		};
+}
+
+struct hv_exit_names *hv_exit_names_new(const struct hv_catalogue *c)
+{
+	const struct hv_event_type *type = hv_catalogue_find(c, "host", "kvm_exit");
+	struct hv_exit_names *n = hv_alloc(sizeof(*n));
+	struct hv_print_field fields[FIELDS_MAX];
+	size_t nr = 0;
+
+	if (!type)
+		return n;
+	take_fields(&c->common, fields, &nr);
+	take_fields(&type->fields, fields, &nr);
+	hv_err_free(hv_print_fmt_compile(type->print_fmt, fields, nr, &resolver, &n->fmt));
+	return n;
+}
+
+void hv_exit_names_free(struct hv_exit_names *n)
+{
+	if (!n)
+		return;
+	hv_print_fmt_free(n->fmt);
+	free(n);
+}
+
+void hv_exit_names_add(const struct hv_exit_names *n, const struct hv_event *e, uint64_t reason,
+		       struct hv_text *out)
+{
+	static const struct hv_print_env env = {.resolver = &resolver};
+	HV_AUTO_TEXT struct hv_text text = {0};
+	const char *word = NULL;
+
+	if (n->fmt && hv_print_fmt_eval(n->fmt, e->entry, &env, &text)) {
+		hv_text_add(&text, "");
+		word = strstr(text.data, BEFORE);
+	}
+	if (word)
+		word += strlen(BEFORE);
+	if (word && strcspn(word, " "))
+		hv_text_add_guest(out, word, strcspn(word, " "));
+	else
+		hv_text_printf(out, "%" PRIu64, reason);
+}
+
+/* -- throttled cgroups ------------------------------------------------------------------------- */
+
+#define FAULT "(fault)" /* the kernel could not read the string, for example above the root */
+
+void hv_limit_fields_init(struct hv_limit_fields *f, const struct hv_catalogue *c)
+{
+	const struct hv_event_type *type = hv_catalogue_find(c, HV_LIMIT_SYSTEM, HV_LIMIT_EVENT);
+
+	*f = (struct hv_limit_fields){0};
+	if (!type)
+		return;
+	f->quota = hv_event_type_field(c, type, HV_LIMIT_QUOTA);
+	f->period = hv_event_type_field(c, type, HV_LIMIT_PERIOD);
+	for (unsigned i = 0; i < HV_LIMIT_NAMES; i++) {
+		char name[sizeof(HV_LIMIT_NAME) + 3];
+
+		snprintf(name, sizeof(name), HV_LIMIT_NAME "%u", i);
+		f->names[i] = hv_event_type_field(c, type, name);
+	}
+}
+
+static bool read_number(const struct hv_event_field *field, const struct hv_event *e, uint64_t *ret)
+{
+	struct hv_entry_value v;
+
+	if (!field || !hv_entry_value(field, e->entry, &v))
+		return false;
+	*ret = v.number;
+	return true;
+}
+
+/* The root's name is empty or "/". Returns false at the root, and if the name could not be read. */
+static bool read_name(const struct hv_event_field *field, const struct hv_event *e,
+		      struct hv_span *ret)
+{
+	struct hv_entry_value v;
+
+	if (!field || !hv_entry_value(field, e->entry, &v) || v.kind != HV_ENTRY_STRING)
+		return false;
+	*ret = v.bytes;
+	return v.bytes.len_bytes &&
+	       !(v.bytes.len_bytes == strlen(FAULT) &&
+		 memcmp(v.bytes.data, FAULT, strlen(FAULT)) == 0) &&
+	       !(v.bytes.len_bytes == 1 && v.bytes.data[0] == '/');
+}
+
+bool hv_limit_fields_read(const struct hv_limit_fields *f, const struct hv_event *e, uint64_t key,
+			  struct hv_limit_group *ret)
+{
+	struct hv_limit_group g = {.key = key};
+	HV_AUTO_TEXT struct hv_text path = {0};
+	struct hv_span names[HV_LIMIT_NAMES];
+	unsigned nr = 0;
+	size_t over;
+
+	if (!read_number(f->quota, e, &g.quota_ns) || !read_number(f->period, e, &g.period_ns))
+		return false;
+	while (nr < HV_LIMIT_NAMES && read_name(f->names[nr], e, &names[nr]))
+		nr++;
+	hv_text_add(&path, nr == HV_LIMIT_NAMES ? "..." : "");
+	for (unsigned i = nr; i-- > 0;) {
+		hv_text_add(&path, "/");
+		hv_text_add_bytes(&path, names[i].data, names[i].len_bytes);
+	}
+	hv_text_add(&path, nr ? "" : "/");
+	over = path.len_bytes < sizeof(g.path) ? 0 : path.len_bytes - sizeof(g.path) + 1;
+	memcpy(g.path, path.data + over, path.len_bytes - over);
+	if (over)
+		memcpy(g.path, "...", strlen("..."));
+	*ret = g;
+	return true;
+}
+
+/* -- events ------------------------------------------------------------------------------------ */
 
 enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT, ADDRESS, PRIO };
 

@@ -5,7 +5,7 @@
  * they never count as a storm or a fault, even while the host polls for the end of a halt. The time
  * of an exit excludes the time that other threads of the host took from it (vcpu_threads.h).
  *
- * exit_names.h names the reasons; verdict.h decides whose fault a storm is. Pure. */
+ * decode.h names the reasons; verdict.h decides whose fault a storm is. Pure. */
 #pragma once
 
 #include <stdbool.h>

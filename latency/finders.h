@@ -7,8 +7,8 @@
 
 #include "latency/limits.h"
 #include "latency/sched.h"
+#include "latency/stacks.h"
 #include "latency/stall.h"
-#include "latency/ticks.h"
 
 #define HV_FINDERS_CPUS_MAX 4096
 #define HV_IO_REQUESTS_MAX  1024 /* in flight; a power of two */

@@ -121,7 +121,7 @@ void hv_latency_begin_counted(struct hv_latency *l)
 	l->clock_counts = true;
 }
 
-/* -- clocks ----------------------------------------------------------------------------------- */
+/* -- clocks ------------------------------------------------------------------------------------ */
 
 static void note_least(int64_t *least_ns, int64_t apart_ns)
 {
@@ -218,7 +218,7 @@ enum hv_host_view hv_latency_view(const struct hv_latency *l)
 	return l->sees_host && hv_latency_knows_clock(l) ? HV_HOST_SEEN : HV_HOST_UNSEEN;
 }
 
-/* -- sections --------------------------------------------------------------------------------- */
+/* -- sections ---------------------------------------------------------------------------------- */
 
 /* Looks for the only time since the last query that the task ran this long on its vCPU. Stores the
  * result, with the tasks that ran before, because the vCPU's history is soon overwritten. */
@@ -303,7 +303,7 @@ void hv_latency_end_sections(struct hv_latency *l)
 	l->checked_ns = l->newest_ns;
 }
 
-/* -- events ----------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static struct hv_err *latency_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
@@ -481,7 +481,7 @@ static uint64_t slack_of(const struct hv_latency *l)
 	return l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS;
 }
 
-/* -- verdict ---------------------------------------------------------------------------------- */
+/* -- verdict ----------------------------------------------------------------------------------- */
 
 /* The scheduler and tracing functions at the top of every stack of a waiting task. They are of no
  * interest to the user. */

@@ -12,11 +12,9 @@
 
 #include "export/page_decode.h"
 #include "latency/decode.h"
-#include "latency/due_stacks.h"
-#include "latency/exit_names.h"
 #include "latency/finders.h"
-#include "latency/limit_fields.h"
 #include "latency/outages.h"
+#include "latency/stacks.h"
 #include "latency/vcpu_threads.h"
 #include "latency/verdict.h"
 

@@ -4,7 +4,7 @@
  * queues are bounded; entries beyond that are not reported.
  *
  * cli/verbs/latency/sources.h places the probes at throttle_cfs_rq() and unthrottle_cfs_rq(),
- * limit_fields.h reads their fields, and verdict.h finds the tasks that waited because of a limit.
+ * decode.h reads their fields, and verdict.h finds the tasks that waited because of a limit.
  * Pure. */
 #pragma once
 

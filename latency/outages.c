@@ -2,9 +2,12 @@
 #include "latency/outages.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/guard.h"
+
+/* -- outages ----------------------------------------------------------------------------------- */
 
 #define GAP_NS	 (2 * HV_NS_PER_MS) /* maximum gap between samples of one outage */
 #define SHARE_OF 5		    /* outages of 1/5 of a second in total are a stall */
@@ -224,4 +227,97 @@ void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct
 
 	for (; w.cpu < h->nr_cpus; w.cpu++)
 		stalls_of(&w);
+}
+
+/* -- shares ------------------------------------------------------------------------------------ */
+
+void hv_shares_deinit(struct hv_shares *s)
+{
+	free(s->list);
+	*s = (struct hv_shares){0};
+}
+
+uint64_t hv_share_taken_ns(const struct hv_share *s)
+{
+	uint64_t taken_ns = s->waited_ns + s->stopped_ns;
+
+	return taken_ns < s->window_ns ? taken_ns : s->window_ns;
+}
+
+uint64_t hv_share_halted_ns(const struct hv_share *s)
+{
+	uint64_t used_ns = s->ran_ns + hv_share_taken_ns(s);
+
+	return used_ns < s->window_ns ? s->window_ns - used_ns : 0;
+}
+
+bool hv_share_decides(const struct hv_share *s)
+{
+	return s->window_ns && hv_share_taken_ns(s) >= s->window_ns / HV_SHARE_PART;
+}
+
+const struct hv_share *hv_shares_deciding(const struct hv_shares *s, unsigned cpu)
+{
+	return s && cpu < s->nr && hv_share_decides(&s->list[cpu]) ? &s->list[cpu] : NULL;
+}
+
+const struct hv_share *hv_shares_worst(const struct hv_shares *s)
+{
+	const struct hv_share *worst = NULL;
+
+	for (unsigned cpu = 0; s && cpu < s->nr; cpu++)
+		if (hv_shares_deciding(s, cpu) &&
+		    (!worst || hv_share_taken_ns(&s->list[cpu]) > hv_share_taken_ns(worst)))
+			worst = &s->list[cpu];
+	return worst;
+}
+
+/* -- takers ------------------------------------------------------------------------------------ */
+
+/* Compares only pids, because execve() changes the name of a thread. */
+static struct hv_taker *find(struct hv_takers *t, uint32_t pid)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		if (t->list[i].task.pid == pid)
+			return &t->list[i];
+	return NULL;
+}
+
+static struct hv_taker *place_for(struct hv_takers *t)
+{
+	struct hv_taker *least = t->list;
+
+	if (t->nr < HV_TAKERS_MAX)
+		return &t->list[t->nr++];
+	for (size_t i = 1; i < t->nr; i++)
+		if (t->list[i].taken_ns < least->taken_ns)
+			least = &t->list[i];
+	return least;
+}
+
+void hv_takers_add(struct hv_takers *t, const struct hv_stall_task *task, uint64_t ns)
+{
+	struct hv_taker *taker;
+
+	if (!task->comm[0])
+		return;
+	taker = find(t, task->pid);
+	if (!taker) {
+		taker = place_for(t);
+		*taker = (struct hv_taker){
+			.task = *task,
+			.was_looked_at = !task->pid,
+			.kind = task->pid ? HV_TAKER_UNKNOWN : HV_TAKER_NOBODY,
+		};
+	}
+	memcpy(taker->task.comm, task->comm, sizeof(taker->task.comm));
+	taker->taken_ns += ns;
+}
+
+const struct hv_taker *hv_takers_find(const struct hv_takers *t, const struct hv_stall_task *task)
+{
+	for (size_t i = 0; task->comm[0] && i < t->nr; i++)
+		if (t->list[i].task.pid == task->pid)
+			return &t->list[i];
+	return NULL;
 }

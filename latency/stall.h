@@ -90,7 +90,7 @@ struct hv_stall {
 	unsigned nr_pieces;
 	/* Where the task sleeps, waits, or gave up its vCPU, if that was recorded. */
 	struct hv_stall_stack stack;
-	/* Samples in the interval (ticks.h): their number, the number in the most frequent
+	/* Samples in the interval (stacks.h): their number, the number in the most frequent
 	 * function, and an address in that function and in its caller. */
 	unsigned nr_samples, nr_most;
 	uint64_t most, most_caller;

@@ -5,14 +5,12 @@
  * run after a wakeup, and its exits. Unlike samples of schedstat, the results are exact and on the
  * clock of the guest's events. A thread is recognized as a vCPU by its exits.
  *
- * outages.h and exits.h decide which of these times are stalls; takers.h classifies other threads.
- * Pure. */
+ * outages.h and exits.h decide which of these times are stalls. Pure. */
 #pragma once
 
 #include "latency/exits.h"
 #include "latency/outages.h"
 #include "latency/sched.h"
-#include "latency/takers.h"
 
 enum hv_vcpu_state {
 	HV_VCPU_UNKNOWN,

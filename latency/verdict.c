@@ -1,13 +1,509 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "latency/verdict.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/grow.h"
 #include "base/guard.h"
-#include "latency/crowds.h"
 #include "latency/limits.h"
-#include "latency/looks.h"
-#include "latency/reasons.h"
+#include "latency/stall.h"
+#include "latency/vcpu_threads.h"
+
+/* -- what the verdict knows of a stall --------------------------------------------------------- */
+
+#define NO_REASON SIZE_MAX
+
+/* A stall under examination. */
+struct look {
+	struct hv_stall stall; /* its length excludes the time taken by the host */
+	uint64_t host_ns;
+	uint64_t vmm_ns; /* request: how long a thread of the VMM waited for a CPU */
+	bool is_doubtful;
+	size_t reason;	/* index of the look that led to it, or NO_REASON */
+	uint32_t crowd; /* wait for a vCPU: its crowd, or 0 */
+	bool has_victims;
+};
+
+struct looks {
+	struct look *list; /* owned */
+	size_t nr;
+};
+
+/* -- which stall can be the reason of another -------------------------------------------------- */
+
+/* Decides whether one stall can be the reason of another, from their kinds and times. The
+ * verdict chooses among several reasons. */
+
+#define DEV_MINOR_BITS 20 /* as in the kernel's dev_t */
+#define MAJOR_LOOP     7
+#define MAJOR_NBD      43
+
+static bool hv_stall_is_io(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
+}
+
+/* Returns whether S is a request to a device that the guest itself provides, locally or over its
+ * network (loop, nbd). These have fixed major numbers (Documentation/admin-guide/devices.txt). */
+static bool hv_stall_is_guests_own(const struct hv_stall *s)
+{
+	unsigned major = s->device >> DEV_MINOR_BITS;
+
+	return hv_stall_is_io(s) && (major == MAJOR_LOOP || major == MAJOR_NBD);
+}
+
+static bool hv_stall_same_task(const struct hv_stall *a, const struct hv_stall *b)
+{
+	return a->task.pid && a->task.pid == b->task.pid;
+}
+
+/* Returns whether S is a series of waits (docs/users/latency.md: reclaim and page faults). */
+static bool hv_stall_is_series(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_RECLAIM || s->kind == HV_STALL_FAULTS;
+}
+
+static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock)
+{
+	if (by->kind == HV_STALL_SECTION)
+		return (lock->flags & HV_LOCK_SPINS) && by->cpu != lock->cpu;
+	return hv_stall_is_io(by) && !(lock->flags & HV_LOCK_SPINS);
+}
+
+/* The group is unknown for tasks that never used up its time themselves. But only a limit leaves a
+ * vCPU idle while a task waits for it. */
+static bool is_limited(const struct hv_stall *limit, const struct hv_stall *wait)
+{
+	return wait->number == limit->number || !wait->by.pid;
+}
+
+static bool explains_wait(const struct hv_stall *by, const struct hv_stall *wait)
+{
+	switch (by->kind) {
+	case HV_STALL_SECTION:
+	case HV_STALL_IRQ:
+	case HV_STALL_SOFTIRQ:
+		return by->cpu == wait->cpu;
+	case HV_STALL_EXITS:
+	case HV_STALL_RECLAIM:
+	case HV_STALL_SYSCALL:
+		return by->cpu == wait->cpu && by->task.pid == wait->by.pid;
+	case HV_STALL_LIMIT:
+		return by->cpu == wait->cpu && by->number && is_limited(by, wait);
+	default:
+		return false;
+	}
+}
+
+static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *call)
+{
+	switch (by->kind) {
+	case HV_STALL_SECTION:
+	case HV_STALL_IRQ:
+	case HV_STALL_SOFTIRQ:
+		return by->cpu == call->cpu;
+	case HV_STALL_EXITS:
+		return by->cpu == call->cpu && hv_stall_same_task(by, call);
+	case HV_STALL_LOCK:
+		return hv_stall_same_task(by, call);
+	default:
+		return false;
+	}
+}
+
+/* Returns whether a stall like BY can be the reason of one like S, if their intervals overlap. */
+static bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *s)
+{
+	switch (s->kind) {
+	case HV_STALL_LOCK:
+		return explains_lock(by, s);
+	case HV_STALL_SECTION:
+		return by->kind == HV_STALL_LOCK && by->cpu == s->cpu && hv_stall_same_task(by, s);
+	case HV_STALL_IRQ:
+		return by->kind == HV_STALL_SECTION && by->cpu == s->cpu;
+	case HV_STALL_SOFTIRQ:
+		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_IRQ) &&
+		       by->cpu == s->cpu;
+	case HV_STALL_IO_DEVICE:
+	case HV_STALL_IO_QUEUE:
+		if (hv_stall_is_io(by))
+			return hv_stall_is_guests_own(s) && !hv_stall_is_guests_own(by);
+		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_SOFTIRQ) &&
+		       by->cpu == s->cpu;
+	case HV_STALL_RUNQUEUE:
+		return explains_wait(by, s);
+	case HV_STALL_SYSCALL:
+		return explains_syscall(by, s);
+	case HV_STALL_FAULTS:
+		return hv_stall_is_io(by);
+	case HV_STALL_SLEEP:
+		return hv_stall_is_io(by) ||
+		       ((by->kind == HV_STALL_LOCK || hv_stall_is_series(by)) &&
+			hv_stall_same_task(by, s));
+	default:
+		return false;
+	}
+}
+
+/* Returns how much of S's interval BY took. For a series, the gaps between its waits do not
+ * count. */
+static uint64_t hv_stall_explained_ns(const struct hv_stall *by, const struct hv_stall *s)
+{
+	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
+
+	return hv_stall_is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
+}
+
+/* -- crowds ------------------------------------------------------------------------------------ */
+
+/* Crowds: groups of tasks that wait for each other's vCPUs.
+ *
+ * Two tasks belong to one crowd if one waits while the other runs, and the other also has to wait
+ * at some time. A task that makes others wait but never waits itself is not part of a crowd: it
+ * alone is the cause.
+ *
+ * verdict.c chooses the waits. Pure. */
+
+/* Zero-initialised is empty. */
+struct hv_crowds {
+	struct hv_crowd_task *list; /* owned; sorted by pid after hv_crowds_join() */
+	size_t nr, nr_max;
+	uint32_t (*waits)[2]; /* owned: pid of the waiting task, pid of the running task */
+	size_t nr_waits, nr_waits_max;
+};
+
+struct hv_crowd_task {
+	uint32_t pid;
+	bool waits;
+	size_t next; /* towards the task that names the crowd, which points to itself */
+};
+
+static void hv_crowds_deinit(struct hv_crowds *c)
+{
+	free(c->list);
+	free(c->waits);
+	*c = (struct hv_crowds){0};
+}
+
+static void add_task(struct hv_crowds *c, uint32_t pid, bool waits)
+{
+	c->list = hv_grow(c->list, c->nr, &c->nr_max, 64, sizeof(*c->list));
+	c->list[c->nr++] = (struct hv_crowd_task){.pid = pid, .waits = waits};
+}
+
+/* Task PID waited while BY ran. Neither is 0. */
+static void hv_crowds_add(struct hv_crowds *c, uint32_t pid, uint32_t by)
+{
+	c->waits = hv_grow(c->waits, c->nr_waits, &c->nr_waits_max, 64, sizeof(*c->waits));
+	c->waits[c->nr_waits][0] = pid;
+	c->waits[c->nr_waits++][1] = by;
+	add_task(c, pid, true);
+	add_task(c, by, false);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct hv_crowd_task *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Keeps one entry per task. */
+static void sort(struct hv_crowds *c)
+{
+	size_t kept = 0;
+
+	if (c->nr)
+		qsort(c->list, c->nr, sizeof(*c->list), by_pid);
+	for (size_t i = 0; i < c->nr; i++) {
+		if (kept && c->list[kept - 1].pid == c->list[i].pid)
+			c->list[kept - 1].waits |= c->list[i].waits;
+		else
+			c->list[kept++] = c->list[i];
+	}
+	c->nr = kept;
+	for (size_t i = 0; i < c->nr; i++)
+		c->list[i].next = i;
+}
+
+static struct hv_crowd_task *find(const struct hv_crowds *c, uint32_t pid)
+{
+	struct hv_crowd_task key = {.pid = pid};
+
+	return c->nr ? bsearch(&key, c->list, c->nr, sizeof(*c->list), by_pid) : NULL;
+}
+
+static size_t crowd_root_of(const struct hv_crowds *c, const struct hv_crowd_task *task)
+{
+	size_t i = (size_t)(task - c->list);
+
+	while (c->list[i].next != i) {
+		c->list[i].next = c->list[c->list[i].next].next;
+		i = c->list[i].next;
+	}
+	return i;
+}
+
+/* Finds the crowds. Call it once, after the last hv_crowds_add(). */
+static void hv_crowds_join(struct hv_crowds *c)
+{
+	sort(c);
+	for (size_t i = 0; i < c->nr_waits; i++) {
+		struct hv_crowd_task *by = find(c, c->waits[i][1]);
+
+		if (by->waits)
+			c->list[crowd_root_of(c, find(c, c->waits[i][0]))].next =
+				crowd_root_of(c, by);
+	}
+}
+
+/* Returns the pid that names the crowd in which PID waits for BY, or 0. A crowd is named after one
+ * of its tasks. */
+static uint32_t hv_crowds_of(const struct hv_crowds *c, uint32_t pid, uint32_t by)
+{
+	const struct hv_crowd_task *task = find(c, pid), *other = find(c, by);
+
+	return task && other && other->waits ? c->list[crowd_root_of(c, task)].pid : 0;
+}
+
+static size_t hv_crowds_size(const struct hv_crowds *c, uint32_t crowd)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++)
+		nr += c->list[crowd_root_of(c, &c->list[i])].pid == crowd;
+	return nr;
+}
+
+/* -- causes ------------------------------------------------------------------------------------ */
+
+/* Finds the fault of a stall, groups stalls by cause, and ranks the causes. */
+
+/* Returns whether a limit caused most of the time that the vCPU waited. */
+static bool is_hosts_limit(const struct hv_verdict_input *in, unsigned cpu)
+{
+	const struct hv_share *share =
+		in->shares && cpu < in->shares->nr ? &in->shares->list[cpu] : NULL;
+
+	return share && share->limited_ns && 2 * share->limited_ns >= share->waited_ns;
+}
+
+static enum hv_fault fault_of_host(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	const struct hv_taker *taker = in->takers ? hv_takers_find(in->takers, &s->by) : NULL;
+
+	if (s->number == HV_OUTAGE_STOPPED)
+		return HV_FAULT_HOST;
+	if (is_hosts_limit(in, s->cpu))
+		return HV_FAULT_HOSTS_LIMIT;
+	return taker && taker->kind == HV_TAKER_VM ? HV_FAULT_OTHER_TENANT
+						   : HV_FAULT_HOSTS_SCHEDULER;
+}
+
+static enum hv_fault fault_of_exits(const struct hv_stall *s)
+{
+	if (!(s->flags & HV_EXITS_PROVOKED))
+		return HV_FAULT_UNKNOWN;
+	return s->flags & HV_EXITS_IN_KERNEL ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_TENANTS_PROGRAM;
+}
+
+/* Returns whether the program needs more memory than there is. A kernel worker may be filling a
+ * balloon on behalf of the host. Page faults without memory pressure may be those of a starting
+ * program. */
+static bool is_programs(const struct hv_stall *s)
+{
+	return !(s->flags & HV_SERIES_WORKERS) &&
+	       (s->kind == HV_STALL_RECLAIM || s->flags & HV_SERIES_PRESSED);
+}
+
+/* The guest itself provides loop and nbd devices. */
+static enum hv_fault fault_of_device(const struct look *l)
+{
+	if (hv_stall_is_guests_own(&l->stall))
+		return HV_FAULT_UNKNOWN;
+	return 2 * l->vmm_ns >= l->stall.length_ns ? HV_FAULT_HOSTS_SCHEDULER : HV_FAULT_HOSTS_IO;
+}
+
+static enum hv_fault hv_fault_of(const struct hv_verdict_input *in, const struct look *l)
+{
+	const struct hv_stall *s = &l->stall;
+	bool is_seen = in->view == HV_HOST_APART || !in->threads ||
+		       hv_vcpu_threads_know(in->threads, s->cpu, s->from_ns);
+	bool is_sure = in->view != HV_HOST_UNSEEN && is_seen && !l->is_doubtful;
+
+	switch (s->kind) {
+	case HV_STALL_HOST:
+		return fault_of_host(in, s);
+	case HV_STALL_EXITS:
+		return fault_of_exits(s);
+	case HV_STALL_LIMIT:
+		return HV_FAULT_TENANTS_LIMIT;
+	case HV_STALL_IO_DEVICE:
+		return fault_of_device(l);
+	case HV_STALL_RUNQUEUE:
+		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_RECLAIM:
+	case HV_STALL_FAULTS:
+		return is_sure && is_programs(s) ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_SLEEP:
+		return HV_FAULT_UNKNOWN;
+	default:
+		return is_sure ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_UNKNOWN;
+	}
+}
+
+static bool is_same_wait(const struct hv_cause *c, const struct look *l)
+{
+	if (c->crowd || l->crowd)
+		return c->crowd == l->crowd;
+	return c->longest.by.pid == l->stall.by.pid;
+}
+
+/* Returns whether L belongs to the cause C. */
+static bool is_same(const struct hv_verdict_input *in, const struct hv_cause *c,
+		    const struct look *l)
+{
+	const struct hv_stall *a = &c->longest, *b = &l->stall;
+
+	if (a->kind != b->kind)
+		return false;
+	switch (a->kind) {
+	case HV_STALL_HOST:
+		return a->number == b->number && c->fault == fault_of_host(in, b);
+	case HV_STALL_LIMIT:
+		return a->number == b->number && a->flags == b->flags;
+	case HV_STALL_SECTION:
+		return strcmp(a->name, b->name) == 0 && strcmp(a->end, b->end) == 0;
+	case HV_STALL_IO_DEVICE:
+	case HV_STALL_IO_QUEUE:
+		return a->device == b->device;
+	case HV_STALL_RUNQUEUE:
+		return is_same_wait(c, l);
+	case HV_STALL_SYSCALL:
+		return a->number == b->number && hv_stall_same_task(a, b);
+	case HV_STALL_SLEEP:
+		return hv_stall_same_task(a, b);
+	default:
+		return a->number == b->number;
+	}
+}
+
+static void take_longest(struct hv_cause *c, const struct hv_verdict_input *in,
+			 const struct look *l)
+{
+	c->longest = l->stall;
+	c->host_ns = l->host_ns;
+	c->vmm_ns = l->vmm_ns;
+	if (l->vmm_ns)
+		c->vmm = hv_outages_taker(in->vmm, 0, l->stall.from_ns, l->stall.to_ns);
+	c->is_doubtful = l->is_doubtful;
+	c->fault = hv_fault_of(in, l);
+}
+
+static struct hv_cause *cause_of(struct hv_verdict *v, const struct hv_verdict_input *in,
+				 const struct look *l)
+{
+	struct hv_cause *c = v->list;
+
+	for (; c < v->list + v->nr; c++)
+		if (is_same(in, c, l))
+			return c;
+	if (v->nr == HV_CAUSES_MAX) {
+		v->nr_left_out++;
+		return NULL;
+	}
+	v->nr++;
+	*c = (struct hv_cause){.crowd = l->crowd};
+	take_longest(c, in, l);
+	return c;
+}
+
+static bool decides(const struct hv_verdict_input *in, const struct look *l)
+{
+	return l->stall.kind == HV_STALL_HOST && in->view != HV_HOST_APART &&
+	       hv_shares_deciding(in->shares, l->stall.cpu);
+}
+
+/* Adds L, which has no reason, to its cause. Creates the cause if it does not exist. */
+static void hv_causes_add(struct hv_verdict *v, const struct hv_verdict_input *in,
+			  const struct look *l)
+{
+	struct hv_cause *c = cause_of(v, in, l);
+
+	if (!c)
+		return;
+	c->nr++;
+	c->decides |= decides(in, l);
+	c->total_ns += l->stall.length_ns;
+	if (l->stall.length_ns > c->longest.length_ns)
+		take_longest(c, in, l);
+}
+
+static bool is_handler(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_SOFTIRQ || s->kind == HV_STALL_IRQ;
+}
+
+/* Adds L as a consequence of ROOT. */
+static void hv_causes_add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
+				 const struct look *root, const struct look *l)
+{
+	struct hv_cause *c = cause_of(v, in, root);
+
+	if (!c)
+		return;
+	if (root->stall.kind == HV_STALL_SECTION && is_handler(&l->stall)) {
+		if (l->stall.length_ns > c->inside.length_ns)
+			c->inside = l->stall;
+		return;
+	}
+	c->nr_victims++;
+	if (l->stall.length_ns > c->victim.length_ns)
+		c->victim = l->stall;
+}
+
+/* Sleeps without a reason come last: they may be by design, such as waiting for an RCU grace
+ * period. */
+static int worse_first(const void *a, const void *b)
+{
+	const struct hv_cause *x = a, *y = b;
+	bool x_sleeps = x->longest.kind == HV_STALL_SLEEP;
+	bool y_sleeps = y->longest.kind == HV_STALL_SLEEP;
+
+	if (x->decides != y->decides)
+		return x->decides ? -1 : 1;
+	if (x_sleeps != y_sleeps)
+		return x_sleeps ? 1 : -1;
+	if (x->longest.length_ns != y->longest.length_ns)
+		return x->longest.length_ns > y->longest.length_ns ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return (int)x->longest.kind - (int)y->longest.kind;
+}
+
+/* A full queue in front of a slow device is the device's fault. */
+static void blame_devices(struct hv_verdict *v)
+{
+	for (size_t i = 0; i < v->nr; i++)
+		for (size_t j = 0; j < v->nr; j++)
+			if (v->list[i].longest.kind == HV_STALL_IO_QUEUE &&
+			    v->list[j].longest.kind == HV_STALL_IO_DEVICE &&
+			    v->list[i].longest.device == v->list[j].longest.device)
+				v->list[i].fault = v->list[j].fault;
+}
+
+/* Sorts the causes, the worst first. */
+static void hv_causes_sort(struct hv_verdict *v)
+{
+	blame_devices(v);
+	qsort(v->list, v->nr, sizeof(*v->list), worse_first);
+}
+
+/* -- the verdict ------------------------------------------------------------------------------- */
 
 #define HOST_MUCH   4 /* 1/4 of an interval is much of it */
 #define DEPTH_MAX   8 /* maximum length of a chain of reasons */
@@ -23,7 +519,7 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
 	l->list[l->nr++] = (struct look){.stall = *stall, .host_ns = host_ns, .reason = NO_REASON};
 }
 
-/* -- reasons ---------------------------------------------------------------------------------- */
+/* -- reasons ----------------------------------------------------------------------------------- */
 
 /* Returns whether several stalls like BY can be the reason of S together, although each fills less
  * than half of it: slow requests for page faults, and throttled periods for a task. */
@@ -83,7 +579,7 @@ static size_t root_of(const struct looks *l, size_t i)
 	return i;
 }
 
-/* -- the host --------------------------------------------------------------------------------- */
+/* -- the host ---------------------------------------------------------------------------------- */
 
 /* Returns the host's stall that took most of S. Adds one if each outage was below the threshold. */
 static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,

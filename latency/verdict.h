@@ -18,9 +18,7 @@
 
 #include "latency/exits.h"
 #include "latency/outages.h"
-#include "latency/shares.h"
 #include "latency/stall.h"
-#include "latency/takers.h"
 
 enum hv_fault {
 	HV_FAULT_UNKNOWN,
@@ -54,7 +52,7 @@ struct hv_cause {
 	uint64_t total_ns;
 	uint64_t nr_victims;	/* stalls that this cause led to */
 	struct hv_stall victim; /* the longest of them */
-	/* Run queue: the tasks that wait for each other (crowds.h), and their vCPUs; crowd 0: not a
+	/* Run queue: the tasks that wait for each other, and their vCPUs; crowd 0: not a
 	 * crowd. */
 	uint32_t crowd; /* names the crowd */
 	uint64_t nr_crowd, nr_crowd_cpus;

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "latency/wait_export.h"
+#include "latency/wait_times.h"
 
 #define METRICS_FUNCTIONS_MAX 64
 

@@ -13,7 +13,7 @@
 #include "cli/session_stat.h"
 #include "cli/sessions.h"
 #include "cli/verbs/record/recording.h"
-#include "latency/wait_export.h"
+#include "latency/wait_times.h"
 
 #define TURN_MS	    100
 #define AGAIN_S	    60 /* retry interval after giving up */

@@ -2,7 +2,7 @@
 /* How long the tasks of each guest with a session wait for a vCPU, and its vCPUs for a CPU of the
  * host. A thread for each session records the events of the two schedulers in an instance that ends
  * with the thread's connection, and counts the waits. It stops for a while if tracing takes too
- * much of the guest's time. latency/wait_export.h computes the waits; cli/metrics/metrics.h formats
+ * much of the guest's time. latency/wait_times.h computes the waits; cli/metrics/metrics.h formats
  * them. */
 #pragma once
 

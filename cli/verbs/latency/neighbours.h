@@ -2,14 +2,14 @@
 /* Finds other processes that used the host's CPUs during the measurement: other guests, and the
  * busiest program. Uses the counters in /proc/PID/stat, so it needs no tracing of the host, but it
  * does not show whose CPU a process had. Bounded; misses processes that ended before the second
- * look. latency/shares.h decides whether the guest missed these CPUs. */
+ * look. latency/outages.h decides whether the guest missed these CPUs. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "latency/outages.h"
 #include "latency/stall.h"
-#include "latency/takers.h"
 
 struct latency_neighbour {
 	uint32_t pid;
@@ -36,7 +36,7 @@ void latency_neighbours_end(struct latency_neighbours *n, uint64_t vmm_pid);
 /* -- threads that had a vCPU's CPU ------------------------------------------------------------- */
 
 /* Classifies host threads that had a vCPU's CPU, by /proc: threads of this guest's VMM, of another
- * guest's, or other threads. Needs no rights. latency/takers.h finds the threads. */
+ * guest's, or other threads. Needs no rights. latency/outages.h finds the threads. */
 
 /* Whether PROGRAM, a path, is a program whose only purpose is to be a VMM on KVM. */
 bool latency_is_vmm(const char *program);

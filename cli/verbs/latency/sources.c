@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/client.h"
 #include "cli/verbs/record/section.h"
-#include "latency/limit_fields.h"
+#include "latency/decode.h"
 #include "latency/section_text.h"
 
 /* -- sections ---------------------------------------------------------------------------------- */

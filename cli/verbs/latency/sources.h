@@ -30,7 +30,7 @@ struct hv_err *latency_sections_take(struct latency_sections *s, struct client *
 /* -- stacks ------------------------------------------------------------------------------------ */
 
 /* Stacks for `hvtrace latency`: triggers on events of its instance record the stacks of tasks that
- * start to sleep or wait. latency/due_stacks.h matches stacks with events. */
+ * start to sleep or wait. latency/stacks.h matches stacks with events. */
 
 /* Zero-initialised is off. */
 struct latency_stacks {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The second file of `hvtrace record -o FILE.dat`, FILE-host.dat, for the host's events if the
  * instance has any. Gets the data about the host from its /proc: its kernel, the names of the VMM's
- * threads, and the vCPU threads, which QEMU names. export/dat_pair.c decides which events go
+ * threads, and the vCPU threads, which QEMU names. export/dat.c decides which events go
  * there. */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/metrics/kvm_exits.h"
 #include "cli/session_stat.h"
-#include "latency/wait_export.h"
+#include "latency/wait_times.h"
 
 /* -- waits for a vCPU -------------------------------------------------------------------------- */
 

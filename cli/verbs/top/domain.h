@@ -12,7 +12,7 @@
 /* -- waits for a vCPU -------------------------------------------------------------------------- */
 
 /* Measures how long tasks of a domain wait for a vCPU, for `hvtrace top`: records the guest's
- * scheduler events in an instance that ends with the connection. latency/wait_export.h computes the
+ * scheduler events in an instance that ends with the connection. latency/wait_times.h computes the
  * waits; look.h computes rates. */
 
 struct top_waits {

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "export/format_fields.h"
+#include "export/dat_head.h"
 #include "tests/lib/run_suite.h"
 
 #define HEAD   "name: n\nID: 7\nformat:\n"

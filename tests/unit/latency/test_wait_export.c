@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "latency/wait_export.h"
+#include "latency/wait_times.h"
 #include "tests/lib/run_suite.h"
 
 #define PAGE  4096
