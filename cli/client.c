@@ -420,7 +420,8 @@ static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_spa
 		if (err)
 			return err;
 		if (answer.arg == 0 || answer.arg > left)
-			return hv_err_new(EIO, "%u of %zu bytes were written", answer.arg, left);
+			return hv_err_new(EIO, "only %u of %zu bytes were written", answer.arg,
+					  left);
 		done += answer.arg;
 	}
 	return NULL;

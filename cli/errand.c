@@ -180,7 +180,8 @@ struct hv_err *errand_begin(struct errand *e, const struct errand_config *config
 	int ends[2], code;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(errno, "cannot start a helper process: socketpair: %s",
+				  strerror(errno));
 	e->pid = fork();
 	if (e->pid == 0)
 		become(config, ends[1]);
@@ -194,7 +195,9 @@ struct hv_err *errand_begin(struct errand *e, const struct errand_config *config
 		.put_file = ask_to_put,
 		.remove_file = ask_to_remove,
 	};
-	return e->pid < 0 ? hv_err_new(code, "fork: %s", strerror(code)) : NULL;
+	return e->pid < 0
+		       ? hv_err_new(code, "cannot start a helper process: fork: %s", strerror(code))
+		       : NULL;
 }
 
 struct hv_err *errand_ask(struct errand *e, const struct hv_message *what, struct hv_message *ret)

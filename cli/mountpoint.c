@@ -301,7 +301,7 @@ struct hv_err *mountpoint_check(const char *dir)
 	if (stat(dir, &st) != 0)
 		return hv_err_new(errno, "%s: %s", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
+		return hv_err_new(ENOTDIR, "%s: is not a directory", dir);
 	if (!is_empty(dir))
 		return hv_err_new(ENOTEMPTY, "%s: not empty: a mount would hide its files", dir);
 	return NULL;

@@ -383,7 +383,7 @@ struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *r
 			return err;
 	}
 	if (!taken)
-		return hv_err_new(EAGAIN, "%s: another process removes it again and again", path);
+		return hv_err_new(EAGAIN, "%s: another process keeps removing it", path);
 	*ret = (struct rundir){.path = hv_take(path), .lock_fd = fd};
 	note_left(ret);
 	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)

@@ -144,7 +144,9 @@ struct hv_err *sessions_connect(struct errand *e, const char *id, struct client 
 	if (err)
 		return hv_err_in(err, "domain '%s'", id);
 	if (answer.nr_fds != 1 || !take_session(&rest, &info))
-		return hv_err_new(EPROTO, "domain '%s': no connection came", id);
+		return hv_err_new(
+			EPROTO, "domain '%s': the helper process sent no connection to the session",
+			id);
 	*ret = (struct client){.fd = answer.fds[0], .spec = hv_strdup(id), .info = info};
 	answer.fds[0] = -1;
 	return NULL;

@@ -68,7 +68,7 @@ static struct hv_err *read_return(struct stopped *s, struct hv_gva *ret)
 		return NULL;
 	}
 	if (!s->err)
-		s->err = hv_err_new(EINVAL, "vcpu 0: no return address at 0x%llx",
+		s->err = hv_err_new(EINVAL, "vCPU 0: no return address at 0x%llx",
 				    (unsigned long long)s->sp);
 	return s->err;
 }
@@ -83,7 +83,7 @@ struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
 	if (err)
 		return err;
 	if (!s.as.arch->roots(&regs[0], roots))
-		return hv_err_new(ENOENT, "vcpu 0: no page tables");
+		return hv_err_new(ENOENT, "vCPU 0: no page tables");
 	s.as.root = roots[0];
 	s.as.levels = regs[0].levels;
 	s.sp = regs[0].sp.v;

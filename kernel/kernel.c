@@ -533,7 +533,8 @@ struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsi
 				struct hv_gva *ret)
 {
 	if (cpu >= k->layout.nr_cpus)
-		return hv_err_new(EINVAL, "cpu %u of %u", cpu, k->layout.nr_cpus);
+		return hv_err_new(EINVAL, "CPU %u does not exist: the guest has %u", cpu,
+				  k->layout.nr_cpus);
 	return hv_core_percpu(&k->core, percpu, cpu, ret);
 }
 

@@ -105,7 +105,7 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 		err = hv_core_need(core, "__cpu_possible_mask", &at);
 		if (!err &&
 		    (!hv_btf_size(core->btf, "cpumask", &mask_len) || mask_len > sizeof(mask)))
-			err = hv_err_new(ENOENT, "btf: no struct cpumask of at most %zu bytes",
+			err = hv_err_new(ENOENT, "BTF: no struct cpumask of at most %zu bytes",
 					 sizeof(mask));
 		if (!err)
 			err = hv_read(&core->as, at, mask, mask_len);

@@ -81,7 +81,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
-		return hv_err_in(hv_err_new(ENOTDIR, "not a directory"), "%s", dir);
+		return hv_err_in(hv_err_new(ENOTDIR, "is not a directory"), "%s", dir);
 	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
 		hv_text_add(ret, "\n");
 	return NULL;

@@ -109,7 +109,8 @@ static struct hv_err *make_part(pid_t vmm, const struct hv_held_write *writes, s
 
 	for (size_t i = 0; i < nr; i++)
 		if (!writes[i].len_bytes || writes[i].len_bytes > HV_HELD_WRITE_MAX)
-			return hv_err_new(EINVAL, "a write of %u bytes", writes[i].len_bytes);
+			return hv_err_new(EINVAL, "a write of %u bytes is not possible",
+					  writes[i].len_bytes);
 	for (size_t i = 0; i < nr; i += runs[nr_runs++].nr) {
 		runs[nr_runs] = find_run(writes + i, nr - i);
 		add_piece(&written, at, &runs[nr_runs]);

@@ -75,8 +75,9 @@ struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu, struct 
 		return NULL;
 	}
 	if (!err && (!tsc.ratio || frac_bits > 63))
-		err = hv_err_new(EPROTO, "%s: vcpu %u: ratio %llu >> %llu", machine, vcpu,
-				 (unsigned long long)tsc.ratio, (unsigned long long)frac_bits);
+		err = hv_err_new(EPROTO, "%s: vCPU %u: TSC ratio %llu >> %llu is not possible",
+				 machine, vcpu, (unsigned long long)tsc.ratio,
+				 (unsigned long long)frac_bits);
 	if (err)
 		return err;
 	tsc.frac_bits = (unsigned)frac_bits;

@@ -101,7 +101,8 @@ struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 				  RANGES_MAX);
 	start = mmap(room, len_bytes, prot, MAP_SHARED | (room ? MAP_FIXED : 0), fd, (off_t)off);
 	if (start == MAP_FAILED)
-		return hv_err_new(errno, "mmap: %s", strerror(errno));
+		return hv_err_new(errno, "cannot map the guest's memory: mmap: %s",
+				  strerror(errno));
 	r->len_bytes = len_bytes;
 	r->page_bytes = page_bytes_of(fd);
 	r->lost = NULL;
@@ -143,8 +144,10 @@ struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes)
 	copy.from = NULL;
 	if (is_whole)
 		return NULL;
-	return hv_err_new(EFAULT, "its memory here is gone (SIGBUS: a truncated or full file, or a "
-				  "broken page)");
+	return hv_err_new(
+		EFAULT,
+		"hvtrace's mapping of its memory is gone (SIGBUS: a truncated or full file, or a "
+		"broken page)");
 }
 
 /* Removing a page from the file unmaps it in the VMM. Then KVM drops its second-stage mapping of
@@ -158,7 +161,7 @@ struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off, uin
 	if (!r->host)
 		return hv_err_new(ENODEV, "not mapped");
 	if (off > r->len_bytes || len_bytes > r->len_bytes - off)
-		return hv_err_new(EINVAL, "0x%" PRIx64 " is not in it", off);
+		return hv_err_new(EINVAL, "offset 0x%" PRIx64 " is outside the region", off);
 	contents = hv_alloc(len_bytes);
 	memcpy(contents, r->host + off, len_bytes);
 	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(r->file_off + off),

@@ -82,7 +82,7 @@ struct hv_err *http_start(int fd, http_page_fn page, void *ctx, struct http **re
 	if (!h->daemon) {
 		close(fd);
 		free(h);
-		return hv_err_new(EIO, "libmicrohttpd cannot serve");
+		return hv_err_new(EIO, "libmicrohttpd cannot start a server");
 	}
 	*ret = h;
 	return NULL;

@@ -239,7 +239,9 @@ static struct hv_err *fork_guard(struct guard *g, const int sockets[2])
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return pid < 0 || status ? hv_err_new(EAGAIN, "fork: no process to answer mounts") : NULL;
+	return pid < 0 || status ? hv_err_new(EAGAIN, "cannot start the process that answers "
+						      "mounts: fork failed; try again")
+				 : NULL;
 }
 
 static void filter_release_at(scmp_filter_ctx *filter)
@@ -302,7 +304,8 @@ static struct hv_err *start_guard(const char *tracing_dir, const char *debug_dir
 	struct hv_err *err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(errno, "cannot start the process that answers mounts: %s",
+				  strerror(errno));
 	err = fork_guard(&g, sockets);
 	close(sockets[1]);
 	if (!err)
@@ -524,7 +527,7 @@ static struct hv_err *place_tree(struct client *c, int outside_fd)
 	if (!err)
 		err = mounter_serve_private(c, fuse_fd, outside_fd);
 	if (!err && stat(ENTER_TRACING, &st) != 0)
-		err = cannot("looked into", ENTER_TRACING);
+		err = cannot("examined", ENTER_TRACING);
 	return err;
 }
 
@@ -542,7 +545,7 @@ static struct hv_err *make_place(struct client *c, const char *stage, int outsid
 	struct hv_err *err = NULL;
 
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-		return hv_err_new(errno, "mount namespace: %s", strerror(errno));
+		return hv_err_new(errno, "cannot make a mount namespace: %s", strerror(errno));
 	if (mount("tmpfs", stage, "tmpfs", FLAGS, "mode=755") != 0)
 		return cannot("mounted on", stage);
 	err = place_files(c, stage);

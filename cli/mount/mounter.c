@@ -76,7 +76,9 @@ static struct hv_err *fork_server(const struct job *job)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid < 0 || status)
-		return hv_err_new(EAGAIN, "fork: no process to serve the mount");
+		return hv_err_new(
+			EAGAIN,
+			"cannot start the process that serves the mount: fork failed; try again");
 	return NULL;
 }
 

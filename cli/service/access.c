@@ -360,7 +360,7 @@ static struct hv_err *check_path(const struct wire_frame *frame)
 	HV_AUTO_FREE char *path = NULL;
 
 	if (!wire_string(frame->data, PATH_MAX, &path))
-		return hv_err_new(EINVAL, "the data is not a path");
+		return hv_err_new(EINVAL, "the request does not contain a path");
 	if (!is_plain(path))
 		return hv_err_new(EACCES, "%s: the path has an empty name", path);
 	return NULL;

@@ -166,7 +166,7 @@ static struct hv_err *add_rule(struct policy *p, char *line)
 static struct hv_err *line_error(struct hv_err *err, const char *path, size_t line)
 {
 	return hv_err_add(hv_err_in(err, "%s:%zu", path, line),
-			  ": mend or remove this line, see hvtrace.conf(5); until then only root "
+			  ": fix or remove this line, see hvtrace.conf(5); until then only root "
 			  "may use sessions");
 }
 
@@ -268,8 +268,7 @@ struct hv_err *policy_read(const char *path, struct policy **ret, struct stat *r
 	}
 	if (fd < 0) {
 		err = errno == ELOOP ? hv_err_new(ELOOP, "is a symbolic link: replace it by a file")
-				     : hv_err_new(errno, "cannot be opened: %s: mend this",
-						  strerror(errno));
+				     : hv_err_new(errno, "cannot be opened: %s", strerror(errno));
 		if (lstat(path, ret_seen) != 0)
 			*ret_seen = (struct stat){0};
 		return file_error(err, path);

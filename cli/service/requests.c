@@ -326,7 +326,7 @@ static struct hv_err *note_mount(struct service *s, struct peer *p, const struct
 	char *dir = NULL;
 
 	if (!wire_string(frame->data, PATH_MAX, &dir))
-		return hv_err_new(EINVAL, "the data is not a path");
+		return hv_err_new(EINVAL, "the request does not contain a path");
 	free(p->mount_dir);
 	p->mount_dir = dir;
 	audit_log(&s->audit, "mounted at %s by pid %d", dir, (int)p->cred.pid);

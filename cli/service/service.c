@@ -90,7 +90,7 @@ static enum wire_result first_frame(const struct service_child *c, struct wire_f
 
 static struct hv_err *bad_report(void)
 {
-	return hv_err_new(EPROTO, "service: bad report");
+	return hv_err_new(EPROTO, "the service sent a reply that cannot be understood");
 }
 
 static void drop_frame(struct service_child *c, size_t used)
@@ -529,11 +529,10 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 		if (result == WIRE_MORE)
 			continue;
 		if (result == WIRE_BAD)
-			return hv_err_new(EPROTO, "service: bad report");
+			return bad_report();
 		if (frame.kind == WIRE_OK)
-			return wire_string(frame.data, WIRE_DATA_MAX, ret_line)
-				       ? NULL
-				       : hv_err_new(EPROTO, "service: bad report");
+			return wire_string(frame.data, WIRE_DATA_MAX, ret_line) ? NULL
+										: bad_report();
 		return report_error(&frame);
 	}
 	return died(config);
@@ -596,13 +595,15 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	in.vmlinux_path = vmlinux;
 	in.spec = spec;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(errno, "cannot start the service: socketpair: %s",
+				  strerror(errno));
 	from = fds[0];
 	catch_interrupts(&interrupts);
 	pid = fork();
 	if (pid == 0)
 		become_service(&in, &who, fds[1]);
-	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : NULL;
+	err = pid < 0 ? hv_err_new(errno, "cannot start the service: fork: %s", strerror(errno))
+		      : NULL;
 	close(fds[1]);
 	while (!err && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -641,11 +642,13 @@ struct hv_err *service_fork(const struct service_config *config, struct service_
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(errno, "cannot start the service: socketpair: %s",
+				  strerror(errno));
 	pid = fork();
 	if (pid == 0)
 		become_service_of_machine(config, &who, fds[1]);
-	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : NULL;
+	err = pid < 0 ? hv_err_new(errno, "cannot start the service: fork: %s", strerror(errno))
+		      : NULL;
 	close(fds[1]);
 	if (err)
 		close(fds[0]);

@@ -104,7 +104,9 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct u
 			return NULL;
 	}
 	hv_err_free(err);
-	return hv_err_new(ECHILD, "the process that looks into the guest has died");
+	return hv_err_new(
+		ECHILD,
+		"the unprivileged process of the service died while it read the guest's memory");
 }
 
 struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
@@ -118,13 +120,19 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 
 	hv_far_renew(used); /* ends holds */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(
+			errno,
+			"cannot start the unprivileged process of the service: socketpair: %s",
+			strerror(errno));
 	ours = ends[0];
 	pid = fork();
 	if (pid == 0)
 		run_child(ends[1], d);
 	close(ends[1]);
-	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : serve_child(used, ours, d);
+	err = pid < 0 ? hv_err_new(errno,
+				   "cannot start the unprivileged process of the service: fork: %s",
+				   strerror(errno))
+		      : serve_child(used, ours, d);
 	if (!far)
 		hv_far_free(used);
 	if (pid < 0)

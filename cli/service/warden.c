@@ -367,7 +367,9 @@ static struct hv_err *keep_home(struct warden *w, const struct hv_message *quest
 	if (answer->nr_fds == 2)
 		return NULL;
 	rundir_forget(&s->dir); /* retry later */
-	return hv_err_new(EMFILE, "the directory was made again, but cannot be given");
+	return hv_err_new(
+		EMFILE,
+		"the directory of the session was made again, but cannot be passed to the service");
 }
 
 static struct hv_err *give_policy(struct warden *w, const struct hv_message *question,

@@ -218,10 +218,12 @@ static struct hv_err *share_files(struct hv_stream_collector *c, unsigned nr_dev
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return hv_err_new(errno, "RLIMIT_NOFILE: %s", strerror(errno));
+		return hv_err_new(errno, "cannot read or raise the limit on open files: %s",
+				  strerror(errno));
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return hv_err_new(errno, "RLIMIT_NOFILE: %s", strerror(errno));
+		return hv_err_new(errno, "cannot read or raise the limit on open files: %s",
+				  strerror(errno));
 	nr = limit.rlim_cur > own ? (limit.rlim_cur - own) / c->max_guests : 0;
 	c->store.max_files = nr > FILES_EACH + 1 ? FILES_EACH : nr > 1 ? (unsigned)nr - 1 : 0;
 	return NULL;
@@ -268,7 +270,7 @@ static struct hv_err *collect(struct collect *c)
 	struct hv_err *err;
 
 	if (signals < 0)
-		return hv_err_new(errno, "signalfd: %s", strerror(errno));
+		return hv_err_new(errno, "cannot wait for signals: signalfd: %s", strerror(errno));
 	signal(SIGXFSZ, SIG_IGN); /* a write returns EFBIG */
 	err = hv_stream_key_read(c->key_path, &c->collector.key);
 	if (!err)

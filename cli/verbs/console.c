@@ -211,7 +211,8 @@ struct hv_err *console_open(struct console **ret, int *ret_in_fd)
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	c->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->signal_fd < 0 || c->end_fd < 0 || pipe2(c->keys, O_CLOEXEC | O_NONBLOCK) != 0) {
-		struct hv_err *err = hv_err_new(errno, "console: %s", strerror(errno));
+		struct hv_err *err =
+			hv_err_new(errno, "cannot prepare the console: %s", strerror(errno));
 
 		console_close(c);
 		return err;
@@ -232,7 +233,8 @@ struct hv_err *console_start(struct console *c, void (*stop_fn)(void *ctx), void
 		take_terminal();
 	code = pthread_create(&c->thread, NULL, console_main, c);
 	c->has_thread = !code;
-	return code ? hv_err_new(code, "console: %s", strerror(code)) : NULL;
+	return code ? hv_err_new(code, "cannot start the thread of the console: %s", strerror(code))
+		    : NULL;
 }
 
 static void close_fd(int fd)

@@ -207,7 +207,7 @@ static struct hv_err *serve(struct exporter *e)
 	int fd = -1;
 
 	if (signals < 0)
-		return hv_err_new(errno, "signalfd: %s", strerror(errno));
+		return hv_err_new(errno, "cannot wait for signals: signalfd: %s", strerror(errno));
 	err = is_unix(e->where) ? listen_unix(e->where, &fd) : listen_inet(e->where, &fd);
 	if (!err)
 		err = leave_rights(e);

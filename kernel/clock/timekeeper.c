@@ -89,7 +89,7 @@ struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
 	if (!hv_btf_size(core->btf, "tk_fast", &l.fast_bytes) || l.fast_bytes > COPY_MAX ||
 	    !hv_btf_size(core->btf, "tk_read_base", &l.base_bytes) ||
 	    l.base + 2 * (uint64_t)l.base_bytes > l.fast_bytes)
-		return hv_err_new(ENOENT, "btf: struct tk_fast has an unknown layout");
+		return hv_err_new(ENOENT, "BTF: struct tk_fast has an unknown layout");
 	find_offsets(core, &l);
 	*ret = l;
 	return NULL;
@@ -112,7 +112,7 @@ static struct hv_err *read_copy(const struct hv_kernel_core *core,
 		if (hv_copy_u32((struct hv_span){now, sizeof(now)}, 0) == hv_copy_u32(copy, l->seq))
 			return NULL;
 	}
-	return hv_err_new(EAGAIN, "tk_fast_mono was written all the time");
+	return hv_err_new(EAGAIN, "tk_fast_mono changed during each read; retry");
 }
 
 /* The name may be at the end of a page, so it is read byte by byte. */

@@ -27,7 +27,7 @@ static struct hv_err *find_kprobe(const struct hv_kernel_core *core, struct hv_o
 		if (*kprobe[i].off + kprobe[i].len_bytes > l->len_bytes)
 			l->len_bytes = *kprobe[i].off + kprobe[i].len_bytes;
 	if (l->len_bytes > KPROBE_MAX)
-		return hv_err_new(ENOENT, "btf: struct kprobe has members up to %u", l->len_bytes);
+		return hv_err_new(ENOENT, "BTF: struct kprobe has members up to %u", l->len_bytes);
 	return NULL;
 }
 
@@ -41,7 +41,7 @@ static struct hv_err *find_lock(const struct hv_kernel_core *core, struct hv_own
 		return err;
 	if (!hv_btf_member(core->btf, "mutex", "owner", &off, NULL) &&
 	    !hv_btf_member(core->btf, "mutex", "rtmutex.owner", &off, NULL))
-		return hv_err_new(ENOENT, "btf: no owner in struct mutex");
+		return hv_err_new(ENOENT, "BTF: no owner in struct mutex");
 	l->lock = hv_gva_add(l->lock, off);
 	return NULL;
 }
@@ -94,7 +94,8 @@ static struct hv_err *read_list(struct reading *r, uint64_t at)
 		struct hv_err *err;
 
 		if (r->nr_read++ == KPROBES_MAX)
-			return hv_err_new(E2BIG, "no end after %u of them", KPROBES_MAX);
+			return hv_err_new(E2BIG, "the list does not end after %u entries",
+					  KPROBES_MAX);
 		err = hv_read(r->as, hv_gva(at - l->next), bytes, l->len_bytes);
 		if (err)
 			return err;

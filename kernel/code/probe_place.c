@@ -259,7 +259,9 @@ static struct hv_err *look_in_blacklist(const struct hv_kernel *k, struct hv_gva
 		uint64_t start = 0, end = 0;
 
 		if (nr == BLACK_MAX)
-			return hv_err_new(E2BIG, "kprobe_blacklist: no end after %u", BLACK_MAX);
+			return hv_err_new(
+				E2BIG, "kprobe_blacklist: the list does not end after %u entries",
+				BLACK_MAX);
 		err = hv_read_u64(&k->core.as, hv_gva_add(entry, from), &start);
 		if (!err)
 			err = hv_read_u64(&k->core.as, hv_gva_add(entry, to), &end);

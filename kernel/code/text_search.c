@@ -19,7 +19,7 @@ static struct hv_err *search(const struct hv_kernel *k, struct hv_gva_range rang
 	struct hv_err *err;
 
 	if (len > TEXT_MAX)
-		return hv_err_new(EINVAL, "%zu bytes of text", len);
+		return hv_err_new(EINVAL, "%zu bytes of text are too many to search", len);
 	bytes = hv_alloc(len + 1);
 	err = hv_read(&k->core.as, range.start, bytes, len);
 	*ret_read = !err;

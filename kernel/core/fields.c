@@ -10,11 +10,11 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 		uint32_t len;
 
 		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len))
-			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
+			return hv_err_new(ENOENT, "BTF: no member %s in struct %s", fields[i].path,
 					  type);
 		if (len < fields[i].len_bytes)
 			return hv_err_new(ENOENT,
-					  "btf: member %s of struct %s has %u bytes instead of %u",
+					  "BTF: member %s of struct %s has %u bytes instead of %u",
 					  fields[i].path, type, len, fields[i].len_bytes);
 	}
 	return NULL;

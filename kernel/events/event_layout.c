@@ -6,7 +6,7 @@
 static struct hv_err *find_size(const struct hv_kernel_core *core, const char *type, uint32_t *ret)
 {
 	if (!hv_btf_size(core->btf, type, ret) || !*ret || *ret > HV_EVENT_STRUCT_MAX)
-		return hv_err_new(ENOENT, "btf: struct %s has no sensible size", type);
+		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", type);
 	return NULL;
 }
 
@@ -23,7 +23,7 @@ static struct hv_err *find_bits(const struct hv_kernel_core *core, const char *t
 				const char *member, struct hv_bits *ret)
 {
 	if (!hv_btf_bits(core->btf, type, member, &ret->off, &ret->nr) || !ret->nr || ret->nr > 32)
-		return hv_err_new(ENOENT, "btf: no member %s of up to 32 bits in struct %s", member,
+		return hv_err_new(ENOENT, "BTF: no member %s of up to 32 bits in struct %s", member,
 				  type);
 	return NULL;
 }
@@ -42,7 +42,7 @@ static struct hv_err *find_call(const struct hv_kernel_core *core, struct hv_eve
 	if (!err &&
 	    !hv_btf_member(core->btf, "trace_event_call", "module", &l->call.module, NULL) &&
 	    !hv_btf_member(core->btf, "trace_event_call", "mod", &l->call.module, NULL))
-		err = hv_err_new(ENOENT, "btf: no member module in struct trace_event_call");
+		err = hv_err_new(ENOENT, "BTF: no member module in struct trace_event_call");
 	return err;
 }
 
@@ -194,7 +194,7 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, const char *n
 	int64_t value;
 
 	if (!hv_btf_enumerator(core->btf, name, &value))
-		return hv_err_new(ENOENT, "btf: no enumerator %s", name);
+		return hv_err_new(ENOENT, "BTF: no enumerator %s", name);
 	*ret = (uint32_t)value;
 	return NULL;
 }

@@ -80,9 +80,9 @@ static struct hv_err *copy_page(struct hv_pages *p, uint64_t at)
 	struct hv_err *err;
 
 	if (!at)
-		return hv_err_new(EFAULT, "nothing is at 0");
+		return hv_err_new(EFAULT, "the address is 0");
 	if (p->map.nr == PAGES_MAX)
-		return hv_err_new(E2BIG, "no end after %u pages", PAGES_MAX);
+		return hv_err_new(E2BIG, "the list does not end after %u pages", PAGES_MAX);
 	bytes = hv_alloc(PAGE_BYTES);
 	err = hv_read(p->as, hv_gva(at), bytes, PAGE_BYTES);
 	if (!err)

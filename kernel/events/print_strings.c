@@ -35,7 +35,7 @@ static struct hv_err *add(struct reading *r, uint64_t at)
 	if (!at)
 		return NULL;
 	if (r->found.nr == STRINGS_MAX)
-		return hv_err_new(E2BIG, "no end after %u of them", STRINGS_MAX);
+		return hv_err_new(E2BIG, "the list does not end after %u entries", STRINGS_MAX);
 	err = hv_strings_read(&r->strings, s.at, STRING_MAX, &s.string);
 	if (err)
 		return err;
@@ -83,7 +83,7 @@ static struct hv_err *add_list(struct reading *r)
 		uint64_t string;
 
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		err = hv_pages_u64(&r->pages, hv_gva(at - list + fmt), &string);
 		if (!err)

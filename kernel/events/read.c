@@ -126,7 +126,8 @@ static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 	call->nr = (int32_t)hv_copy_u32(copy, l->syscall.nr);
 	call->nr_args = hv_copy_bits(copy, l->syscall.nr_args);
 	if (call->nr_args > HV_SYSCALL_ARGS_MAX)
-		return hv_err_new(EINVAL, "system call %d: %u arguments", call->nr, call->nr_args);
+		return hv_err_new(EINVAL, "system call %d: %u arguments are too many", call->nr,
+				  call->nr_args);
 	call->user_mask = l->syscall.user_mask.nr ? hv_copy_bits(copy, l->syscall.user_mask) : 0;
 	call->user_size_arg = copy_signed(copy, l->syscall.user_size_arg);
 	err = hv_strings_read(&r->strings, hv_gva(hv_copy_u64(copy, l->syscall.name)),
@@ -189,8 +190,8 @@ static struct hv_err *add(struct event_reader *r, struct building *b,
 			  const struct hv_event_field *field)
 {
 	if (b->nr == EVENT_FIELDS_MAX || r->nr_fields == ALL_FIELDS_MAX)
-		return hv_err_new(E2BIG, "no end after %zu fields, %zu in all", b->nr,
-				  r->nr_fields);
+		return hv_err_new(E2BIG, "the list does not end after %zu fields, %zu in all",
+				  b->nr, r->nr_fields);
 	r->nr_fields++;
 	if (!fits_record(field))
 		return NULL;
@@ -246,7 +247,7 @@ static struct hv_err *walk_fields(struct event_reader *r, struct hv_gva list, st
 
 	for (; !err && at != list.v; at = hv_copy_u64(field, l->field.prev)) {
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "fields: the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "fields: the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		err = hv_pages_read(&r->pages, hv_gva(at - (l->field.prev - l->list_prev)), bytes,
 				    field.len_bytes);
@@ -509,10 +510,11 @@ static struct hv_err *walk_files(struct event_reader *r, struct hv_gva head)
 		uint64_t call;
 
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		if (nr++ == EVENT_TYPES_MAX)
-			return hv_err_new(E2BIG, "no end after %u of them", EVENT_TYPES_MAX);
+			return hv_err_new(E2BIG, "the list does not end after %u entries",
+					  EVENT_TYPES_MAX);
 		err = hv_pages_u64(&r->pages, hv_gva(at - l->file_list + l->file_call), &call);
 		if (!err)
 			err = add_event(r, hv_gva(call), &cap);

@@ -41,7 +41,7 @@ struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
 
 	if (!hv_btf_size(core->btf, names->entry, &t.entry_len_bytes) ||
 	    t.entry_len_bytes > HV_SITE_ENTRY_MAX || !t.entry_len_bytes)
-		return hv_err_new(ENOENT, "btf: struct %s has no sensible size", names->entry);
+		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", names->entry);
 	err = find_links(core, names, &t);
 	if (!err)
 		*ret = t;
@@ -71,7 +71,8 @@ static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64
 		if (err || !t->is_of_key(t->ctx, entry, at))
 			return err;
 		if (t->nr == SITES_MAX)
-			return hv_err_new(E2BIG, "no end after %u of them", SITES_MAX);
+			return hv_err_new(E2BIG, "the list does not end after %u entries",
+					  SITES_MAX);
 		t->add(t->ctx, entry, at);
 		t->nr++;
 	}
@@ -144,7 +145,8 @@ struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
 		uint64_t entries = 0, module = 0, at = link;
 
 		if (nr == TABLES_MAX)
-			return hv_err_new(E2BIG, "no end after %u tables", TABLES_MAX);
+			return hv_err_new(E2BIG, "the list does not end after %u tables",
+					  TABLES_MAX);
 		err = hv_site_tables_word(t, hv_gva(at + t->table->link_entries), &entries);
 		if (!err)
 			err = hv_site_tables_word(t, hv_gva(at + t->table->link_next), &link);

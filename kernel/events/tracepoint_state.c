@@ -44,7 +44,7 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, struct hv_sys
 			   NULL))
 		err = hv_fields_find(core, "task_struct", flags, HV_ARRAY_LEN(flags));
 	else if (!hv_btf_enumerator(core->btf, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit))
-		err = hv_err_new(ENOENT, "btf: no enumerator SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT");
+		err = hv_err_new(ENOENT, "BTF: no enumerator SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT");
 	if (!err && (bit < 0 || bit > 31))
 		err = hv_err_new(ENOENT, "the flag of tasks for system calls is not known");
 	if (err)
@@ -113,7 +113,7 @@ static struct hv_err *find_owner(const struct hv_kernel_core *core, uint32_t *re
 	for (size_t i = 0; i < HV_ARRAY_LEN(owners); i++)
 		if (hv_btf_member(core->btf, "mutex", owners[i], ret, NULL))
 			return NULL;
-	return hv_err_new(ENOENT, "btf: no member owner in struct mutex");
+	return hv_err_new(ENOENT, "BTF: no member owner in struct mutex");
 }
 
 static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
@@ -136,7 +136,7 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
 		{"funcs", 8, &l->funcs}, {"key", 0, &l->key}, {"iterator", 8, &l->iterator}};
 
 	if (!hv_btf_size(core->btf, "tracepoint", &l->len_bytes))
-		return hv_err_new(ENOENT, "btf: no struct tracepoint");
+		return hv_err_new(ENOENT, "BTF: no struct tracepoint");
 	return hv_fields_find(core, "tracepoint", members, HV_ARRAY_LEN(members));
 }
 
@@ -146,7 +146,7 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	int64_t flag;
 
 	if (!hv_btf_enumerator(core->btf, "EVENT_FILE_FL_SOFT_DISABLED", &flag))
-		return hv_err_new(ENOENT, "btf: no enumerator EVENT_FILE_FL_SOFT_DISABLED");
+		return hv_err_new(ENOENT, "BTF: no enumerator EVENT_FILE_FL_SOFT_DISABLED");
 	l->file_soft_disabled = (uint64_t)flag;
 	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
@@ -192,7 +192,7 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 		err = hv_fields_find(core, "tracepoint_func", probe, HV_ARRAY_LEN(probe));
 	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.probe_len_bytes) ||
 		     l.probe_len_bytes > PROBE_MAX_LEN || !l.probe_len_bytes))
-		err = hv_err_new(ENOENT, "btf: struct tracepoint_func has no sensible size");
+		err = hv_err_new(ENOENT, "BTF: struct tracepoint_func has no sensible size");
 	if (!err)
 		err = find_static_call(core, &l);
 	if (!err)
@@ -249,7 +249,8 @@ static struct hv_err *read_probes(const struct hv_kernel *k, const struct hv_tra
 			break;
 		}
 		if (s->nr_probes == PROBES_MAX)
-			return hv_err_new(E2BIG, "no end after %u probes", PROBES_MAX);
+			return hv_err_new(E2BIG, "the list does not end after %u probes",
+					  PROBES_MAX);
 		add_probe(s, &probe);
 	}
 	return NULL;

@@ -82,7 +82,7 @@ static struct hv_err *read_piece(const struct hv_address_space *as, struct hv_gv
 	if (err)
 		return err;
 	if (!m.present)
-		return hv_err_new(EFAULT, "nothing mapped at 0x%llx", (unsigned long long)gva.v);
+		return hv_err_new(EFAULT, "nothing is mapped at 0x%llx", (unsigned long long)gva.v);
 	len = max_bytes < m.len_bytes ? max_bytes : (size_t)m.len_bytes;
 	err = hv_guest_read(as->guest, m.gpa, buf, len);
 	if (err)

@@ -616,9 +616,9 @@ static struct hv_err *find(struct hv_guest *g, const struct hv_vcpu_regs *regs, 
 			continue;
 		}
 		hv_err_free(told);
-		told = hv_err_in(err, "vcpu %u", i);
+		told = hv_err_in(err, "vCPU %u", i);
 	}
-	return told ? told : hv_err_new(ENOENT, "no vcpu");
+	return told ? told : hv_err_new(ENOENT, "the guest has no vCPU");
 }
 
 struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,

@@ -242,7 +242,8 @@ static struct hv_err *read_symbols(struct file *f, struct hv_symbols *s)
 	data = elf_getdata(f->symtab, NULL);
 	nr = data ? data->d_size / sizeof(Elf64_Sym) : 0;
 	if (!nr || nr > SYMBOLS_MAX)
-		return hv_err_new(ENOEXEC, "%s: .symtab has %zu symbols", f->path, nr);
+		return hv_err_new(ENOEXEC, "%s: .symtab has %zu symbols, none or too many", f->path,
+				  nr);
 	kinds = section_kinds(f, &nr_kinds);
 	name_offs = hv_alloc(nr * sizeof(*name_offs));
 	s->by_addr = hv_alloc(nr * sizeof(*s->by_addr));
@@ -375,7 +376,8 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 		return NULL;
 	nr = (end - start) / 8;
 	if (nr > MCOUNT_MAX)
-		return hv_err_new(ENOEXEC, "%s: __mcount_loc has %zu entries", f->path, nr);
+		return hv_err_new(ENOEXEC, "%s: __mcount_loc has %zu entries, none or too many",
+				  f->path, nr);
 	words = hv_alloc(nr * 8);
 	read_words(f, start, words, nr);
 	relocate_words(f, start, words, nr);

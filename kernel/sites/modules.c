@@ -60,7 +60,7 @@ static struct hv_err *find_text_members(const struct hv_kernel_core *core, struc
 		return err;
 	if (!hv_btf_size(core->btf, "module_memory", &len) || text < 0 || text > 64 ||
 	    (uint64_t)(text + 1) * len > mem_len)
-		return hv_err_new(ENOENT, "btf: struct module has no memory number MOD_TEXT (%lld)",
+		return hv_err_new(ENOENT, "BTF: struct module has no memory number MOD_TEXT (%lld)",
 				  (long long)text);
 	l->text_base += (uint32_t)text * len;
 	l->text_size += (uint32_t)text * len;
@@ -95,7 +95,7 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 	    l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name ||
 	    !hv_btf_size(core->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
 	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX)
-		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
+		return hv_err_new(ENOENT, "BTF: struct module has no sensible size");
 	hv_btf_enumerator(core->btf, "MODULE_STATE_UNFORMED", &unformed);
 	hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live);
 	hv_btf_enumerator(core->btf, "MODULE_STATE_GOING", &going);
@@ -118,10 +118,10 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
 	struct hv_err *err;
 
 	if (len > budget->strings_bytes)
-		return hv_err_new(
-			EINVAL,
-			"a symbol's name is at %u of its strings: there is room for %zu bytes",
-			last, budget->strings_bytes);
+		return hv_err_new(EINVAL,
+				  "a symbol's name is at offset %u of its strings; at most %zu "
+				  "bytes are supported",
+				  last, budget->strings_bytes);
 	budget->strings_bytes -= len;
 	/* Bytes that cannot be read stay zero. */
 	strings = hv_alloc(len + HV_SYMBOL_NAME_MAX);
@@ -167,7 +167,8 @@ static struct hv_err *take_room(const Elf64_Sym *syms, size_t nr, const char *st
 		if (is_shown(&syms[i], strings + syms[i].st_name))
 			len += name_len(strings + syms[i].st_name) + 1;
 		if (len > budget->names_bytes)
-			return hv_err_new(EINVAL, "names: there is room for %zu bytes",
+			return hv_err_new(EINVAL,
+					  "the names of its symbols have more than %zu bytes",
 					  budget->names_bytes);
 	}
 	budget->names_bytes -= len;
@@ -211,7 +212,8 @@ static struct hv_err *read_symbols(const struct hv_kernel_core *core, const stru
 	if (err || !nr)
 		return err;
 	if (nr > budget->symbols)
-		return hv_err_new(EINVAL, "%u symbols: there is room for %zu", nr, budget->symbols);
+		return hv_err_new(EINVAL, "%u symbols; at most %zu are supported", nr,
+				  budget->symbols);
 	budget->symbols -= nr;
 	syms = hv_alloc(nr * sizeof(*syms));
 	types = hv_alloc(nr);
@@ -282,10 +284,12 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 		uint32_t state;
 
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		if (nr_seen++ == MODULES_MAX)
-			return hv_err_new(EINVAL, "modules: no end after %zu of them", nr_seen - 1);
+			return hv_err_new(EINVAL,
+					  "modules: the list does not end after %zu entries",
+					  nr_seen - 1);
 		err = hv_cancel_check();
 		if (!err)
 			err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
@@ -551,7 +555,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 		return NULL;
 	}
 	if (!hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live))
-		return hv_err_new(ENOENT, "btf: no enumerator MODULE_STATE_LIVE");
+		return hv_err_new(ENOENT, "BTF: no enumerator MODULE_STATE_LIVE");
 	u.live = (uint32_t)live;
 	err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)

@@ -159,10 +159,10 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct recor
 
 	for (unsigned nr = 0; !err && at; at = hv_copy_u64(page, l->next)) {
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		if (nr++ == PAGES_MAX)
-			return hv_err_new(EINVAL, "no end after %u groups", nr - 1);
+			return hv_err_new(EINVAL, "the list does not end after %u groups", nr - 1);
 		err = hv_read(&core->as, hv_gva(at), bytes, l->page_len_bytes);
 		if (!err)
 			err = hv_cancel_check();

@@ -181,7 +181,7 @@ static struct hv_err *read_task(struct reading *r, size_t i)
 	if (!err)
 		follow(r, task->stack, fp, i);
 	if (!err && r->ret->nr > RECORDS_MAX)
-		err = hv_err_new(EINVAL, "no end after %u of them", RECORDS_MAX);
+		err = hv_err_new(EINVAL, "the list does not end after %u entries", RECORDS_MAX);
 	return err;
 }
 
@@ -501,12 +501,13 @@ static struct hv_err *check_lengths(const struct hv_kernel *k, const struct hv_s
 		uint64_t len_bytes = stack->end.v - stack->start.v;
 
 		if (stack->start.v % 8 || len_bytes % 8 || len_bytes > bytes_max(k))
-			return hv_err_new(EINVAL, "0x%llx to 0x%llx is not one",
+			return hv_err_new(EINVAL, "0x%llx to 0x%llx is not a shadow call stack",
 					  (unsigned long long)stack->start.v,
 					  (unsigned long long)stack->end.v);
 		*ret_nr += len_bytes / 8;
 		if (*ret_nr > WORDS_MAX)
-			return hv_err_new(EINVAL, "no end after %u words", WORDS_MAX);
+			return hv_err_new(EINVAL, "the list does not end after %u words",
+					  WORDS_MAX);
 	}
 	return NULL;
 }
@@ -530,7 +531,8 @@ static struct hv_err *check_disjoint(const struct hv_shadow_stacks *s)
 	qsort(stacks, s->nr, sizeof(*stacks), by_kernel_stack);
 	for (size_t i = 1; i < s->nr; i++)
 		if (stacks[i].start.v < stacks[i - 1].end.v)
-			return hv_err_new(EINVAL, "two for the kernel stack at 0x%llx",
+			return hv_err_new(EINVAL,
+					  "two shadow call stacks for the kernel stack at 0x%llx",
 					  (unsigned long long)stacks[i].start.v);
 	return NULL;
 }

@@ -206,8 +206,9 @@ static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, u
 		struct hv_task task;
 
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "cpu %u: its queue goes round at 0x%llx", cpu,
-					  (unsigned long long)at);
+			return hv_err_new(EINVAL,
+					  "CPU %u: the list of its run queue has a loop at 0x%llx",
+					  cpu, (unsigned long long)at);
 		err = hv_task_read_one(s->k, &q->task, hv_gva(at - q->group_node), &task);
 		if (err)
 			return err;

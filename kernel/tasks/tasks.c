@@ -39,7 +39,7 @@ struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_lay
 		if ((uint64_t)*task[i].off + task[i].len_bytes > end)
 			end = (uint64_t)*task[i].off + task[i].len_bytes;
 	if (end > TASK_STRUCT_MAX)
-		return hv_err_new(EINVAL, "btf: struct task_struct has members up to %llu",
+		return hv_err_new(EINVAL, "BTF: struct task_struct has members up to %llu",
 				  (unsigned long long)end);
 	l.len_bytes = (uint32_t)end;
 	*ret = l;
@@ -73,7 +73,7 @@ static struct hv_err *read_task(const struct hv_kernel *k, const struct hv_task_
 	if (err)
 		return err;
 	if (c.task.pid > PID_MAX || c.task.tgid > PID_MAX)
-		return hv_err_new(EINVAL, "task 0x%llx: pid %u", (unsigned long long)at.v,
+		return hv_err_new(EINVAL, "task 0x%llx: %u is not a pid", (unsigned long long)at.v,
 				  c.task.pid);
 	hv_span_copy(copy, l->comm, c.task.comm, sizeof(c.task.comm) - 1);
 	if (stack && stack + stack_bytes > stack)
@@ -105,7 +105,7 @@ struct building {
 static struct hv_err *add(struct building *b, const struct hv_task *task)
 {
 	if (b->tasks.nr == TASKS_MAX)
-		return hv_err_new(EINVAL, "no end after %u of them", TASKS_MAX);
+		return hv_err_new(EINVAL, "the list does not end after %u entries", TASKS_MAX);
 	b->tasks.list = hv_grow(b->tasks.list, b->tasks.nr, &b->cap, 256, sizeof(*b->tasks.list));
 	b->tasks.list[b->tasks.nr++] = *task;
 	return NULL;
@@ -121,7 +121,7 @@ static struct hv_err *add_threads(struct building *b, uint64_t signal)
 
 	for (; !err && at != head; at = copy.next_thread) {
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "threads: the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "threads: the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		err = read_task(b->k, b->l, hv_gva(at - b->l->thread_node), b->bytes, &copy);
 		if (!err)
@@ -141,7 +141,7 @@ static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
 		size_t before = b->tasks.nr;
 
 		if (hv_circle_step(&circle, at))
-			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+			return hv_err_new(EINVAL, "the list has a loop at 0x%llx",
 					  (unsigned long long)at);
 		err = read_task(b->k, b->l, hv_gva(at - b->l->tasks), b->bytes, &leader);
 		if (!err)
@@ -168,7 +168,7 @@ static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 	if (!err && !hv_kernel_symbol(b->k, "idle_threads", &percpu)) {
 		err = hv_core_need(&b->k->core, "runqueues", &percpu);
 		if (!err && !hv_btf_member(b->k->core.btf, "rq", "idle", &rq_idle, NULL))
-			err = hv_err_new(ENOENT, "btf: no member idle in struct rq");
+			err = hv_err_new(ENOENT, "BTF: no member idle in struct rq");
 	}
 	for (unsigned cpu = 0; !err && cpu < b->k->layout.nr_cpus; cpu++) {
 		if (!hv_cpu_in(&b->k->core, "__cpu_possible_mask", cpu))
@@ -271,7 +271,7 @@ static struct hv_err *read_line(const struct hv_kernel *k, struct hv_gva task,
 	uint64_t cred = 0;
 
 	if (!err && !l->has_task_line)
-		err = hv_err_new(ENOENT, "btf: not all of priorities and uid of a task");
+		err = hv_err_new(ENOENT, "BTF: not all of priorities and uid of a task");
 	if (!err)
 		err = read_u32(k, task, prio_off, &prio);
 	if (!err)

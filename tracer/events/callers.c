@@ -48,7 +48,7 @@ static struct hv_err *check_layout(const struct hv_callers *c)
 		err = hv_err_new(EOPNOTSUPP, "stacks are not supported yet for %s guests",
 				 arch->name);
 	if (!err && !c->kernel->layout.has_task_stack)
-		err = hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
+		err = hv_err_new(EOPNOTSUPP, "BTF: no member stack in struct task_struct");
 	return err;
 }
 

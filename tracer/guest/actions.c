@@ -136,7 +136,7 @@ struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions
 	for (size_t i = 0; i < nr; i++)
 		nr_counted += (list[i].bits & COUNTED) != 0;
 	if (nr_counted > HV_ACTIONS_COUNTED_MAX)
-		return hv_err_new(ENOSPC, "%zu functions with a counted command; %d can have one",
+		return hv_err_new(ENOSPC, "%zu functions have a counted command; at most %d can",
 				  nr_counted, HV_ACTIONS_COUNTED_MAX);
 	free_list(a);
 	a->list = hv_alloc(nr * sizeof(*list));

@@ -145,7 +145,8 @@ struct hv_err *hv_landings_plan(const struct hv_tracee *t, struct hv_gva code,
 		else
 			fits = plan_landing(t, n, hv_gva_add(code, off), &writes[nr]);
 		if (!fits)
-			return hv_err_new(ERANGE, "no room for the code that sites call");
+			return hv_err_new(ERANGE, "the region is out of the reach of the landings "
+						  "that sites call");
 		nr += at_places ? 1 : WRITES_PER_ONE;
 	}
 	*ret_nr = nr;

@@ -199,7 +199,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 		err = NULL;
 	}
 	if (!err && !s->tracee->kernel->layout.has_task_line)
-		err = hv_err_new(EOPNOTSUPP, "btf: not all of priorities and uid of a task");
+		err = hv_err_new(EOPNOTSUPP, "BTF: not all of priorities and uid of a task");
 	if (!err)
 		err = change(s, kind);
 	if (err)

@@ -671,7 +671,7 @@ struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint
 		if (!err && !nr)
 			return NULL;
 	}
-	return err ? err : hv_err_new(EBUSY, "events are switched on again and again");
+	return err ? err : hv_err_new(EBUSY, "the guest keeps switching events on; retry");
 }
 
 /* -- finding ----------------------------------------------------------------------------------- */

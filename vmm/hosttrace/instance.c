@@ -168,7 +168,7 @@ struct hv_err *hv_host_trace_formats(const char *tracefs, struct hv_text *ret)
 	if (err)
 		return err;
 	if (!nr_kvm)
-		return hv_err_new(ENOENT, "this host's kernel has no trace events of kvm");
+		return hv_err_new(ENOENT, "this host's kernel has no trace events of KVM");
 	hv_text_add_bytes(ret, texts.data, texts.len_bytes);
 	return NULL;
 }
@@ -219,7 +219,10 @@ struct hv_err *hv_host_trace_switch(const char *tracefs, const char *id, uint32_
 				    const pid_t *tids, size_t nr_tids)
 {
 	HV_AUTO_FREE char *dir = instance_of(tracefs, id);
-	struct hv_err *err = is_name(id) ? NULL : hv_err_new(EINVAL, "'%s' is no name", id);
+	struct hv_err *err =
+		is_name(id)
+			? NULL
+			: hv_err_new(EINVAL, "'%s' cannot be the name of a tracing instance", id);
 
 	if (!err && !nr_tids)
 		err = hv_err_new(ENOENT, "the guest has no vCPU threads");

@@ -28,8 +28,10 @@ static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 	free(hv_take(j->tids));
 	err = hv_kvm_find_vcpus(&j->kvm);
 	if (!err && j->kvm.nr_vcpus != nr)
-		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
-				 j->kvm.nr_vcpus, nr);
+		err = hv_err_new(
+			EBUSY,
+			"KVM's files show %u vCPUs and the monitor %u: retry after the hotplug",
+			j->kvm.nr_vcpus, nr);
 	if (err)
 		return err;
 	hv_sync_init(&j->sync, &j->kvm, j->vmm.pidfd);

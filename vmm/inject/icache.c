@@ -83,7 +83,8 @@ static void add_part(struct parts *parts, const struct hv_vma *vma, const struct
 
 static struct hv_err *changed(pid_t pid)
 {
-	return hv_err_new(EAGAIN, "process %d: mappings of the guest's text changed", (int)pid);
+	return hv_err_new(EAGAIN, "process %d: mappings of the guest's text changed; retry",
+			  (int)pid);
 }
 
 /* Rejects hugetlbfs: neither method below unmaps part of a huge page, and madvise() does not report

@@ -309,8 +309,10 @@ static struct hv_err *look(struct hv_inject *j, const struct hv_vmm *vmm)
 	if (!err)
 		err = hv_kvm_find(vmm->process->pid, &j->kvm);
 	if (!err && j->kvm.nr_vcpus != vmm->nr_vcpus)
-		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
-				 j->kvm.nr_vcpus, vmm->nr_vcpus);
+		err = hv_err_new(
+			EBUSY,
+			"KVM's files show %u vCPUs and the monitor %u: retry after the hotplug",
+			j->kvm.nr_vcpus, vmm->nr_vcpus);
 	return err;
 }
 

@@ -104,7 +104,7 @@ struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr,
 	struct hv_err *err;
 
 	if (nr > HV_KEEPER_THREADS_MAX)
-		return hv_err_new(E2BIG, "keeper: %zu threads", nr);
+		return hv_err_new(E2BIG, "keeper: %zu threads are too many", nr);
 	m = begin(k, KEEPER_HOLD, nr);
 	m->ns = max_ns;
 	memcpy(m->tids, tids, nr * sizeof(*tids));
@@ -121,7 +121,9 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	struct hv_err *err;
 
 	if (nr > HV_KEEPER_CALLS_MAX || len_bytes > HV_CALL_DATA_MAX)
-		return hv_err_new(E2BIG, "keeper: %zu calls, %zu bytes", nr, len_bytes);
+		return hv_err_new(E2BIG,
+				  "keeper: %zu calls with %zu bytes are too many for a request", nr,
+				  len_bytes);
 	m = begin(k, KEEPER_CALLS, nr);
 	m->len_bytes = (uint32_t)len_bytes;
 	memcpy(m->calls, calls, nr * sizeof(*calls));

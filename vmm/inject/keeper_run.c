@@ -50,7 +50,8 @@ static struct hv_err *find_usable(struct keeper *k)
 		struct hv_err *err;
 
 		if (tries == TRIES || hv_now_ns() > k->since_ns + STOP_NS)
-			return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call");
+			return hv_err_new(EBUSY,
+					  "no vCPU thread is at the end of a system call; retry");
 		err = hv_thread_again(&k->threads.list[tries % k->threads.nr],
 				      k->since_ns + 2 * STOP_NS);
 		if (err)
@@ -112,7 +113,7 @@ static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
 	if (!k->held)
 		return not_held(k);
 	if (!thread)
-		return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call");
+		return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call; retry");
 	return hv_call_run(k->vmm, thread, k->code, m->calls, m->nr, m->data, m->len_bytes,
 			   k->deadline_ns);
 }

@@ -122,8 +122,9 @@ struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 	free(k.vcpu_fds);
 	free(k.run_hvas);
 	return hv_err_new(nr_vms > 1 ? ENOTUNIQ : ENOENT,
-			  "process %d has %u KVM virtual machines and %u vCPUs", (int)pid, nr_vms,
-			  k.nr_vcpus);
+			  "process %d has %u KVM virtual machines and %u vCPUs; exactly one "
+			  "machine is supported",
+			  (int)pid, nr_vms, k.nr_vcpus);
 }
 
 void hv_kvm_deinit(struct hv_kvm *k)

@@ -40,7 +40,8 @@ static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_
 static struct hv_err *make_new(struct hv_inject *j, unsigned bits)
 {
 	uint32_t nr_slots = hv_kvm_nr_slots();
-	struct hv_err *err = hv_err_new(ENOSPC, "inject: no guest-physical addresses");
+	struct hv_err *err =
+		hv_err_new(ENOSPC, "inject: no free guest-physical addresses for the region");
 
 	for (; bits >= BITS_MIN; bits--) {
 		struct hv_gpa gpa = {0};
@@ -109,7 +110,8 @@ static struct hv_err *map_region(struct hv_inject *j)
 	uint8_t *room, *host = NULL;
 
 	if (!err && file.len_bytes != HV_INJECT_REGION_BYTES)
-		err = hv_err_new(EPROTO, "it has %" PRIu64 " bytes", file.len_bytes);
+		err = hv_err_new(EPROTO, "its file has %" PRIu64 " bytes, not those of a region",
+				 file.len_bytes);
 	if (err)
 		return hv_err_in(err, "inject: the region");
 	room = reserve_aligned(HV_INJECT_REGION_BYTES);

@@ -439,10 +439,10 @@ static struct hv_err *carry_over(const struct hv_shadow *s, uint64_t *ret_first,
 		*ret_first = page < *ret_first ? page : *ret_first;
 		*ret_last = page;
 		if (pread(s->ram_here, old, PAGE, at) != (ssize_t)PAGE)
-			return hv_err_new(EIO, "shadow: reading the RAM's file");
+			return hv_err_new(EIO, "shadow: cannot read the file of the guest's RAM");
 		if (memcmp(old, now, PAGE) != 0 &&
 		    pwrite(s->ram_here, now, PAGE, at) != (ssize_t)PAGE)
-			return hv_err_new(EIO, "shadow: writing the RAM's file");
+			return hv_err_new(EIO, "shadow: cannot write the file of the guest's RAM");
 	}
 	return NULL;
 }

@@ -55,7 +55,10 @@ static struct hv_err *next_stop(struct hv_thread *t, uint64_t deadline_ns, int *
 		if (got > 0)
 			return NULL;
 		if (hv_now_ns() > deadline_ns)
-			return hv_err_new(ETIMEDOUT, "thread %d does not stop", (int)t->tid);
+			return hv_err_new(
+				ETIMEDOUT,
+				"thread %d of the VMM does not stop: the host may be too busy",
+				(int)t->tid);
 		if (tries < SPINS)
 			sched_yield();
 		else

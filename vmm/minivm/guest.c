@@ -226,7 +226,8 @@ static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 	void *at;
 
 	if (off > o->region.len_bytes || len_bytes > o->region.len_bytes - off)
-		return hv_err_new(EINVAL, "region: 0x%llx is not in it", (unsigned long long)off);
+		return hv_err_new(EINVAL, "offset 0x%llx is outside the region",
+				  (unsigned long long)off);
 	at = mmap(o->region.host + off, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		  o->region_fd, (off_t)off);
 	return at == MAP_FAILED ? hv_err_new(errno, "region: %s", strerror(errno)) : NULL;

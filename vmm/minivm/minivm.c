@@ -194,7 +194,7 @@ static struct hv_err *make(struct hv_minivm *o, const struct hv_minivm_config *c
 	if (o->end_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0)
 		return failed("eventfd");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, o->stop_fds) != 0)
-		return failed("socketpair");
+		return failed("cannot make a socket to stop the machine");
 	return hv_minivm_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
 				    &o->serial);
 }

@@ -38,7 +38,7 @@ static struct hv_err *has_not_ended(pid_t pid, int pidfd)
 {
 	if (poll(&(struct pollfd){pidfd, POLLIN, 0}, 1, 0) == 0)
 		return NULL;
-	return hv_err_new(ESRCH, "process %d: it has ended", (int)pid);
+	return hv_err_new(ESRCH, "process %d has ended", (int)pid);
 }
 
 int hv_process_memory_open(pid_t pid, int pidfd, int flags)

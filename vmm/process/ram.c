@@ -36,7 +36,7 @@ struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_
 		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
 		off += piece.len_bytes;
 	}
-	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, start.v);
+	return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, start.v);
 }
 
 void hv_ram_deinit(struct hv_ram *ram)

@@ -176,8 +176,8 @@ struct hv_err *hv_libvirt_state_read(const char *dir, const char *name, const ch
 		return hv_err_new(EPROTO, "libvirt's status file %s/%s is not understood", dir,
 				  file);
 	if (strcmp(its_uuid, uuid) != 0)
-		return hv_err_new(ESRCH, "libvirt's status file %s/%s is of another domain", dir,
-				  file);
+		return hv_err_new(ESRCH, "libvirt's status file %s/%s belongs to another domain",
+				  dir, file);
 	*ret = s;
 	s = (struct hv_libvirt_state){0};
 	return NULL;

@@ -205,7 +205,7 @@ static struct hv_err *take_answer(struct hv_parser *p, struct asked *a, struct h
 	if (err)
 		return err;
 	if (head.kind != PARSER_ANSWER)
-		return out_of_form("no answer");
+		return out_of_form("an unexpected message");
 	if (head.code)
 		return answered_error(p, &head, ret_failed, a->deadline_ns);
 	if (head.len_bytes > a->room_bytes)
@@ -224,7 +224,7 @@ static struct hv_err *ask_once(struct hv_parser *p, struct asked *a, struct hv_e
 	struct hv_err *err;
 
 	if (head.len_bytes > PARSER_ASKED_MAX_BYTES)
-		return hv_err_new(ENAMETOOLONG, "%s: too long", a->text);
+		return hv_err_new(ENAMETOOLONG, "'%s' is too long", a->text);
 	a->deadline_ns = hv_now_ns() + QUESTION_NS;
 	memcpy(head.args, a->args, sizeof(head.args));
 	err = send_message(p, &head, a->text, a->deadline_ns);

@@ -60,7 +60,7 @@ static struct hv_err *relay_transact(void *self hv_unused, const char *request, 
 	HV_AUTO_FREE char *text = NULL;
 
 	if (head.len_bytes > PARSER_COMMAND_MAX_BYTES)
-		return hv_err_new(E2BIG, "a command of %u bytes", head.len_bytes);
+		return hv_err_new(E2BIG, "a command of %u bytes is too long", head.len_bytes);
 	if (!send_message(&head, request) || !receive(&head, sizeof(head)))
 		_exit(0);
 	text = hv_alloc((size_t)head.len_bytes + 1);

@@ -40,7 +40,7 @@ void hv_message_add_fd(struct hv_message *m, int fd)
 
 static struct hv_err *gone(void)
 {
-	return hv_err_new(EPIPE, "the process that reaches the guest has ended");
+	return hv_err_new(EPIPE, "the other process of the session has ended");
 }
 
 /* Sends the header and the files. */
@@ -127,7 +127,9 @@ static struct hv_err *wait_for_bytes(int socket, uint64_t deadline_ns)
 		return NULL;
 	do
 		if (hv_now_ns() >= deadline_ns)
-			return hv_err_new(ETIMEDOUT, "the other process takes too long");
+			return hv_err_new(
+				ETIMEDOUT,
+				"the other process of the session does not answer in time");
 	while (poll(&fd, 1, hv_left_ms(deadline_ns)) <= 0);
 	return NULL;
 }
@@ -178,8 +180,10 @@ struct hv_err *hv_channel_receive_by(int socket, uint64_t deadline_ns, struct hv
 	*ret = (struct hv_message){0};
 	err = receive_bytes(socket, &head, sizeof(head), deadline_ns, ret);
 	if (!err && (head.len_bytes > HV_MESSAGE_BYTES_MAX || head.nr_fds != ret->nr_fds))
-		err = hv_err_new(EPROTO, "a message of %llu bytes and %u files; %zu files arrived",
-				 (unsigned long long)head.len_bytes, head.nr_fds, ret->nr_fds);
+		err = hv_err_new(
+			EPROTO,
+			"a message of %llu bytes and %u files is malformed; %zu files arrived",
+			(unsigned long long)head.len_bytes, head.nr_fds, ret->nr_fds);
 	if (!err) {
 		ret->kind = head.kind;
 		memcpy(ret->args, head.args, sizeof(ret->args));
@@ -227,7 +231,7 @@ struct hv_err *hv_channel_answer(int socket, struct hv_err *err, const struct hv
 
 	m.kind = ANSWER_OK;
 	if (!err && m.len_bytes > HV_MESSAGE_BYTES_MAX)
-		err = hv_err_new(EMSGSIZE, "an answer of %zu bytes", m.len_bytes);
+		err = hv_err_new(EMSGSIZE, "an answer of %zu bytes is too long", m.len_bytes);
 	if (err)
 		m = (struct hv_message){
 			.kind = ANSWER_ERROR,

@@ -488,9 +488,9 @@ static const struct answer answers[HV_NR_QUESTIONS] = {
 static struct hv_err *check_when(const struct hv_far *f, enum when when)
 {
 	if (when == HELD && !f->hold)
-		return bad("an operation that needs a hold, without one");
+		return bad("a request that is allowed only in a hold");
 	if (when == FREE && f->hold)
-		return bad("an operation that is forbidden in a hold, in one");
+		return bad("a request that is not allowed in a hold");
 	return NULL;
 }
 

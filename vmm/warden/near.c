@@ -78,8 +78,9 @@ static struct hv_err *ask_bytes(struct near *n, uint32_t kind, uint64_t a, uint6
 	struct hv_err *err = ask(n, &question, &answer);
 
 	if (!err && answer.len_bytes != len_bytes)
-		err = hv_err_new(EAGAIN, "%zu bytes were asked for, %zu came", len_bytes,
-				 answer.len_bytes);
+		err = hv_err_new(EAGAIN,
+				 "the privileged process returned %zu bytes instead of %zu; retry",
+				 answer.len_bytes, len_bytes);
 	if (!err)
 		memcpy(ret, answer.bytes, len_bytes);
 	return err;
@@ -126,7 +127,8 @@ static struct hv_err *ask_registers(struct near *n, uint32_t kind, struct hv_vcp
 	if (!err)
 		err = ask_bytes(n, kind, 0, 0, ret, nr * sizeof(*ret));
 	if (!err && !hv_vcpu_regs_are_sane(ret, nr))
-		err = hv_err_new(EPROTO, "registers that no vCPUs have");
+		err = hv_err_new(EPROTO,
+				 "the privileged process reports registers that no vCPU has");
 	return err;
 }
 
@@ -144,7 +146,8 @@ static struct hv_err *map_region(struct near *n, struct hv_message *answer)
 	struct hv_err *err;
 
 	if (answer->nr_fds != 2)
-		return hv_err_new(EPROTO, "the region: %zu files came", answer->nr_fds);
+		return hv_err_new(EPROTO, "the region: %zu files arrived instead of one",
+				  answer->nr_fds);
 	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &n->kept);
 	if (!err)
 		err = hv_shared_map(answer->fds[0], r.file_off, r.len_bytes, PROT_READ | PROT_WRITE,
@@ -436,13 +439,12 @@ static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_i
 	const struct hv_arch *arch;
 
 	if (answer->len_bytes <= sizeof(numbers))
-		return hv_err_new(EPROTO,
-				  "the answer of the process that reaches the guest is too short");
+		return hv_err_new(EPROTO, "the answer of the privileged process is too short");
 	memcpy(&numbers, answer->bytes, sizeof(numbers));
 	numbers.arch[sizeof(numbers.arch) - 1] = '\0';
 	arch = hv_arch_find(numbers.arch);
 	if (!arch || (numbers.accel != HV_ACCEL_TCG && numbers.accel != HV_ACCEL_KVM))
-		return hv_err_new(EPROTO, "the process that reaches the guest reports an unknown "
+		return hv_err_new(EPROTO, "the privileged process reports an unknown "
 					  "architecture or accelerator");
 	*ret = (struct hv_guest_info){
 		.pid = numbers.pid,

@@ -382,7 +382,7 @@ static struct hv_err *find_tables(struct hv_rules *r, const struct hv_vcpu_regs 
 		hv_tables_begin(r->tables, regs, nr_vcpus, NULL, 0);
 	if (hv_tables_are_known(r->tables))
 		return NULL;
-	return hv_err_new(EBUSY, "no vCPU certainly uses the kernel's page tables now");
+	return hv_err_new(EBUSY, "no vCPU is known to use the kernel's page tables now; retry");
 }
 
 static struct hv_err *check_order(const struct hv_rules *r, const struct hv_hold_write *writes,

@@ -318,7 +318,7 @@ struct hv_err *run_queues_new(const struct run_queues_config *config, struct run
 
 	if (pipe2(all->stop, O_CLOEXEC) != 0) {
 		free(all);
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
+		return hv_err_new(errno, "cannot measure run queues: pipe: %s", strerror(errno));
 	}
 	all->config = *config;
 	pthread_mutex_init(&all->lock, NULL);

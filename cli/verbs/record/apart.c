@@ -47,11 +47,11 @@ struct hv_err *record_command_prepare(struct record_command *c)
 	if (!c->words)
 		return NULL;
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
+		return hv_err_new(errno, "command '%s': pipe: %s", c->words[0], strerror(errno));
 	go = ends[0];
 	c->go = ends[1];
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
+		return hv_err_new(errno, "command '%s': pipe: %s", c->words[0], strerror(errno));
 	c->failure = ends[0];
 	failure = ends[1];
 	c->pid = fork();
@@ -62,7 +62,7 @@ struct hv_err *record_command_prepare(struct record_command *c)
 	if (c->pid > 0)
 		return NULL;
 	c->pid = 0;
-	return hv_err_new(errno, "fork: %s", strerror(errno));
+	return hv_err_new(errno, "command '%s': fork: %s", c->words[0], strerror(errno));
 }
 
 struct hv_err *record_command_start(struct record_command *c)

@@ -52,7 +52,10 @@ static struct hv_err *confine_child(const struct report_apart *r)
 	err = hv_confine(&c);
 	/* changing to another user resets the death signal */
 	if (!err && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-		err = hv_err_new(errno, "PR_SET_PDEATHSIG: %s", strerror(errno));
+		err = hv_err_new(
+			errno,
+			"cannot prepare the process that reads the file: PR_SET_PDEATHSIG: %s",
+			strerror(errno));
 	return err;
 }
 
@@ -83,12 +86,14 @@ static struct hv_err *start(const struct report_apart *r, struct child *ret)
 	int code;
 
 	if (pipe2(text, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
+		return hv_err_new(errno, "%s: cannot start a process to read it: pipe: %s", r->path,
+				  strerror(errno));
 	if (pipe2(message, O_CLOEXEC) != 0) {
 		code = errno;
 		close(text[0]);
 		close(text[1]);
-		return hv_err_new(code, "pipe: %s", strerror(code));
+		return hv_err_new(code, "%s: cannot start a process to read it: pipe: %s", r->path,
+				  strerror(code));
 	}
 	ret->pid = fork();
 	if (ret->pid == 0) {
@@ -101,7 +106,9 @@ static struct hv_err *start(const struct report_apart *r, struct child *ret)
 	close(message[1]);
 	ret->text = text[0];
 	ret->message = message[0];
-	return ret->pid < 0 ? hv_err_new(code, "fork: %s", strerror(code)) : NULL;
+	return ret->pid < 0 ? hv_err_new(code, "%s: cannot start a process to read it: fork: %s",
+					 r->path, strerror(code))
+			    : NULL;
 }
 
 /* -- its parent ------------------------------------------------------------------------------- */

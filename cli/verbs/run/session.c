@@ -35,9 +35,12 @@ struct run_session {
 static struct hv_err *connect_ends(int flags, int ret[2])
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+		return hv_err_new(errno,
+				  "cannot connect the machine to its session: socketpair: %s",
+				  strerror(errno));
 	if (flags && fcntl(ret[1], F_SETFL, flags) != 0)
-		return hv_err_new(errno, "fcntl: %s", strerror(errno));
+		return hv_err_new(errno, "cannot connect the machine to its session: fcntl: %s",
+				  strerror(errno));
 	return NULL;
 }
 
@@ -114,7 +117,7 @@ static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const
 		struct hv_err *err = service_hear(&s->service, &line, &s->has_begun);
 
 		if (line && s->nr_lines++ == LINES_MAX)
-			err = hv_err_new(EPROTO, "service: too many reports");
+			err = hv_err_new(EPROTO, "the service sent too many reports");
 		if (err)
 			return err;
 		has_more = line != NULL;

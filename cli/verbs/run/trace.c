@@ -172,7 +172,9 @@ struct hv_err *run_trace_start(struct run_trace *t, int client_fd)
 	code = pthread_create(&t->thread, NULL, trace_main, t);
 
 	t->has_thread = !code;
-	return code ? hv_err_new(code, "trace: %s", strerror(code)) : NULL;
+	return code ? hv_err_new(code, "cannot start the thread that reads the trace: %s",
+				 strerror(code))
+		    : NULL;
 }
 
 struct hv_err *run_trace_free(struct run_trace *t)

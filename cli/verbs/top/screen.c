@@ -74,9 +74,12 @@ static struct hv_err *guard_start(const char *bytes, struct terminal_guard **ret
 	pid_t pid;
 
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
-		return hv_err_new(errno, "terminal: %s", strerror(errno));
+		return hv_err_new(errno, "cannot read the settings of the terminal: %s",
+				  strerror(errno));
 	if (pipe2(fds, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
+		return hv_err_new(errno,
+				  "cannot start the process that restores the terminal: pipe: %s",
+				  strerror(errno));
 	pid = fork();
 	if (pid == 0) {
 		close(fds[1]);
@@ -85,7 +88,9 @@ static struct hv_err *guard_start(const char *bytes, struct terminal_guard **ret
 	close(fds[0]);
 	if (pid < 0) {
 		close(fds[1]);
-		return hv_err_new(errno, "fork: %s", strerror(errno));
+		return hv_err_new(errno,
+				  "cannot start the process that restores the terminal: fork: %s",
+				  strerror(errno));
 	}
 	*ret = hv_alloc(sizeof(**ret));
 	**ret = (struct terminal_guard){pid, fds[1]};

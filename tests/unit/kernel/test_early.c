@@ -143,7 +143,7 @@ START_TEST(where_a_function_will_return_to)
 	told.sp = hv_gva(0xffffc90000000080);
 	err = hv_early_return(g, &at);
 	ck_assert_ptr_nonnull(err);
-	ck_assert_str_eq(err->message, "nothing mapped at 0xffffc90000000080");
+	ck_assert_str_eq(err->message, "nothing is mapped at 0xffffc90000000080");
 	ck_assert_uint_eq(at.v, FK_BASE + 0x4321);
 	hv_err_free(err);
 }

@@ -156,7 +156,7 @@ START_TEST(copies_of_a_cpu)
 	ck_assert_ptr_null(hv_kernel_percpu(&kernel, BASE, 1, &at));
 	ck_assert_uint_eq(at.v, 0xffff888000000000 + BASE);
 	err = hv_kernel_percpu(&kernel, 0x1000, 3, &at);
-	ck_assert_str_eq(err->message, "cpu 3 of 3");
+	ck_assert_str_eq(err->message, "CPU 3 does not exist: the guest has 3");
 	hv_err_free(err);
 }
 END_TEST

@@ -216,18 +216,18 @@ START_TEST(names_what_is_missing)
 	structure("task_struct", 2000, task, 4);
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
 	end_btf();
-	check_refused("btf: no member comm in struct task_struct");
+	check_refused("BTF: no member comm in struct task_struct");
 	begin_btf();
 	structure("task_struct", 2000, task, 5);
 	structure("pcpu_hot", 64, pcpu_hot, 2);
 	end_btf();
-	check_refused("btf: no member cpu_number in struct pcpu_hot");
+	check_refused("BTF: no member cpu_number in struct pcpu_hot");
 	begin_btf();
 	structure("task_struct", 2000,
 		  (struct member[]){{"pid", SHORT, 0}, {"comm", COMM, 8}, task[0]}, 3);
 	structure("pcpu_hot", 64, pcpu_hot, 3);
 	end_btf();
-	check_refused("btf: member pid of struct task_struct has 2 bytes instead of 4");
+	check_refused("BTF: member pid of struct task_struct has 2 bytes instead of 4");
 	hv_btf_free(core.btf);
 	core.btf = NULL;
 	check_refused("kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not known");
@@ -308,7 +308,7 @@ START_TEST(cpus_without_their_number)
 	struct hv_symbol mask[] = {hot[0], hot[1], {{DATA + 0x20}, "__cpu_possible_mask", 'D'}};
 
 	set_symbols(mask, HV_ARRAY_LEN(mask));
-	check_refused("btf: no struct cpumask of at most 1024 bytes");
+	check_refused("BTF: no struct cpumask of at most 1024 bytes");
 	begin_btf();
 	structure("task_struct", 2000, task, 5);
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
@@ -357,7 +357,7 @@ START_TEST(wild_numbers_of_cpus)
 	*(uint32_t *)(machine.ram + PHYS + 0x10) = 0;
 	check_refused("nr_cpu_ids is 0, not 1..8192");
 	list[2].addr = hv_gva(DATA + 0x1000);
-	check_refused("nr_cpu_ids: nothing mapped at 0xffffffff82001000");
+	check_refused("nr_cpu_ids: nothing is mapped at 0xffffffff82001000");
 }
 END_TEST
 

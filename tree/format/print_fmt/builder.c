@@ -37,12 +37,12 @@ uint32_t hv_print_build_node(struct hv_print_builder *b, struct hv_print_node no
 		if (fmt->nodes[children[i]].depth >= node.depth)
 			node.depth = (uint16_t)(fmt->nodes[children[i]].depth + 1);
 	if (node.depth > HV_PRINT_DEPTH_MAX) {
-		b->limit = "expressions within expressions";
+		b->limit = "the expressions are nested too deeply";
 		return HV_PRINT_NO_NODE;
 	}
 	if (!reserve((void **)&fmt->nodes, fmt->nr_nodes, 1, &b->cap_nodes, HV_PRINT_NODES_MAX,
 		     sizeof(*fmt->nodes))) {
-		b->limit = "expressions";
+		b->limit = "there are too many expressions";
 		return HV_PRINT_NO_NODE;
 	}
 	fmt->nodes[fmt->nr_nodes] = node;
@@ -206,7 +206,7 @@ uint32_t hv_print_build_string(struct hv_print_builder *b, const char *bytes, si
 	if (len_bytes >= STRINGS_MAX ||
 	    !reserve((void **)&fmt->strings, at, (uint32_t)len_bytes + 1, &b->cap_strings,
 		     STRINGS_MAX, 1)) {
-		b->limit = "strings";
+		b->limit = "there are too many strings";
 		return 0;
 	}
 	if (len_bytes)
@@ -222,7 +222,7 @@ uint32_t hv_print_build_pair(struct hv_print_builder *b, struct hv_print_pair pa
 
 	if (!reserve((void **)&fmt->pairs, fmt->nr_pairs, 1, &b->cap_pairs, PAIRS_MAX,
 		     sizeof(*fmt->pairs))) {
-		b->limit = "names of values";
+		b->limit = "there are too many names of values";
 		return 0;
 	}
 	fmt->pairs[fmt->nr_pairs] = pair;
@@ -237,7 +237,7 @@ uint32_t hv_print_build_pieces(struct hv_print_builder *b, const struct hv_print
 
 	if (!reserve((void **)&fmt->pieces, first, nr, &b->cap_pieces, PIECES_MAX,
 		     sizeof(*fmt->pieces))) {
-		b->limit = "conversions";
+		b->limit = "there are too many conversions";
 		return 0;
 	}
 	if (nr)

@@ -343,7 +343,7 @@ static uint32_t unary(struct hv_print_parser *p)
 	uint32_t node;
 
 	if (++p->depth > HV_PRINT_DEPTH_MAX)
-		hv_print_problem(p, "expressions within expressions");
+		hv_print_problem(p, "the expressions are nested too deeply");
 	if (p->token.kind == HV_TOKEN_SIGN && p->token.sign < 128 &&
 	    strchr("-~!+&*", p->token.sign))
 		node = prefixed(p, (char)p->token.sign);
@@ -416,7 +416,7 @@ uint32_t hv_print_parse_expression(struct hv_print_parser *p)
 	uint32_t condition, yes, no;
 
 	if (++p->depth > HV_PRINT_DEPTH_MAX)
-		hv_print_problem(p, "expressions within expressions");
+		hv_print_problem(p, "the expressions are nested too deeply");
 	condition = binary(p, 1);
 	if (hv_print_take_sign(p, '?')) {
 		yes = hv_print_parse_expression(p);
@@ -508,7 +508,7 @@ static void strings(struct hv_print_parser *p, struct hv_print_local *local)
 static bool add_local(struct hv_print_parser *p, const struct hv_print_local *local, uint32_t *ret)
 {
 	if (p->nr_locals == HV_PRINT_LOCALS_MAX) {
-		hv_print_problem(p, "variables");
+		hv_print_problem(p, "there are too many variables");
 		return false;
 	}
 	*ret = p->nr_locals;

@@ -233,7 +233,10 @@ static struct hv_err *do_describe(struct guard *g, const char *name)
 
 static struct hv_err *check_described(const struct guard *g)
 {
-	return g->vcpus.arch ? NULL : hv_err_new(EINVAL, "guardian: the registers are not known");
+	return g->vcpus.arch
+		       ? NULL
+		       : hv_err_new(EINVAL,
+				    "guardian: the registers of this architecture are not known");
 }
 
 static struct hv_err *do_look(struct guard *g, uint64_t expected, struct hv_text *out)

@@ -210,7 +210,7 @@ START_TEST(the_blacklist_counts)
 	is_possible(0, 5, 1);
 	is_refused(5, EINVAL, HV_PROBE_REFUSED);
 	fk_u64(&f, entry, entry); /* endless */
-	is_refused(0, E2BIG, "no end");
+	is_refused(0, E2BIG, "the list does not end");
 }
 END_TEST
 

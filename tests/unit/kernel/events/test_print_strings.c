@@ -67,7 +67,7 @@ END_TEST
 START_TEST(more_of_them_are_refused)
 {
 	claim(STRINGS_MAX + 1, 1);
-	fails("no end after 100000 of them");
+	fails("the list does not end after 100000 entries");
 }
 END_TEST
 

@@ -119,7 +119,7 @@ START_TEST(an_array_of_ours_is_not_read)
 	ck_assert_uint_eq(state.nr_probes, 0);
 	hv_tracepoint_state_deinit(&state);
 	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v);
-	fails(EFAULT, "nothing mapped");
+	fails(EFAULT, "nothing is mapped");
 }
 END_TEST
 
@@ -130,7 +130,7 @@ START_TEST(probes_without_end)
 
 	memset(fk_host(&f, at), 0x5a, 64 << 10);
 	fk_u64(&f, tp.type.tracepoint.funcs.v, at);
-	fails(E2BIG, "no end after 1024 probes");
+	fails(E2BIG, "the list does not end after 1024 probes");
 	fk_u64(&f, tp.type.tracepoint.funcs.v, 0x1000);
 	fails(EFAULT, "0x1000");
 }

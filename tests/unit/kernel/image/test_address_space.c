@@ -170,7 +170,7 @@ START_TEST(tells_what_cannot_be_read)
 	map(1, 0xffffffff81000000, 0x9000, 0);
 	map(1, 0xffffffff81002000, 0x70000000, 0);
 	map(1, 0xfffffffffffff000, 0x9000, 0);
-	check_fault(0xffffffff81000ff8, 16, "nothing mapped at 0xffffffff81001000");
+	check_fault(0xffffffff81000ff8, 16, "nothing is mapped at 0xffffffff81001000");
 	check_fault(0xffffffff81002010, 4,
 		    "0xffffffff81002010: no RAM at guest physical 0x70000010 (4 bytes)");
 	check_fault(0xfffffffffffffff8, 9,

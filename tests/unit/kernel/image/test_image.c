@@ -290,23 +290,23 @@ START_TEST(says_why_not)
 {
 	setup((unsigned)_i);
 	regs[0].levels = 0;
-	check_refused("vcpu 0: not in 64-bit mode with paging: firmware, a boot loader or a 32-bit "
+	check_refused("vCPU 0: not in 64-bit mode with paging: firmware, a boot loader or a 32-bit "
 		      "kernel, not 64-bit Linux");
 	regs[0].levels = (unsigned)_i;
 	regs[0].root = XM_RAM_BYTES;
-	check_refused("vcpu 0: page table of level");
+	check_refused("vCPU 0: page table of level");
 	check_refused("no RAM at guest physical 0x2000ff8");
 	root = xm_table(&machine);
 	regs[0].root = root.v & ~0x1000ull;
 	memset(machine.ram + regs[0].root, 0, 4096);
 	check_refused(
-		"vcpu 0: no Linux kernel, or none yet: nothing is mapped at 0xffffffff80000000..");
+		"vCPU 0: no Linux kernel, or none yet: nothing is mapped at 0xffffffff80000000..");
 	root = hv_gpa(regs[0].root);
 	map(1, TEXT, PHYS, 2, XM_W);
 	check_refused(
-		"vcpu 0: no Linux kernel, or none yet: nothing executable at 0xffffffff80000000..");
+		"vCPU 0: no Linux kernel, or none yet: nothing executable at 0xffffffff80000000..");
 	map(1, TEXT + 0x1000, 0x7000000000, 1, XM_X);
-	check_refused("vcpu 0: kernel image at 0xffffffff9ac01000: no RAM at guest physical "
+	check_refused("vCPU 0: kernel image at 0xffffffff9ac01000: no RAM at guest physical "
 		      "0x7000000000");
 	teardown();
 }
@@ -317,7 +317,7 @@ START_TEST(refuses_what_is_no_image_yet)
 {
 	setup((unsigned)_i);
 	map(2, 0xffffffff80000000, 0, 512, XM_X);
-	check_refused("vcpu 0: kernel image of 1024 MiB at 0xffffffff80000000: more than 512 MiB, "
+	check_refused("vCPU 0: kernel image of 1024 MiB at 0xffffffff80000000: more than 512 MiB, "
 		      "the kernel may still be starting");
 	teardown();
 }

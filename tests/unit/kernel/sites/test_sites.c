@@ -192,7 +192,7 @@ START_TEST(unfriendly_records_are_refused)
 	uint64_t page = GROUP({FK_BASE, 0});
 
 	fk_u64(&s.f, page, page);
-	check_refused(read_all_sites(&sites), "goes round");
+	check_refused(read_all_sites(&sites), "has a loop");
 	fk_u64(&s.f, page, 0x1234);
 	check_refused(read_all_sites(&sites), "ftrace records");
 	fk_u64(&s.f, page, 0);
@@ -342,7 +342,7 @@ START_TEST(unfriendly_modules_are_refused)
 	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
 	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
 	fk_u64(&s.f, module + FS_LIST, module + FS_LIST);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "goes round");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "has a loop");
 	fk_u64(&s.f, module + FS_LIST, 8);
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "modules");
 	fk_u64(&s.f, module + FS_LIST, s.modules);
@@ -350,7 +350,7 @@ START_TEST(unfriendly_modules_are_refused)
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': 268435456 symbols");
 	fk_u32(&s.f, kallsyms + 8, 8);
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "name is at 4294967280");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "name is at offset 4294967280");
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
 	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "text");
@@ -430,7 +430,8 @@ START_TEST(names_of_modules_have_room_for_so_many_bytes)
 	struct hv_modules modules;
 
 	module_of_suffixes(70000, 2000000);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': names: there is room");
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "module 'm': the names of its symbols have more than");
 }
 END_TEST
 

@@ -78,12 +78,12 @@ START_TEST(lists_without_end_are_refused)
 
 	fk_u64(&t.f, task + FT_TASKS, task + FT_TASKS);
 	err = hv_tasks_read(&t.f.k, &tasks);
-	ck_assert(err && strstr(err->message, "goes round"));
+	ck_assert(err && strstr(err->message, "has a loop"));
 	hv_err_free(err);
 	fk_u64(&t.f, task + FT_TASKS, t.init_task + FT_TASKS);
 	fk_u64(&t.f, task + FT_THREAD_NODE, task + FT_THREAD_NODE);
 	err = hv_tasks_read(&t.f.k, &tasks);
-	ck_assert(err && strstr(err->message, "threads: the list goes round"));
+	ck_assert(err && strstr(err->message, "threads: the list has a loop"));
 	hv_err_free(err);
 	fk_u64(&t.f, task + FT_TASKS, 16);
 	err = hv_tasks_read(&t.f.k, &tasks);
@@ -287,7 +287,7 @@ START_TEST(a_queued_task_is_known_from_its_cpu)
 			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
 			.how = HV_SCAN_CALLS},
 		regs, 2, &nr, NULL);
-	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
+	ck_assert(err && strstr(err->message, "CPU 1: the list of its run queue has a loop"));
 	hv_err_free(err);
 }
 END_TEST

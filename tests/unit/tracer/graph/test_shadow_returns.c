@@ -271,8 +271,8 @@ START_TEST(what_is_no_shadow_call_stack)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(ends); i++) {
 		fk_u64(&r.t.f, r.task + FT_SCS_SP, ends[i]);
-		check_refused(EINVAL, "is not one");
-		check_graph(EINVAL, "is not one");
+		check_refused(EINVAL, "is not a shadow call stack");
+		check_graph(EINVAL, "is not a shadow call stack");
 	}
 }
 END_TEST
@@ -288,7 +288,7 @@ START_TEST(two_for_one_kernel_stack)
 	check_graph(0, NULL);
 	for (size_t i = 0; i < HV_ARRAY_LEN(stacks); i++) {
 		fk_u64(&r.t.f, task + FT_STACK_PTR, stacks[i]);
-		check_graph(EINVAL, "two for the kernel stack");
+		check_graph(EINVAL, "two shadow call stacks for the kernel stack");
 	}
 }
 END_TEST
