@@ -26,6 +26,8 @@ START_TEST(clients_are_refused_first)
 	ck_assert_uint_gt(nr, 100);
 	ck_assert_uint_lt(nr, 520);
 	ck_assert_int_eq(err->code, ENOMEM);
+	ck_assert_ptr_nonnull(strstr(err->message, "MiB of memory left, which it keeps for itself: "
+						   "make buffers smaller, or remove instances"));
 	/* The session itself can still allocate. */
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_ptr_nonnull(malloc(MIB));

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/guard.h"
+#include "base/text.h"
 #include "cli/service/policy.h"
 #include "tests/lib/run_suite.h"
 #include "tree/settings/tracer_names.h"
@@ -113,6 +117,62 @@ START_TEST(a_nul_is_no_end)
 }
 END_TEST
 
+START_TEST(rules_have_a_limit)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct policy *p = NULL;
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < 1000; i++)
+		hv_text_add(&text, "allow user 5 read *\n");
+	err = policy_parse(text.data, text.len_bytes, "conf", &p);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, E2BIG);
+	ck_assert_ptr_nonnull(strstr(err->message, "conf:257: there are more than 256 rules"));
+	hv_err_free(err);
+}
+END_TEST
+
+/* Reads PATH, and checks that the message is "PATH: REASON..." */
+static void refuses_file(const char *path, int code, const char *reason)
+{
+	struct policy *p = NULL;
+	struct stat seen;
+	HV_AUTO_ERR struct hv_err *err = policy_read(path, &p, &seen);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, code);
+	ck_assert_ptr_nonnull(strstr(err->message, path));
+	if (!strstr(err->message, reason))
+		ck_abort_msg("%s", err->message);
+}
+
+START_TEST(files_that_are_refused)
+{
+	char dir[] = "/tmp/policy.XXXXXX";
+	HV_AUTO_FREE char *path = NULL, *link = NULL;
+	int fd;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	path = hv_format("%s/conf", dir);
+	link = hv_format("%s/link", dir);
+	refuses_file(dir, EINVAL, ": is not a regular file: replace it by one");
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 70000), 0);
+	refuses_file(path, EFBIG, ": has 70000 bytes, more than 65536: shorten it");
+	ck_assert_int_eq(fchmod(fd, 0666), 0);
+	refuses_file(path, EPERM, ": others than root can write it: chmod it to 0644");
+	ck_assert_int_eq(symlink("conf", link), 0);
+	refuses_file(link, ELOOP, ": is a symbolic link: replace it by a file");
+	refuses_file("/dev/null/conf", ENOTDIR, ": cannot be opened: Not a directory");
+	close(fd);
+	unlink(link);
+	unlink(path);
+	rmdir(dir);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, nothing_allows_nothing);
@@ -120,6 +180,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, control_names_its_tracers);
 	tcase_add_loop_test(tc, a_bad_line_is_named, 0, HV_ARRAY_LEN(bad_files));
 	tcase_add_test(tc, a_nul_is_no_end);
+	tcase_add_test(tc, rules_have_a_limit);
+	tcase_add_test(tc, files_that_are_refused);
 }
 
 int main(void)

@@ -46,13 +46,14 @@ static void put(const char *text)
 	ck_assert_int_eq(chmod(file, 0600), 0);
 }
 
-static void refused(const char *name, int code)
+static void refused(const char *name, int code, const char *words)
 {
 	struct hv_libvirt_state s = {0};
 	struct hv_err *err = hv_libvirt_state_read(place, name, UUID, &s);
 
 	ck_assert_ptr_nonnull(err);
-	ck_assert_msg(err->code == code, "%d: %s", err->code, err->message);
+	ck_assert_msg(err->code == code && strstr(err->message, words), "%d: %s", err->code,
+		      err->message);
 	ck_assert_int_eq(s.pid, 0);
 	hv_err_free(err);
 }
@@ -72,33 +73,33 @@ START_TEST(written_by_others)
 {
 	put(STATUS("6190", DIR, UUID));
 	ck_assert_int_eq(chmod(file, 0660), 0);
-	refused("web", EPERM);
+	refused("web", EPERM, "others than root can write it");
 	ck_assert_int_eq(chmod(file, 0600), 0);
 	ck_assert_int_eq(chmod(place, 0777), 0);
-	refused("web", EPERM);
+	refused("web", EPERM, "others than root can write it");
 	ck_assert_int_eq(chmod(place, 0700), 0);
 	unlink(file);
 	ck_assert_int_eq(symlink("/etc/passwd", file), 0);
-	refused("web", ELOOP);
+	refused("web", ELOOP, "web.xml: Too many levels of symbolic links");
 	unlink(file);
 	ck_assert_int_eq(mkfifo(file, 0600), 0);
-	refused("web", EPERM);
+	refused("web", EPERM, "others than root can write it");
 	if (geteuid() != 0)
 		return;
 	unlink(file);
 	put(STATUS("6190", DIR, UUID));
 	ck_assert_int_eq(chown(file, 54321, 54321), 0);
-	refused("web", EPERM);
+	refused("web", EPERM, "others than root can write it");
 }
 END_TEST
 
 START_TEST(of_another_domain)
 {
 	put(STATUS("6190", DIR, "00000000-2f69-40a6-8df6-3f6eed6cf7af"));
-	refused("web", ESRCH);
-	refused("web2", ESRCH);
-	refused("../web", EINVAL);
-	refused("", EINVAL);
+	refused("web", ESRCH, "belongs to another domain");
+	refused("web2", ESRCH, "web2.xml: No such file or directory");
+	refused("../web", EINVAL, "a domain cannot have this name");
+	refused("", EINVAL, "a domain cannot have this name");
 }
 END_TEST
 
@@ -119,7 +120,7 @@ START_TEST(not_understood)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(texts); i++) {
 		put(texts[i]);
-		refused("web", EPROTO);
+		refused("web", EPROTO, "is not understood");
 	}
 }
 END_TEST

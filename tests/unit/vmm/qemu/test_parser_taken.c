@@ -89,10 +89,11 @@ static void teardown(void)
 	hv_parser_free(parser);
 }
 
-static void refused(struct hv_err *err, int code)
+static void refused(struct hv_err *err, int code, const char *words)
 {
 	ck_assert_ptr_nonnull(err);
-	ck_assert_msg(err->code == code, "%d: %s", err->code, err->message);
+	ck_assert_msg(err->code == code && strstr(err->message, words), "%d: %s", err->code,
+		      err->message);
 	ck_assert_int_eq(hv_parser_pid(parser), -1);
 	hv_err_free(err);
 }
@@ -115,16 +116,16 @@ START_TEST(out_of_form)
 {
 	static const char much[65536];
 
-	refused(ask(), EPROTO); /* shorter than a status */
+	refused(ask(), EPROTO, "an answer that is too short"); /* shorter than a status */
 	put(much, sizeof(much));
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "an answer that is too long");
 	does.head.len_bytes = UINT32_MAX;
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "an answer that is too long");
 	put(NULL, 0);
 	does.head.kind = PARSER_STATUS;
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "an unexpected message");
 	does.head.kind = 0;
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "an unexpected message");
 }
 END_TEST
 
@@ -136,11 +137,11 @@ START_TEST(errors_out_of_form)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(codes); i++) {
 		does.head.code = codes[i];
-		refused(ask(), EPROTO);
+		refused(ask(), EPROTO, "a malformed error");
 	}
 	does.head.code = EIO;
 	put(much, sizeof(much));
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "a malformed error");
 	put("a\033[2J\nb", 7);
 	err = ask();
 	ck_assert_ptr_nonnull(err);
@@ -154,14 +155,14 @@ START_TEST(no_answer)
 {
 	does.times = 0;
 	does.ends = true;
-	refused(ask(), EPIPE);
+	refused(ask(), EPIPE, "it has ended");
 	does.ends = false;
 	does.is_silent = true;
-	refused(ask(), ETIME);
+	refused(ask(), ETIME, "no answer");
 	put("half", 4);
 	does.head.len_bytes = sizeof(struct hv_vmm_status);
 	does.times = 1;
-	refused(ask(), ETIME);
+	refused(ask(), ETIME, "no answer");
 }
 END_TEST
 
@@ -172,17 +173,17 @@ START_TEST(relays)
 	memset(much, 'a', sizeof(much));
 	does.head.kind = PARSER_RELAY;
 	put(much, sizeof(much));
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "a command that cannot be relayed");
 	ck_assert_uint_eq(nr_relayed, 0);
 	/* an answer that it does not read */
 	put("{}", 2);
 	does.does_not_read = true;
-	refused(ask(), ETIME);
+	refused(ask(), ETIME, "it does not read");
 	/* and no end */
 	does.does_not_read = false;
 	does.times = 1000000;
 	nr_relayed = 0;
-	refused(ask(), EPROTO);
+	refused(ask(), EPROTO, "an unexpected message");
 	ck_assert_uint_lt(nr_relayed, 100000);
 }
 END_TEST
@@ -202,10 +203,11 @@ START_TEST(ram_out_of_order)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(lists); i++) {
 		put(lists[i], sizeof(lists[i]));
-		refused(hv_parser_ram(parser, ranges, &nr, &can_go), EPROTO);
+		refused(hv_parser_ram(parser, ranges, &nr, &can_go), EPROTO,
+			"RAM that is not in order");
 	}
 	put(lists[0], sizeof(lists[0]) - 1);
-	refused(hv_parser_ram(parser, ranges, &nr, &can_go), EPROTO);
+	refused(hv_parser_ram(parser, ranges, &nr, &can_go), EPROTO, "RAM that is not in order");
 	ck_assert_uint_eq(nr, 0);
 	put(lists[0], sizeof(lists[0][0]));
 	ck_assert_ptr_null(hv_parser_ram(parser, ranges, &nr, &can_go));
@@ -225,15 +227,17 @@ START_TEST(numbers_out_of_range)
 
 	memset(stub.where, 'a', sizeof(stub.where));
 	put(tids, sizeof(tids));
-	refused(hv_parser_threads(parser, NULL, 0, &nr), EPROTO);
+	refused(hv_parser_threads(parser, NULL, 0, &nr), EPROTO, "an answer that is too long");
 	put(NULL, 0);
 	err = hv_parser_threads(parser, NULL, 0, &nr);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
 	put(regs, 2 * sizeof(*regs));
-	refused(hv_parser_registers(parser, hv_arch_find("x86_64"), regs, 3), EPROTO);
+	refused(hv_parser_registers(parser, hv_arch_find("x86_64"), regs, 3), EPROTO,
+		"registers of too few vCPUs");
 	put(regs, 3 * sizeof(*regs));
-	refused(hv_parser_registers(parser, hv_arch_find("x86_64"), regs, 2), EPROTO);
+	refused(hv_parser_registers(parser, hv_arch_find("x86_64"), regs, 2), EPROTO,
+		"an answer that is too long");
 	put(NULL, 0);
 	does.head.args[0] = HV_NR_VMM_DEVICES;
 	err = hv_parser_devices(parser, &device);

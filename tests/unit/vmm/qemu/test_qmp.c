@@ -188,10 +188,11 @@ static void fails_with(struct hv_err *err, const char *words)
 	hv_err_free(err);
 }
 
-static void fails(struct hv_err *err, int code)
+static void fails(struct hv_err *err, int code, const char *words)
 {
 	ck_assert_ptr_nonnull(err);
-	ck_assert_msg(err->code == code, "%d: %s", err->code, err->message);
+	ck_assert_msg(err->code == code && strstr(err->message, words), "%d: %s", err->code,
+		      err->message);
 	hv_err_free(err);
 }
 
@@ -220,10 +221,11 @@ START_TEST(answers)
 	err = hv_monitor_hmp(m, "info x", &text);
 	ck_assert(!err);
 	ck_assert_str_eq(text, "a\r\nb");
-	fails(hv_monitor_execute(m, "x", NULL, &none), ENOTSUP);
-	fails(hv_monitor_execute(m, "x", NULL, &none), EIO);
-	fails(hv_monitor_hmp(m, "x", &text), EPROTO);
-	fails(hv_monitor_execute(m, "x", NULL, &none), ECONNRESET);
+	fails(hv_monitor_execute(m, "x", NULL, &none), ENOTSUP, "monitor: x: none");
+	fails(hv_monitor_execute(m, "x", NULL, &none), EIO, "monitor: x: no ?!");
+	fails(hv_monitor_hmp(m, "x", &text), EPROTO, "monitor: 'x': answer is not text");
+	fails(hv_monitor_execute(m, "x", NULL, &none), ECONNRESET,
+	      "the monitor closed the connection");
 	ck_assert_ptr_null(none);
 }
 END_TEST
@@ -246,7 +248,7 @@ START_TEST(a_late_answer)
 	ck_assert(!open_to(answer_late, &m));
 	check_status(m, "paused");
 	hv_qmp_timeout_ns = SHORT_NS;
-	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT);
+	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT, "no answer");
 	hv_qmp_timeout_ns = 20 * HV_NS_PER_S;
 	check_status(m, "running");
 }
@@ -259,7 +261,7 @@ START_TEST(a_peer_that_talks_without_end)
 
 	ck_assert(!open_to(_i ? answer_with_empty_lines : answer_without_end, &m));
 	hv_qmp_timeout_ns = SHORT_NS;
-	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT);
+	fails(hv_monitor_execute(m, "query-status", NULL, &none), ETIMEDOUT, "no answer");
 }
 END_TEST
 
@@ -273,7 +275,7 @@ START_TEST(a_peer_that_reads_late)
 	memset(line, 'a', (2 << 20) - 1);
 	ck_assert(!open_to(read_late, &m));
 	hv_qmp_timeout_ns = SHORT_NS;
-	fails(hv_monitor_hmp(m, line, &text), ETIMEDOUT);
+	fails(hv_monitor_hmp(m, line, &text), ETIMEDOUT, "no answer");
 	hv_qmp_timeout_ns = 20 * HV_NS_PER_S;
 	kill(peer, SIGUSR1);
 	ck_assert_ptr_null(hv_monitor_hmp(m, "info x", &text));
@@ -286,7 +288,7 @@ START_TEST(no_greeting)
 	static const char *const lines[] = {"hello\r\n", NULL};
 	struct hv_monitor *m = NULL;
 
-	fails(open_with(lines, &m), EPROTO);
+	fails(open_with(lines, &m), EPROTO, "this is not a QMP socket");
 	ck_assert_ptr_null(m);
 }
 END_TEST
@@ -296,7 +298,8 @@ START_TEST(busy)
 	static const char *const lines[] = {"", NULL};
 	struct hv_monitor *m = NULL;
 
-	fails(open_with(lines, &m), EBUSY);
+	fails(open_with(lines, &m), EBUSY,
+	      "another client is connected, or this is not a QMP socket");
 }
 END_TEST
 
@@ -306,10 +309,11 @@ START_TEST(no_socket)
 	struct hv_unix_peer its;
 	int fd;
 
-	fails(hv_qmp_connect("/nonexistent/q", 0, &fd, &its), ENOENT);
+	fails(hv_qmp_connect("/nonexistent/q", 0, &fd, &its), ENOENT, "No such file or directory");
 	memset(much, 'a', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
-	fails(hv_qmp_connect(much, 0, &fd, &its), ENAMETOOLONG);
+	fails(hv_qmp_connect(much, 0, &fd, &its), ENAMETOOLONG,
+	      "path is 199 bytes long, at most 107");
 	fails_with(hv_qmp_connect("", 0, &fd, &its), "no path is given");
 	fails_with(hv_qmp_connect("/", 0, &fd, &its), "nothing listens there");
 }
@@ -322,7 +326,7 @@ START_TEST(another_process)
 	struct hv_monitor *m = NULL;
 
 	expected = 1;
-	fails(open_with(lines, &m), ESRCH);
+	fails(open_with(lines, &m), ESRCH, "not process 1's");
 	expected = getpid();
 	unlink(path);
 	ck_assert_ptr_null(open_with(lines, &m));

@@ -324,7 +324,7 @@ START_TEST(what_no_service_asks_for_is_refused)
 END_TEST
 
 /* Sends request KIND with the numbers A and B, which the far side must refuse. */
-static void check_refused(uint32_t kind, uint64_t a, uint64_t b)
+static void check_refused(uint32_t kind, uint64_t a, uint64_t b, const char *words)
 {
 	const struct hv_message question = {.kind = kind, .args = {a, b}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
@@ -332,13 +332,14 @@ static void check_refused(uint32_t kind, uint64_t a, uint64_t b)
 
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert_msg(strstr(err->message, words), "%s", err->message);
 }
 
 START_TEST(the_files_of_the_ram_are_given_once)
 {
 	struct hv_guest *g = open_near(); /* which has sent it */
 
-	check_refused(HV_ASK_RAM, 0, 0);
+	check_refused(HV_ASK_RAM, 0, 0, "the service asks for the RAM's files again");
 	end(g);
 }
 END_TEST
@@ -351,15 +352,15 @@ START_TEST(a_hold_is_for_what_needs_one)
 
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
-	check_refused(HV_ASK_HOLD_FLUSH, region.len_bytes, 4096);
-	check_refused(HV_ASK_HOLD_FLUSH, UINT64_MAX - 4095, 8192);
-	check_refused(HV_ASK_HOLD_FLUSH, 0, 4095);
-	check_refused(HV_ASK_REGION, 0, 0);
-	check_refused(HV_ASK_LET_RUN, 0, 0);
-	check_refused(HV_ASK_PREPARE_HOLD, 0, 0);
-	check_refused(HV_ASK_STOP_AT, SMALL_TEXT, 0);
-	check_refused(HV_ASK_END_STOP, 0, 0);
-	check_refused(HV_ASK_RUN_TO, SMALL_TEXT, 0);
+	check_refused(HV_ASK_HOLD_FLUSH, region.len_bytes, 4096, "a flush outside the region");
+	check_refused(HV_ASK_HOLD_FLUSH, UINT64_MAX - 4095, 8192, "a flush outside the region");
+	check_refused(HV_ASK_HOLD_FLUSH, 0, 4095, "a flush outside the region");
+	check_refused(HV_ASK_REGION, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_LET_RUN, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_PREPARE_HOLD, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_STOP_AT, SMALL_TEXT, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_END_STOP, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_RUN_TO, SMALL_TEXT, 0, "a request that is not allowed in a hold");
 	ck_assert_ptr_null(hv_hold_end(hold, NULL));
 	end(g);
 }

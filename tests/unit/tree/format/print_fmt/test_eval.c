@@ -270,34 +270,40 @@ END_TEST
 
 START_TEST(not_a_print_fmt)
 {
-	static const char *const cases[] = {
-		"",
-		"REC->a",
-		"\"%d\"",
-		"\"%d\", ",
-		"\"%d\", REC->nothing",
-		"\"%d\", REC->a)",
-		"\"%d\", (REC->a",
-		"\"%d\", REC->a REC->b",
-		"\"%n\", REC->a",
-		"\"%s\", __get_str(a)",
-		"\"%s\", __get_str(nothing)",
-		"\"%s\", __print_flags(1, 2)",
-		"\"%s\", __print_symbolic(1, { 1, 2 })",
-		"\"%d\", ({ 1 })",
-		"\"%d\", @",
-		"\"open",
-		"\"%d\", (struct big)REC->a",
-		"\"%d\", (void)REC->a",
+	static const struct {
+		const char *text;
+		const char *problem;
+	} cases[] = {
+		{"", "a format is missing here"},
+		{"REC->a", "a format is missing here"},
+		{"\"%d\"", "another sign is missing here"},
+		{"\"%d\", ", "an expression is missing here"},
+		{"\"%d\", REC->nothing", "no such field"},
+		{"\"%d\", REC->1", "no name of a field"},
+		{"\"%d\", REC->a)", "nothing is expected here"},
+		{"\"%d\", (REC->a", "another sign is missing here"},
+		{"\"%d\", REC->a REC->b", "nothing is expected here"},
+		{"\"%n\", REC->a", "a conversion that printk does not have"},
+		{"\"%s\", __get_str(a)", "not a dynamic field"},
+		{"\"%s\", __get_str(nothing)", "no such dynamic field"},
+		{"\"%s\", __print_flags(1, 2)", "the separator of the flags is missing here"},
+		{"\"%s\", __print_symbolic(1, { 1, 2 })", "the name of a value is missing here"},
+		{"\"%d\", ({ 1 })", "another sign is missing here"},
+		{"\"%d\", @", "not a word of C"},
+		{"\"open", "not a word of C"},
+		{"\"%d\", (struct big)REC->a", "a cast to something that is no number"},
+		{"\"%d\", (void)REC->a", "a cast to something that is no number"},
 	};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++) {
 		struct hv_print_fmt *fmt = NULL;
-		struct hv_err *err = hv_print_fmt_compile(cases[i], fields, HV_ARRAY_LEN(fields),
-							  &resolver, &fmt);
+		struct hv_err *err = hv_print_fmt_compile(cases[i].text, fields,
+							  HV_ARRAY_LEN(fields), &resolver, &fmt);
 
-		ck_assert_msg(err != NULL, "%s", cases[i]);
+		ck_assert_msg(err != NULL, "%s", cases[i].text);
 		ck_assert_int_eq(err->code, EINVAL);
+		ck_assert_msg(strstr(err->message, cases[i].problem), "%s: %s", cases[i].text,
+			      err->message);
 		ck_assert_ptr_null(fmt);
 		hv_err_free(err);
 	}
