@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 		if (!records[i])
 			abort();
 	}
-	printf("| nobody writes | rings | records in a row | ns an event | million events/s |\n"
+	printf("| without a writer | rings | records in a row | ns an event | million events/s |\n"
 	       "|---|---:|---:|---:|---:|\n");
 	for (unsigned n = 1; n <= NR_RINGS; n *= 2)
 		measure_full("reader", read_full, n, 1, nr_rounds);

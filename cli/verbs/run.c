@@ -368,7 +368,7 @@ const struct verb verb_run = {
 	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
 		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
 		"FILE] [--trace-boot]]",
-	.summary = "Boot a kernel in a small machine of hvtrace's own and trace it",
+	.summary = "Boot a kernel in a small built-in machine and trace it",
 	.help = help,
 	.run = run,
 };

@@ -426,7 +426,7 @@ const struct verb verb_top = {
 		"[--runqueue] "
 		"[--json] "
 		"DOMAIN...",
-	.summary = "Watch what domains do: events, costs, functions by time or hits",
+	.summary = "Watch domains: events, costs, functions by time or hits",
 	.help = help,
 	.run = run,
 };

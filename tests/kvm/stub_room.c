@@ -167,7 +167,7 @@ bool room_registers_are_right(struct room *r)
 	after.r10 = r->before.r10;
 	after.r11 = r->before.r11;
 	if (after.rax != r->before.rcx)
-		return wrong("what the function returns", after.rax, r->before.rcx);
+		return wrong("return value", after.rax, r->before.rcx);
 	after.rax = r->before.rax;
 	if (r->graph) { /* the traced function may change these */
 		after.rcx = r->before.rcx;
