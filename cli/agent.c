@@ -12,6 +12,7 @@
 #include <linux/vm_sockets.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "base/text.h"
 
 /* -- reading a report -------------------------------------------------------------------------- */
@@ -108,7 +109,7 @@ static struct hv_err *connect_vsock(const char *where, int *ret_fd)
 
 struct hv_err *agent_connect(const char *where, int *ret_fd)
 {
-	bool is_vsock = strncmp(where, VSOCK, strlen(VSOCK)) == 0;
+	bool is_vsock = hv_starts_with(where, VSOCK);
 
 	return is_vsock ? connect_vsock(where, ret_fd) : connect_unix(where, ret_fd);
 }
@@ -315,24 +316,17 @@ static void set_clock(struct agent_round *r, const char *words, uint64_t now_ns)
 	r->has_clock = true;
 }
 
-static const char *after(const char *line, const char *word)
-{
-	size_t len = strlen(word);
-
-	return strncmp(line, word, len) == 0 ? line + len : NULL;
-}
-
 static void take_words(struct agent_round *r, const char *line, uint64_t now_ns)
 {
 	const char *words;
 
-	if ((words = after(line, "task ")))
+	if ((words = hv_after_prefix(line, "task ")))
 		add_task(r, words);
-	else if ((words = after(line, "file ")))
+	else if ((words = hv_after_prefix(line, "file ")))
 		add_file(r, words);
-	else if ((words = after(line, "map ")))
+	else if ((words = hv_after_prefix(line, "map ")))
 		add_map(r, words);
-	else if ((words = after(line, "clock ")))
+	else if ((words = hv_after_prefix(line, "clock ")))
 		set_clock(r, words, now_ns);
 	else if (strcmp(line, "cut") == 0)
 		r->is_cut = true;
@@ -346,7 +340,7 @@ static void take_line(struct agent_hearing *h, uint64_t now_ns)
 	if (strcmp(h->line, BEGIN) == 0) {
 		agent_round_deinit(&h->round);
 		h->has_begun = true;
-	} else if (after(h->line, NAME)) {
+	} else if (hv_starts_with(h->line, NAME)) {
 		h->heard = AGENT_OTHER_VERSION;
 	} else if (h->has_begun && strcmp(h->line, "end") == 0) {
 		h->heard = AGENT_ENDED;

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "cli/rundir.h"
 
@@ -111,7 +112,7 @@ static void for_each_mount(void (*fn)(void *arg, const struct mount *m), void *a
 		if (!type || sscanf(line, "%*s %*s %23s %*s %s", m.device, dir) != 2)
 			continue;
 		unescape(dir);
-		m.is_ours = strncmp(type + 3, TYPE " ", strlen(TYPE " ")) == 0;
+		m.is_ours = hv_starts_with(type + 3, TYPE " ");
 		fn(arg, &m);
 	}
 }
@@ -183,8 +184,7 @@ void mountpoint_for_each_noted(const char *session, void (*fn)(void *ctx, const 
 		const char *device = notes.data + at, *dir = strchr(device, ' ');
 		struct look l = look(dir ? dir + 1 : "");
 
-		if (l.state == MOUNTPOINT_OURS &&
-		    strncmp(device, l.device, strlen(l.device)) == 0 &&
+		if (l.state == MOUNTPOINT_OURS && hv_starts_with(device, l.device) &&
 		    device + strlen(l.device) == dir)
 			fn(ctx, dir + 1);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "vmm/root_path.h"
 
@@ -21,7 +22,7 @@ char *spec_absolute(const char *spec)
 	HV_AUTO_TEXT struct hv_text t = {0};
 
 	/* realpath() would resolve /proc/PID/root, a link to "/", and lose the process */
-	if (strncmp(spec, "qmp:", 4) != 0 || hv_root_path_rest(spec + 4, NULL))
+	if (!hv_starts_with(spec, "qmp:") || hv_root_path_rest(spec + 4, NULL))
 		return hv_strdup(spec);
 	path = spec_absolute_path(spec + 4);
 	hv_text_printf(&t, "qmp:%s", path);

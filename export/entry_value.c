@@ -3,17 +3,14 @@
 
 #include <string.h>
 
-static bool begins_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
+#include "base/prefix.h"
 
 /* A word in the entry contains the offset of a dynamic field, from the start of the entry or from
  * the end of the word. */
 static bool find_dynamic(const struct hv_event_field *field, struct hv_span entry,
 			 struct hv_span *ret)
 {
-	bool is_relative = begins_with(field->type, "__rel_loc");
+	bool is_relative = hv_starts_with(field->type, "__rel_loc");
 	uint32_t word;
 	size_t off;
 
@@ -28,7 +25,8 @@ static bool find_dynamic(const struct hv_event_field *field, struct hv_span entr
 
 static bool is_dynamic(const struct hv_event_field *field)
 {
-	return begins_with(field->type, "__data_loc") || begins_with(field->type, "__rel_loc");
+	return hv_starts_with(field->type, "__data_loc") ||
+	       hv_starts_with(field->type, "__rel_loc");
 }
 
 static bool is_number(const struct hv_event_field *field)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "export/entry_value.h"
 
 #define PROBES	 8 /* entries searched for a key */
@@ -86,7 +87,7 @@ bool hv_event_pair_end(const char *system, const char *name, struct hv_text *ret
 		hv_text_add(ret, k->end);
 		return true;
 	}
-	if (strcmp(system, SYSCALLS) == 0 && strncmp(name, SYS_ENTER, strlen(SYS_ENTER)) == 0) {
+	if (strcmp(system, SYSCALLS) == 0 && hv_starts_with(name, SYS_ENTER)) {
 		hv_text_printf(ret, SYS_EXIT "%s", name + strlen(SYS_ENTER));
 		return true;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "tracer/events/host_event.h"
 
 #define FREE_PLACE	UINT32_MAX
@@ -60,7 +61,7 @@ static bool parse_field(struct hv_store *store, const char *line, struct hv_even
 	begin += strlen("field:");
 	array = memchr(begin, '[', (size_t)(end - begin));
 	name = memrchr(begin, ' ', (size_t)((array && array[-1] != ' ' ? array : end) - begin));
-	if (!name || strncmp(begin, "__data_loc", 10) == 0)
+	if (!name || hv_starts_with(begin, "__data_loc"))
 		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
 	if (!name)
 		return false;
@@ -87,15 +88,14 @@ static void parse_line(struct hv_catalogue *c, struct hv_event_type *type, const
 {
 	struct hv_event_field field;
 
-	if (strncmp(line, "name: ", 6) == 0)
+	if (hv_starts_with(line, "name: "))
 		type->name = hv_store_string(&c->store, line + 6, strlen(line + 6));
-	else if (strncmp(line, "ID: ", 4) == 0)
+	else if (hv_starts_with(line, "ID: "))
 		sscanf(line + 4, "%" SCNu32, &type->id);
-	else if (strncmp(line, "print fmt: ", 11) == 0)
+	else if (hv_starts_with(line, "print fmt: "))
 		type->print_fmt = hv_store_string(&c->store, line + 11, strlen(line + 11));
 	else if (parse_field(&c->store, line, &field))
-		add_field(&c->store,
-			  strncmp(field.name, COMMON, strlen(COMMON)) == 0 ? common : &type->fields,
+		add_field(&c->store, hv_starts_with(field.name, COMMON) ? common : &type->fields,
 			  &field);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/prefix.h"
 #include "kernel/arch/clock_source.h"
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/core/fields.h"
@@ -257,7 +258,7 @@ static bool is_common(const struct hv_kernel_core *core, const struct field_layo
 		err = hv_read_u32(&core->as, hv_gva(field + l->size), &size);
 	if (!err)
 		err = hv_read(&core->as, hv_gva(name_at), name, NAME_BYTES);
-	return !err && !strncmp(name, PREFIX, strlen(PREFIX)) &&
+	return !err && hv_starts_with(name, PREFIX) &&
 	       hv_btf_member(core->btf, "trace_entry", name + strlen(PREFIX), &true_off,
 			     &true_size) &&
 	       off == true_off && size == true_size;
@@ -522,7 +523,7 @@ static bool is_init_task(const struct hv_kernel_core *core, struct hv_gva at)
 		err = hv_read_u32(&core->as, hv_gva_add(at, pid_off), &pid);
 	if (!err)
 		err = hv_read(&core->as, hv_gva_add(at, comm_off), comm, sizeof(comm));
-	return !err && !pid && !strncmp(comm, name, strlen(name));
+	return !err && !pid && hv_starts_with(comm, name);
 }
 
 static void find_exported(struct hv_kernel_core *core, const struct hv_exports *e)

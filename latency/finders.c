@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/prefix.h"
 
 void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_ns,
 		     struct hv_stalls *stalls)
@@ -398,7 +399,7 @@ static uint64_t flags_of(const struct hv_finders *f, const struct hv_sched_task 
 {
 	uint64_t flags = f->searched_ns >= s->from_ns ? HV_SERIES_PRESSED : 0;
 
-	if (strncmp(task->comm, WORKER, strlen(WORKER)) == 0)
+	if (hv_starts_with(task->comm, WORKER))
 		flags |= HV_SERIES_WORKERS;
 	return flags;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 
 #define SECTION_TURNS  25
 #define UNPLACED_NS    (2 * HV_NS_PER_S) /* longer than SECTION_TURNS turns take */
@@ -367,7 +368,7 @@ static size_t behind_interrupt(const struct hv_latency *l, const struct hv_event
 		const struct hv_symbol *symbol =
 			hv_page_decode_symbol(&l->decode, hv_gva(e->callers[i].v - 1));
 
-		if (symbol && strncmp(symbol->name, ENTRY, strlen(ENTRY)) == 0)
+		if (symbol && hv_starts_with(symbol->name, ENTRY))
 			return i + 1;
 	}
 	return e->nr_callers;
@@ -491,7 +492,7 @@ static bool is_schedulers(const char *name)
 					     "io_schedule", "preempt_schedule"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(begins); i++)
-		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+		if (hv_starts_with(name, begins[i]))
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/prefix.h"
 
 #define NS_PER_US 1000
 
@@ -50,7 +51,7 @@ static void read_callers(const char *text, struct hv_stall *ret)
 	unsigned nr = 0;
 
 	while (at && nr < HV_STALL_CALLERS && (at = strchr(at, '\n')) &&
-	       strncmp(at + 1, " => ", 4) == 0) {
+	       hv_starts_with(at + 1, " => ")) {
 		at += 5;
 		copy_line(ret->callers[nr++], HV_STALL_NAME_LEN, at);
 	}

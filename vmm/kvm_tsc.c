@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/prefix.h"
+
 /* Finds the process's directory "PID-FD". The caller frees *RET. */
 static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 {
@@ -21,7 +23,7 @@ static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 	snprintf(prefix, sizeof(prefix), "%d-", (int)pid);
 	*ret = NULL;
 	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || nr++)
+		if (!hv_starts_with(entry->d_name, prefix) || nr++)
 			continue;
 		*ret = hv_format("%s/%s", debugfs, entry->d_name);
 	}

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/prefix.h"
 #include "vmm/inject/inject.h"
 #include "vmm/qemu/injected.h"
 
@@ -18,7 +19,7 @@ static bool parse_pid(const char *text, pid_t *ret)
 /* Prefixes the message with the user's name of the guest. Takes ERR. */
 static struct hv_err *about(const char *spec, struct hv_err *err)
 {
-	if (!strncmp(spec, "qmp:", 4) || !strncmp(spec, "pid:", 4))
+	if (hv_starts_with(spec, "qmp:") || hv_starts_with(spec, "pid:"))
 		err = hv_err_in(err, "%s", spec);
 	else
 		err = hv_err_in(err, "domain '%s'", spec);
@@ -30,9 +31,9 @@ static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 {
 	pid_t pid;
 
-	if (!strncmp(spec, "qmp:", 4))
+	if (hv_starts_with(spec, "qmp:"))
 		return hv_machine_open_qmp(spec + 4, ret);
-	if (strncmp(spec, "pid:", 4) != 0)
+	if (!hv_starts_with(spec, "pid:"))
 		return hv_machine_open_libvirt(spec, libvirt_uri, ret);
 	if (!parse_pid(spec + 4, &pid))
 		return hv_err_new(EINVAL, "a process id is a number greater than 0");

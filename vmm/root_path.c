@@ -10,17 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/prefix.h"
+
 const char *hv_root_path_rest(const char *path, pid_t *ret_pid)
 {
 	static const char before[] = "/proc/", after[] = "/root";
 	size_t nr_digits;
 	const char *at;
 
-	if (strncmp(path, before, strlen(before)) != 0)
+	if (!hv_starts_with(path, before))
 		return NULL;
 	at = path + strlen(before);
 	nr_digits = strspn(at, "0123456789");
-	if (!nr_digits || nr_digits > 9 || strncmp(at + nr_digits, after, strlen(after)) != 0)
+	if (!nr_digits || nr_digits > 9 || !hv_starts_with(at + nr_digits, after))
 		return NULL;
 	if (at[nr_digits + strlen(after)] != '/' && at[nr_digits + strlen(after)])
 		return NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "base/text.h"
 
 #define MACHINES_MAX 65536
@@ -26,7 +27,7 @@ int kvm_exits_open(const char *debugfs, pid_t vmm)
 
 		if (!entry)
 			break;
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || nr++)
+		if (!hv_starts_with(entry->d_name, prefix) || nr++)
 			continue;
 		path = hv_format("%s/%s", debugfs, entry->d_name);
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 
 #define THREADS_MAX 65536
 
@@ -29,7 +30,7 @@ static bool read_file(int dir, const char *tid, const char *name, char *buf, siz
 /* Under TCG with one thread for all vCPUs, QEMU names it "ALL CPUs/TCG". */
 static bool is_vcpu(const char *comm)
 {
-	return strncmp(comm, "CPU ", 4) == 0 || strncmp(comm, "ALL CPUs", 8) == 0;
+	return hv_starts_with(comm, "CPU ") || hv_starts_with(comm, "ALL CPUs");
 }
 
 static bool add_thread(int dir, const char *tid, struct vcpu_time *ret)

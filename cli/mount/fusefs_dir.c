@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/prefix.h"
 #include "cli/mount/fusefs_ask.h"
 #include "cli/mount/fusefs_dir.h"
 
@@ -131,15 +132,15 @@ static struct stat stat_of(const struct fusefs *fs, const char *path, mode_t mod
  * an instance can be cached as long as those below the top. */
 static double ttl_s(const char *path)
 {
-	if (strncmp(path, INSTANCES, strlen(INSTANCES)) == 0) {
+	if (hv_starts_with(path, INSTANCES)) {
 		path = strchr(path + strlen(INSTANCES), '/');
 		if (!path)
 			return TTL_INSTANCE_S;
 		path++;
 	}
-	if (strncmp(path, SYNTHETIC, strlen(SYNTHETIC)) == 0)
+	if (hv_starts_with(path, SYNTHETIC))
 		return TTL_INSTANCE_S;
-	return strncmp(path, EVENTS, strlen(EVENTS)) == 0 ? TTL_EVENTS_S : TTL_FIXED_S;
+	return hv_starts_with(path, EVENTS) ? TTL_EVENTS_S : TTL_FIXED_S;
 }
 
 /* How long the kernel may cache attributes. They never change, but every path needs those of the

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/err.h"
+#include "base/prefix.h"
 #include "base/text.h"
 
 #define PF_EXITING  0x00000004ul
@@ -240,7 +241,7 @@ bool inspector_makes_progress(const struct inspector *h)
 	if (h->pid <= 0 || !read_small(h->pid, "stat", stat, sizeof(stat)))
 		return false;
 	name_end = strrchr(stat, ')');
-	may_run = name_end && strncmp(name_end, ") R", 3) == 0;
+	may_run = name_end && hv_starts_with(name_end, ") R");
 	/* Checks in this order, because a child that is now waiting for a request has answered
 	 * before. */
 	return may_run || recv(h->fd, &peek, 1, MSG_DONTWAIT | MSG_PEEK) > 0;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 
@@ -33,7 +34,7 @@ bool files_is_pipe(const char *path)
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	const char *name = slash ? slash + 1 : path;
 
-	return name && strncmp(name, "trace_pipe", strlen("trace_pipe")) == 0;
+	return name && hv_starts_with(name, "trace_pipe");
 }
 
 /* Adds the readers of trace_pipe to ERR, which may be NULL, if they may be the reason. */

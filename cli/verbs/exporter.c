@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/confine.h"
+#include "base/prefix.h"
 #include "cli/errand.h"
 #include "cli/metrics/http.h"
 #include "cli/metrics/metrics.h"
@@ -121,7 +122,7 @@ static struct hv_err *listen_inet(const char *where, int *ret)
 
 static bool is_unix(const char *where)
 {
-	return strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+	return hv_starts_with(where, UNIX_PREFIX);
 }
 
 static struct hv_err *page(void *ctx, struct hv_text *ret)

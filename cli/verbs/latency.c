@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
+#include "base/prefix.h"
 #include "cli/client.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
@@ -135,10 +136,10 @@ static void tell_refused(struct latency *r)
 /* Returns WHY without a leading name of EVENT. */
 static const char *without_name(const char *why, const char *event)
 {
-	size_t len = strlen(event);
+	const char *rest = hv_after_prefix(why, event);
 
-	return strncmp(why, event, len) == 0 && strncmp(why + len, ": ", 2) == 0 ? why + len + 2
-										 : why;
+	rest = rest ? hv_after_prefix(rest, ": ") : NULL;
+	return rest ? rest : why;
 }
 
 /* Enables all events of WORDS together or, if one of them fails, one by one. */

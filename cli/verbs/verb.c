@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/prefix.h"
 #include "cli/client.h"
 #include "export/json_string.h"
 #include "tree/settings/tracer_names.h"
@@ -147,7 +148,7 @@ static int bad_option(const struct cli *cli, char **argv, const struct option *l
 	/* getopt_long sets optopt to the letter of a short option, to the value of a long option
 	 * whose argument is missing or not allowed, and to 0 for an unknown long option. */
 	const char *word = argv[optind > before ? optind - 1 : optind];
-	bool is_long = strncmp(word, "--", 2) == 0;
+	bool is_long = hv_starts_with(word, "--");
 
 	if (result == ':' && is_long)
 		return usage_error(cli, "option '%s' needs a value", word);
@@ -254,7 +255,7 @@ int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 /* Returns the part of ARGS, as in struct verb, after the options. */
 static const char *operands_of(const char *args)
 {
-	while (*args == '-' || strncmp(args, "[-", 2) == 0) {
+	while (*args == '-' || hv_starts_with(args, "[-")) {
 		const char *end = *args == '[' ? strchr(args, ']') + 1 : args;
 
 		/* the value in "-p TRACER" is a separate word */

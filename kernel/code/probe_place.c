@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/prefix.h"
 #include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 #include "kernel/arch/kernel_arch.h"
@@ -50,7 +51,7 @@ static bool is_thunk(const struct walk *w, struct hv_gva target)
 	uint64_t off;
 
 	return prefix && hv_kernel_symbol_at(w->k, target, &name, &module, &off) &&
-	       strncmp(name, prefix, strlen(prefix)) == 0;
+	       hv_starts_with(name, prefix);
 }
 
 static bool look_at(void *ctx, const struct hv_insn *insn)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/prefix.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/orc.h"
 
@@ -109,13 +110,12 @@ struct hv_err *hv_calls_find(const struct hv_kernel *k, struct hv_gva function,
 struct hv_err *hv_calls_find_in(const struct hv_kernel *k, const char *prefix,
 				struct hv_gva_range targets, struct hv_calls *ret)
 {
-	size_t len = strlen(prefix);
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < k->core.symbols.nr && !err; i++) {
 		const struct hv_symbol *symbol = &k->core.symbols.by_addr[i];
 
-		if (strncmp(symbol->name, prefix, len) == 0)
+		if (hv_starts_with(symbol->name, prefix))
 			err = hv_calls_find(k, symbol->addr, targets, ret);
 	}
 	return err;

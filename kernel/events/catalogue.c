@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/prefix.h"
+
 void hv_catalogue_deinit(struct hv_catalogue *c)
 {
 	free(c->types);
@@ -51,7 +53,7 @@ static uint32_t *sorted(const struct hv_catalogue *c,
 
 static bool is_char(const struct hv_event_field *field)
 {
-	return strncmp(field->type, "char", 4) == 0 && (!field->type[4] || field->type[4] == '[');
+	return hv_starts_with(field->type, "char") && (!field->type[4] || field->type[4] == '[');
 }
 
 /* Returns whether char is signed, from any field with that type. Every kernel has such fields. */

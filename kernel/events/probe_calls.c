@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/prefix.h"
 #include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 
@@ -17,18 +18,13 @@
  * (6.2, eaf44c816ed8). */
 #define PADDING_MAX_BYTES 16u
 
-static bool begins_with(const char *name, const char *prefix)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* Returns the name of the probe that the function NAME is part of: without the inner prefix and
  * compiler-generated suffixes such as ".cold". Returns NULL if it is not part of a probe. */
 static const char *probe_of(const char *name, size_t *ret_len)
 {
-	if (begins_with(name, INNER_PREFIX))
+	if (hv_starts_with(name, INNER_PREFIX))
 		name += strlen(INNER_PREFIX);
-	if (!begins_with(name, PROBE_PREFIX))
+	if (!hv_starts_with(name, PROBE_PREFIX))
 		return NULL;
 	*ret_len = strcspn(name, ".");
 	return name;

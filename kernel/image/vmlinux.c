@@ -7,6 +7,8 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 /* An allyesconfig kernel has some 500,000 symbols. */
 #define SYMBOLS_MAX 4000000u
 #define MCOUNT_MAX  1000000u
@@ -204,7 +206,7 @@ static bool is_left_out(const char *name)
 		"$", ".L", "__crc_", "__kstrtab", "__export_symbol_", "__efistub_"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+		if (hv_starts_with(name, prefixes[i]))
 			return true;
 	return !*name;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/prefix.h"
 #include "base/text.h"
 #include "kernel/core/fields.h"
 
@@ -146,8 +147,8 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
  * predecessors). */
 static bool is_shown(const Elf64_Sym *sym, const char *name)
 {
-	return sym->st_shndx != SHN_UNDEF && *name && *name != '$' && strncmp(name, ".L", 2) != 0 &&
-	       strncmp(name, "L0", 2) != 0;
+	return sym->st_shndx != SHN_UNDEF && *name && *name != '$' && !hv_starts_with(name, ".L") &&
+	       !hv_starts_with(name, "L0");
 }
 
 /* Truncates names like the kernel. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/unwind.h"
 #include "ringbuf/abi.h"
@@ -116,7 +117,7 @@ static bool is_of_probe(const struct hv_callers *c, struct hv_gva at)
 	if (!hv_kernel_symbol_at(c->kernel, at, &name, &module, &off))
 		return false;
 	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+		if (hv_starts_with(name, prefixes[i]))
 			return true;
 	return false;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/prefix.h"
 #include "base/retry.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
@@ -453,7 +454,7 @@ static bool is_user(void *ctx, struct hv_gva at)
 	if (!hv_kernel_symbol_at(l->kernel, at, &name, &module, &off))
 		return true;
 	for (size_t i = 0; i < HV_ARRAY_LEN(users); i++)
-		if (strncmp(name, users[i], strlen(users[i])) == 0)
+		if (hv_starts_with(name, users[i]))
 			return true;
 	return false;
 }
@@ -718,7 +719,7 @@ static bool is_tracepoint(const struct hv_tracepoint_layout *layout,
 {
 	const struct hv_symbol *symbol = &symbols->by_addr[index];
 
-	if (strncmp(symbol->name, PREFIX, strlen(PREFIX)) != 0)
+	if (!hv_starts_with(symbol->name, PREFIX))
 		return false;
 	while (++index < symbols->nr)
 		if (symbols->by_addr[index].addr.v != symbol->addr.v)

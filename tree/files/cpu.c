@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "tree/files/files.h"
 
 bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret)
@@ -15,13 +16,13 @@ bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, str
 /* "cpu7" is a name; "cpu07" and "cpu+7" are not. */
 bool hv_cpu_find(struct hv_place *at, const char *word, const char *name)
 {
-	size_t len = strlen(word);
+	const char *number = hv_after_prefix(name, word);
 	HV_AUTO_TEXT struct hv_text want = {0};
 	unsigned long cpu;
 
-	if (strncmp(name, word, len) != 0)
+	if (!number)
 		return false;
-	cpu = strtoul(name + len, NULL, 10);
+	cpu = strtoul(number, NULL, 10);
 	if (!hv_cpu_name(at, word, cpu, &want) || strcmp(want.data, name) != 0)
 		return false;
 	at->cpu = (int)cpu;

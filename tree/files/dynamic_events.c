@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
@@ -156,7 +157,7 @@ static char *find_synth(const struct hv_instances *all, const char *name)
 {
 	const char *slash = strchr(name, '/');
 
-	if (slash && strncmp(name, HV_SYNTH_SYSTEM "/", strlen(HV_SYNTH_SYSTEM) + 1) != 0)
+	if (slash && !hv_starts_with(name, HV_SYNTH_SYSTEM "/"))
 		return NULL;
 	name = slash ? slash + 1 : name;
 	return hv_synths_find(all, name) ? hv_strdup(name) : NULL;

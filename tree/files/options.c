@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/prefix.h"
 #include "tree/files/files.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
@@ -18,7 +19,7 @@ static void show_options(struct hv_file *f)
 
 static struct hv_err *no_option(const struct hv_instance *in, const char *text, const char *tracer)
 {
-	struct hv_nearest nearest = hv_nearest_to(strncmp(text, "no", 2) == 0 ? text + 2 : text);
+	struct hv_nearest nearest = hv_nearest_to(hv_starts_with(text, "no") ? text + 2 : text);
 	HV_AUTO_FREE char *question = NULL;
 
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)

@@ -2,6 +2,7 @@
 /* available_events and set_event: guest events by name. */
 #include <string.h>
 
+#include "base/prefix.h"
 #include "tracer/host_tracer.h"
 #include "tracer/session.h"
 #include "tracer/tracepoints/event_types.h"
@@ -71,7 +72,7 @@ static struct hv_err *no_such(const struct hv_file *f, const char *text)
 {
 	const struct hv_err *why = hv_host_tracer_why_not(hv_file_session(f)->host);
 
-	if (!why || strncmp(text, HV_HOST_SYSTEM, strlen(HV_HOST_SYSTEM)) != 0)
+	if (!why || !hv_starts_with(text, HV_HOST_SYSTEM))
 		return hv_err_new(EINVAL, "'%s': the guest has no such event", text);
 	return hv_err_new(why->code, "'%s': events of the host cannot be recorded: %s", text,
 			  why->message);

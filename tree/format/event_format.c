@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 #define DYNAMIC "__data_loc"
 
 static void add_guest(struct hv_text *out, const char *s)
@@ -17,7 +19,7 @@ static void add_field(struct hv_text *out, const struct hv_event_field *field, b
 {
 	const char *array = strchr(field->type, '[');
 
-	if (strncmp(field->type, DYNAMIC, strlen(DYNAMIC)) == 0)
+	if (hv_starts_with(field->type, DYNAMIC))
 		array = NULL;
 	hv_text_add(out, "\tfield:");
 	hv_text_add_guest(out, field->type, array ? (size_t)(array - field->type) : SIZE_MAX);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "kernel/events/catalogue.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/settings/field_form.h"
@@ -116,7 +117,7 @@ static unsigned count_of(const struct hv_event_field *field)
 	const char *type = field->type, *bracket;
 	unsigned count = 0;
 
-	if (strncmp(type, "__data_loc char[]", 17) == 0)
+	if (hv_starts_with(type, "__data_loc char[]"))
 		type += 17;
 	bracket = strchr(type, '[');
 	for (const char *c = bracket ? bracket + 1 : ""; isdigit((unsigned char)*c); c++)
@@ -134,7 +135,7 @@ static bool find_form(const char **at, const struct hv_event_field *field, enum 
 	c += strlen(field->name);
 	c += strspn(c, "={");
 	for (size_t i = 0; i < HV_ARRAY_LEN(formats); i++) {
-		if (strncmp(c, formats[i].format, strlen(formats[i].format)) != 0)
+		if (!hv_starts_with(c, formats[i].format))
 			continue;
 		*at = c;
 		*ret = formats[i].form;

@@ -5,15 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 #define ENTER	    "sys_enter_"
 #define EXIT	    "sys_exit_"
 #define DECIMAL_MAX 9 /* larger numbers have 0x in 7.2 */
 #define NAME_MAX    64
-
-static bool begins_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
 
 static void add_name(struct hv_text *out, const char *event, const char *prefix)
 {
@@ -33,8 +30,9 @@ static const struct hv_print_field *find_field(const struct hv_syscall_event *ev
 /* Fields with user-space bytes follow the arguments. */
 static bool is_argument(const struct hv_print_field *field)
 {
-	return !begins_with(field->name, "common_") && strcmp(field->name, "__syscall_nr") != 0 &&
-	       !begins_with(field->type, "__data_loc");
+	return !hv_starts_with(field->name, "common_") &&
+	       strcmp(field->name, "__syscall_nr") != 0 &&
+	       !hv_starts_with(field->type, "__data_loc");
 }
 
 static void add_number(struct hv_text *out, const struct hv_syscall_style *style, uint64_t number)
@@ -253,9 +251,9 @@ bool hv_format_syscall(struct hv_text *out, const struct hv_syscall_style *style
 	HV_AUTO_TEXT struct hv_text text = {0};
 	bool is_known = false;
 
-	if (begins_with(event->name, ENTER))
+	if (hv_starts_with(event->name, ENTER))
 		is_known = add_enter(&text, style, event, entry);
-	else if (begins_with(event->name, EXIT))
+	else if (hv_starts_with(event->name, EXIT))
 		is_known = add_exit(&text, event, entry);
 	if (is_known)
 		hv_text_add_bytes(out, text.data, text.len_bytes);

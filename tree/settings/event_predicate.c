@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tree/settings/field_form.h"
@@ -44,7 +45,7 @@ static bool take_number(const char **at, unsigned nr_cpus, uint64_t *ret)
 
 static bool take_range(const char **at, unsigned nr_cpus, struct region *r)
 {
-	if (strncmp(*at, "all", 3) == 0 && (is_end((*at)[3]) || (*at)[3] == ':')) {
+	if (hv_starts_with(*at, "all") && (is_end((*at)[3]) || (*at)[3] == ':')) {
 		*at += 3;
 		r->last = nr_cpus - 1;
 		return true;
@@ -135,11 +136,9 @@ static void skip_space(struct parse *s)
 
 static bool take_word(struct parse *s, const char *word)
 {
-	size_t len = strlen(word);
-
-	if (strncmp(s->str + s->i, word, len) != 0)
+	if (!hv_starts_with(s->str + s->i, word))
 		return false;
-	s->i += len;
+	s->i += strlen(word);
 	return true;
 }
 
@@ -439,7 +438,7 @@ static bool parse_value(struct parse *s)
 {
 	char c = s->str[s->i];
 
-	if (strncmp(s->str + s->i, "CPUS", strlen("CPUS")) == 0)
+	if (hv_starts_with(s->str + s->i, "CPUS"))
 		return parse_cpus(s);
 	if (c == '\'' || c == '"')
 		return parse_text(s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "tracer/events/guest_marks.h"
 #include "tree/settings/eprobe.h"
 #include "tree/settings/kprobe_parse.h"
@@ -220,7 +221,7 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 {
 	if (p->event)
 		return take_field(p, arg, text, off);
-	if (strncmp(text, "retval", strlen("retval")) == 0)
+	if (hv_starts_with(text, "retval"))
 		return parse_retval(p, arg, text, off);
 	if (strcmp(text, "mark") == 0) {
 		if (p->k->is_return || strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
@@ -233,11 +234,11 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 		arg->source = HV_KPROBE_COMM;
 		return NULL;
 	}
-	if (p->has_casts && (strcmp(text, "current") == 0 || strncmp(text, "current->", 9) == 0))
+	if (p->has_casts && (strcmp(text, "current") == 0 || hv_starts_with(text, "current->")))
 		return hv_kprobe_not_there(p, off, "the address of the task is not supported yet");
-	if (strncmp(text, "stack", 5) == 0)
+	if (hv_starts_with(text, "stack"))
 		return parse_stack(p, arg, text + 5, off);
-	if (strncmp(text, "arg", 3) == 0)
+	if (hv_starts_with(text, "arg"))
 		return parse_argument_number(p, arg, text + 3, off);
 	return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 }
@@ -382,8 +383,8 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				 const char *text, size_t off)
 {
-	if (p->has_casts && (strncmp(text, "this_cpu_ptr(", strlen("this_cpu_ptr(")) == 0 ||
-			     strncmp(text, "this_cpu_read(", strlen("this_cpu_read(")) == 0))
+	if (p->has_casts &&
+	    (hv_starts_with(text, "this_cpu_ptr(") || hv_starts_with(text, "this_cpu_read(")))
 		return hv_kprobe_not_there(p, off, "variables of a CPU are not supported yet");
 	if (p->event)
 		return take_field_by_name(p, arg, text, off);
@@ -451,7 +452,7 @@ static struct hv_err *divide(const struct hv_kprobe_parsing *p, const char *text
 					       "@SYM+/-OFFSET with typecast needs parentheses");
 		arrow = ret->fetch_end = text + strcspn(text, "-");
 	}
-	if (strncmp(arrow, "->", 2) != 0)
+	if (!hv_starts_with(arrow, "->"))
 		return hv_kprobe_wrong(p, wrong_off, NEEDS_MEMBER);
 	ret->members = arrow + 2;
 	return NULL;

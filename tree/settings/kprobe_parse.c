@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 
 #define WORD 8
 
@@ -162,7 +163,7 @@ void hv_kprobe_find_func(struct hv_kprobe_parsing *p)
 
 static bool is_arg(const char *word)
 {
-	return strncmp(word, "$arg", 4) == 0;
+	return hv_starts_with(word, "$arg");
 }
 
 /* Finds the word $arg*; p->nr if there is none. *RET_LAST: the last word that begins with $arg*, or

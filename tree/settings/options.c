@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 #define OF_FUNCTION .tracer = "function", .need = 1u << HV_TRACER_FUNCTION
 #define OF_GRAPH    .tracer = "function_graph", .need = HV_RIGHT_GRAPH
 
@@ -113,7 +115,7 @@ bool hv_options_parse(const struct hv_options *o, char *text, const char *tracer
 		      enum hv_option *ret, bool *ret_on)
 {
 	char *name = strip(text);
-	bool negated = strncmp(name, "no", 2) == 0;
+	bool negated = hv_starts_with(name, "no");
 	enum hv_option option;
 
 	if (!hv_option_find(name + (negated ? 2 : 0), &option) || !hv_options_have(o, option))

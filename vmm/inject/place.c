@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "vmm/inject/shadow.h"
 
 #define REGION_WORD "memfd:hvtrace-region-"
@@ -16,7 +17,7 @@ struct hv_fd_link hv_fd_link_parse(const char *target)
 	struct hv_fd_link link = {0};
 	const char *at = strstr(target, REGION_WORD);
 
-	if (!strncmp(target, "anon_inode:kvm-vm", 17) && !target[17])
+	if (hv_starts_with(target, "anon_inode:kvm-vm") && !target[17])
 		link.kind = HV_FD_VM;
 	else if (sscanf(target, "anon_inode:kvm-vcpu:%u", &link.vcpu) == 1)
 		link.kind = HV_FD_VCPU;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "vmm/inject/inject.h"
 #include "vmm/inject/state.h"
 
@@ -17,7 +18,8 @@ struct hv_err *hv_inject_not_possible(struct hv_err *why)
 static long status_of(pid_t pid, const char *tid, const char *key)
 {
 	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0, len = strlen(key);
+	const char *value_at;
+	size_t cap = 0;
 	char path[64];
 	long value = 0;
 	FILE *f;
@@ -25,8 +27,8 @@ static long status_of(pid_t pid, const char *tid, const char *key)
 	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, tid);
 	f = fopen(path, "re");
 	while (f && getline(&line, &cap, f) > 0)
-		if (!strncmp(line, key, len))
-			value = strtol(line + len, NULL, 10);
+		if ((value_at = hv_after_prefix(line, key)))
+			value = strtol(value_at, NULL, 10);
 	if (f)
 		fclose(f);
 	return value;
@@ -53,11 +55,11 @@ bool hv_status_line_has_shadow_stack(const char *line)
 	static const char word[] = "shstk";
 	static const char ends[] = " \t\n";
 
-	if (strncmp(line, key, strlen(key)) != 0)
+	if (!hv_starts_with(line, key))
 		return false;
 	for (line += strlen(key); *line; line += strcspn(line, ends)) {
 		line += strspn(line, ends);
-		if (strcspn(line, ends) == strlen(word) && !strncmp(line, word, strlen(word)))
+		if (strcspn(line, ends) == strlen(word) && hv_starts_with(line, word))
 			return true;
 	}
 	return false;

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "base/prefix.h"
 #include "vmm/inject/state.h"
 #include "vmm/process/maps.h"
 #include "vmm/process/vmm_file.h"
@@ -410,7 +411,7 @@ static void load_setting(const struct hv_inject *j, struct setting *ret)
 		if (hv_vma_parse(line, &vma))
 			ours = vma.start < s->hva + s->len_bytes && vma.end > s->hva &&
 			       !strstr(line, "memfd:" HV_SHADOW_FILE);
-		found = ours && !strncmp(line, "VmFlags:", 8);
+		found = ours && hv_starts_with(line, "VmFlags:");
 	}
 	if (f)
 		fclose(f);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/options.h"
 #include "vmm/qemu/pin.h"
@@ -153,7 +154,7 @@ static bool has_sandbox(const struct hv_machine *m)
 	const char *sandbox = "";
 
 	hv_process_arg(&m->process, "-sandbox", 0, &sandbox);
-	return !strncmp(sandbox, "on", 2);
+	return hv_starts_with(sandbox, "on");
 }
 
 struct hv_vmm hv_machine_vmm(struct hv_machine *m)

@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "base/text.h"
 #include "vmm/kvm_tsc.h"
 #include "vmm/qemu/libvirt.h"
@@ -497,10 +498,10 @@ static char *socket_from_here(pid_t pid, char *path)
 	bool is_elsewhere = hv_root_is_elsewhere(pid);
 	bool is_here;
 
-	if (!strncmp(path, cwd, strlen(cwd)))
+	if (hv_starts_with(path, cwd))
 		is_here = !is_elsewhere;
 	else /* the VMM must not name another process's root */
-		is_here = strncmp(path, "/proc/", 6) != 0 &&
+		is_here = !hv_starts_with(path, "/proc/") &&
 			  (!is_elsewhere || hv_root_path_is_same(pid, path));
 	return is_here ? hv_take(given) : hv_root_path_of(pid, path);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/prefix.h"
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
@@ -97,11 +98,6 @@ struct walk {
 	struct hv_memory_tree *tree;
 };
 
-static bool begins(const char *line, const char *word)
-{
-	return !strncmp(line, word, strlen(word));
-}
-
 /* A name can contain blanks. It ends before one of these strings. */
 static size_t name_len(const char *name)
 {
@@ -148,8 +144,8 @@ static bool parse_line(const struct text_line *text, struct line *ret)
 	l.name = text->bytes + name_off;
 	l.name_len = name_len(l.name);
 	l.is_ram = !strcmp(type, "ram") || !strcmp(type, "nv-ram");
-	l.is_of_device = begins(l.name + l.name_len, " owner:{dev ");
-	l.is_alias = begins(l.name, "alias ");
+	l.is_of_device = hv_starts_with(l.name + l.name_len, " owner:{dev ");
+	l.is_alias = hv_starts_with(l.name, "alias ");
 	if (l.is_alias && !parse_alias(&l))
 		return false;
 	if (l.name_len > NAME_MAX_BYTES)
@@ -185,7 +181,7 @@ static bool take_head(struct lines *lines, const struct text_line *text)
 {
 	static const char region[] = "memory-region: ", space[] = "address-space: ";
 	static const struct line end = {.is_end = true};
-	bool is_space = begins(text->bytes, space);
+	bool is_space = hv_starts_with(text->bytes, space);
 
 	if (lines->nr && !lines->list[lines->nr - 1].is_end && !add_line(lines, &end))
 		return false;
@@ -195,7 +191,8 @@ static bool take_head(struct lines *lines, const struct text_line *text)
 		lines->is_in_head = false;
 		lines->system = lines->nr;
 	}
-	return !begins(text->bytes, region) || text->len_bytes - strlen(region) > NAME_MAX_BYTES ||
+	return !hv_starts_with(text->bytes, region) ||
+	       text->len_bytes - strlen(region) > NAME_MAX_BYTES ||
 	       add_region(lines, text->at + strlen(region), text->len_bytes - strlen(region));
 }
 

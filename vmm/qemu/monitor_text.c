@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/guard.h"
+#include "base/prefix.h"
 
 static const char *line_end(const char *line)
 {
@@ -53,7 +54,7 @@ bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret)
 /* Returns the heading of the next vCPU from LINE on, or the end of the text. */
 static const char *next_vcpu(const char *line)
 {
-	while (*line && strncmp(line, "CPU#", 4) != 0)
+	while (*line && !hv_starts_with(line, "CPU#"))
 		line = next_line(line);
 	return line;
 }

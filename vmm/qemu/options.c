@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 
 /* Copies one part, up to a single comma, and advances *AT past the comma. */
@@ -77,7 +78,7 @@ static char *short_qmp(const struct hv_process *p, const char *option)
 	for (size_t i = 0; (i = hv_process_arg(p, option, i, &value));) {
 		const char *at = value + 5;
 
-		if (strncmp(value, "unix:", 5))
+		if (!hv_starts_with(value, "unix:"))
 			continue;
 		return absolute(p, take_part(&at));
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "vmm/guest.h"
 #include "vmm/qemu/memory_tree.h"
@@ -238,7 +239,7 @@ static enum hv_vmm_stub_state stub_state(const char *filename)
 
 	if (len < tail || strncmp(path + len - tail, "/" HV_STUB_SOCKET, tail) != 0)
 		return HV_STUB_ANOTHER;
-	return strncmp(filename, "disconnected:", 13) ? HV_STUB_IN_USE : HV_STUB_OURS;
+	return hv_starts_with(filename, "disconnected:") ? HV_STUB_OURS : HV_STUB_IN_USE;
 }
 
 struct hv_err *hv_ask_stub(struct hv_monitor *m, struct hv_vmm_stub *ret)

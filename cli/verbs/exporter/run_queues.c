@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "cli/session_stat.h"
 #include "cli/sessions.h"
 #include "cli/verbs/record/recording.h"
@@ -91,7 +92,7 @@ static void say(struct run_queue *q, const char *what, const char *reason)
 		return;
 	free(q->said);
 	q->said = hv_strdup(reason);
-	if (strncmp(reason, domain, strlen(domain)) == 0)
+	if (hv_starts_with(reason, domain))
 		reason += strlen(domain);
 	hv_text_add_guest(&why, reason, strlen(reason));
 	fprintf(stderr, "hvtrace: %s%s is not measured: %s\n", domain, what, why.data);

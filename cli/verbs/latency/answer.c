@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "cli/verbs/latency/report.h"
 
 #define WAITING	    "waiting " /* prefix of some causes */
@@ -121,7 +122,7 @@ static void add_waiting(struct hv_text *out, const struct latency_report *r,
 	hv_text_add(out, s->kind == HV_STALL_SLEEP ? " sleeps " : " waits ");
 	latency_add_time(out, s->length_ns);
 	latency_add_cause(&cause, r->latency, c);
-	if (strncmp(cause.data, WAITING, strlen(WAITING)) == 0)
+	if (hv_starts_with(cause.data, WAITING))
 		hv_text_printf(out, " %s", cause.data + strlen(WAITING));
 	else
 		hv_text_printf(out, ": %s", cause.data);

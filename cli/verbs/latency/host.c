@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "base/text.h"
 #include "vmm/process/process.h"
 
@@ -32,7 +33,7 @@ static bool read_at(int fd, char *to, size_t size)
 /* QEMU names its threads "CPU 0/KVM", "CPU 0/TCG", or "ALL CPUs/TCG". */
 static bool is_vcpu(const char *comm, unsigned *ret)
 {
-	if (strncmp(comm, "ALL CPUs/", 9) == 0) {
+	if (hv_starts_with(comm, "ALL CPUs/")) {
 		*ret = LATENCY_ALL_CPUS;
 		return true;
 	}

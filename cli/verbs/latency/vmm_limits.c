@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "base/text.h"
 
 #define TEXT_LEN  4096
@@ -67,7 +68,7 @@ char *vmm_limits_find_path(const char *cgroups, bool is_v1)
 		if (is_v1 ? is_v2s || !has_word(words + 1, (size_t)(path - words - 1), CPU)
 			  : !is_v2s)
 			continue;
-		if (len >= 3 && strncmp(path + 1, "/..", 3) == 0)
+		if (len >= 3 && hv_starts_with(path + 1, "/.."))
 			return NULL;
 		return hv_format("%.*s", (int)len, path + 1);
 	}

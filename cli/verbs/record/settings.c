@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "cli/client.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/record/section.h"
@@ -40,8 +41,7 @@ static bool matches(const char *glob, const char *name)
 	const char *event = strchr(name, ':');
 	HV_AUTO_FREE char *system = event ? hv_format("%.*s", (int)(event - name), name) : NULL;
 
-	if (strncmp(name, OF_HOST, strlen(OF_HOST)) == 0 &&
-	    strncmp(glob, OF_HOST, strlen(OF_HOST)) != 0)
+	if (hv_starts_with(name, OF_HOST) && !hv_starts_with(glob, OF_HOST))
 		return false;
 	if (strchr(glob, ':'))
 		return fnmatch(glob, name, 0) == 0;
@@ -121,9 +121,9 @@ static bool may_be_left_out(const struct hv_err *err)
 /* Whether ERR is about the event WORD. Otherwise the guest could not be changed for any event. */
 static bool is_of(const struct hv_err *err, const char *word)
 {
-	const size_t len = strlen(word);
+	const char *rest = hv_after_prefix(err->reason, word);
 
-	return strncmp(err->reason, word, len) == 0 && err->reason[len] == ':';
+	return rest && *rest == ':';
 }
 
 /* Like record_events_switch_on(), one event at a time. */

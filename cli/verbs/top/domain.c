@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "base/text.h"
 #include "cli/metrics/kvm_exits.h"
 #include "cli/session_stat.h"
@@ -432,7 +433,7 @@ static void end(struct top_domain *d, struct hv_err *err)
 	HV_AUTO_TEXT struct hv_text why = {0};
 	const char *reason = err->message;
 
-	if (strncmp(reason, domain, strlen(domain)) == 0)
+	if (hv_starts_with(reason, domain))
 		reason += strlen(domain);
 	hv_text_add_guest(&why, reason, strlen(reason));
 	hv_err_free(err);

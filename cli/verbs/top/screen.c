@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "cli/terminal.h"
 
 /* -- guard of the terminal --------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ void top_screen_show(struct top_screen *s, const char *title, const struct hv_te
 	for (unsigned y = 1; y <= top_screen_lines(s) && *at; y++) {
 		size_t len = strcspn(at, "\n");
 
-		show_line((int)y, at, len, strncmp(at, "DOMAIN", strlen("DOMAIN")) == 0);
+		show_line((int)y, at, len, hv_starts_with(at, "DOMAIN"));
 		at += len + (at[len] == '\n');
 	}
 	refresh();

@@ -4,6 +4,7 @@
  * value of any other call is unknown. */
 #include <string.h>
 
+#include "base/prefix.h"
 #include "tree/format/print_fmt/parser.h"
 
 #define NS_PER_SEC   1000000000
@@ -50,9 +51,9 @@ static const struct hv_print_field *dynamic_field(struct hv_print_parser *p, uin
 		hv_print_problem(p, "no such dynamic field");
 		return NULL;
 	}
-	if (strncmp(field->type, "__rel_loc", strlen("__rel_loc")) == 0) {
+	if (hv_starts_with(field->type, "__rel_loc")) {
 		*ret_base = field->offset_bytes + field->size_bytes;
-	} else if (strncmp(field->type, "__data_loc", strlen("__data_loc")) != 0) {
+	} else if (!hv_starts_with(field->type, "__data_loc")) {
 		hv_print_problem(p, "not a dynamic field");
 		return NULL;
 	}

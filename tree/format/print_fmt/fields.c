@@ -5,10 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool begins_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
+#include "base/prefix.h"
 
 /* Finds the bytes of an array. For a dynamic field, a word in the entry locates them. */
 static bool array_bytes(const struct hv_print_field *field, struct hv_span entry,
@@ -17,10 +14,10 @@ static bool array_bytes(const struct hv_print_field *field, struct hv_span entry
 	size_t off = field->offset_bytes, len = field->size_bytes;
 	uint32_t word;
 
-	if (begins_with(field->type, "__data_loc") || begins_with(field->type, "__rel_loc")) {
+	if (hv_starts_with(field->type, "__data_loc") || hv_starts_with(field->type, "__rel_loc")) {
 		if (!hv_span_u32(entry, off, &word))
 			return false;
-		off = begins_with(field->type, "__rel_loc") ? off + sizeof(word) : 0;
+		off = hv_starts_with(field->type, "__rel_loc") ? off + sizeof(word) : 0;
 		off += word & 0xffff;
 		len = word >> 16;
 	} else if (!len && off <= entry.len_bytes) {

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/prefix.h"
+
 static bool is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -115,7 +117,7 @@ static struct hv_print_token sign(const char *text)
 		.kind = HV_TOKEN_SIGN, .text = text, .len_bytes = 1, .sign = (uint8_t)text[0]};
 
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		if (strncmp(text, pairs[i], 2) != 0)
+		if (!hv_starts_with(text, pairs[i]))
 			continue;
 		token.len_bytes = 2;
 		token.sign = HV_SIGN2(text[0], text[1]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "tree/settings/hist/synth.h"
 
@@ -32,11 +33,6 @@ static void free_at(struct hv_hist_action **a)
 	hv_hist_action_free(*a);
 }
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static bool fail(struct hv_hist_parse *p, const char *why, const char *marked)
 {
 	return hv_hist_fail(p, EINVAL, why, marked);
@@ -56,7 +52,7 @@ static char *strip(char *text)
 /* The kernel ignores excess parameters (parse_action_params). */
 static bool take_params(struct hv_hist_parse *p, struct hv_hist_action *a, char *params)
 {
-	bool is_synth_next = a->deed == HV_HIST_TRACES && has_prefix(a->name, "trace");
+	bool is_synth_next = a->deed == HV_HIST_TRACES && hv_starts_with(a->name, "trace");
 	char *param;
 
 	a->params = hv_alloc(HV_HIST_PARAMS_MAX * sizeof(*a->params));
@@ -88,9 +84,9 @@ static bool take_deed(struct hv_hist_parse *p, struct hv_hist_action *a, char *t
 		return fail(p, NO_ACTION, "");
 	a->name = hv_strdup(name);
 	params = strsep(&text, ")");
-	if (has_prefix(name, "save"))
+	if (hv_starts_with(name, "save"))
 		a->deed = HV_HIST_SAVES;
-	else if (has_prefix(name, "snapshot"))
+	else if (hv_starts_with(name, "snapshot"))
 		a->deed = HV_HIST_SNAPSHOTS;
 	if (a->deed == HV_HIST_SNAPSHOTS && !text)
 		return fail(p, NO_CLOSING, params);
@@ -143,7 +139,7 @@ bool hv_hist_action_parse(struct hv_hist_parse *p, char *text)
 	hv_cleanup(free_at) struct hv_hist_action *a = hv_alloc(sizeof(*a));
 	size_t i = 0;
 
-	while (i < HV_ARRAY_LEN(handlers) && !has_prefix(text, handlers[i].prefix))
+	while (i < HV_ARRAY_LEN(handlers) && !hv_starts_with(text, handlers[i].prefix))
 		i++;
 	if (i == HV_ARRAY_LEN(handlers))
 		return fail(p, NULL, "");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "tree/settings/hist/hist_action.h"
 #include "tree/settings/hist/synth.h"
@@ -79,11 +80,6 @@ void *hv_hist_fail(struct hv_hist_parse *p, int code, const char *why, const cha
 
 /* -- fields ------------------------------------------------------------------------------------ */
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* TEXT follows "bucket". Returns the position of an error, or NULL. */
 static const char *parse_buckets(const char *text, struct hv_hist_field *f)
 {
@@ -125,11 +121,11 @@ static bool parse_modifier(struct hv_hist_parse *p, const char *name, const char
 		f->modifier = HV_HIST_STACKTRACE;
 	else if (strcmp(text, "execname") == 0 && strcmp(name, "common_pid") == 0)
 		f->modifier = HV_HIST_EXECNAME;
-	else if (has_prefix(text, "bucket"))
+	else if (hv_starts_with(text, "bucket"))
 		wrong = parse_buckets(text + strlen("bucket"), f);
-	else if (has_prefix(text, "percent") && role == HV_HIST_VALUE)
+	else if (hv_starts_with(text, "percent") && role == HV_HIST_VALUE)
 		f->modifier = HV_HIST_PERCENT;
-	else if (has_prefix(text, "graph") && role == HV_HIST_VALUE)
+	else if (hv_starts_with(text, "graph") && role == HV_HIST_VALUE)
 		f->modifier = HV_HIST_GRAPH;
 	else
 		wrong = text;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "base/text.h"
 #include "tree/settings/hist/hist_action.h"
 #include "tree/settings/token.h"
@@ -66,7 +67,7 @@ static const char *skip_command(const char *text)
 {
 	text += strspn(text, SPACES);
 	text += *text == '!';
-	return strncmp(text, COMMAND, strlen(COMMAND)) == 0 ? text + strlen(COMMAND) : NULL;
+	return hv_after_prefix(text, COMMAND);
 }
 
 bool hv_hist_spec_is(const char *text)
@@ -213,7 +214,7 @@ static bool take_word(struct hv_hist_parse *p, struct hv_hist_spec *s, struct pa
 		return true;
 	}
 	for (size_t i = 0; i < HV_ARRAY_LEN(actions); i++) {
-		if (strncmp(word, actions[i], strlen(actions[i])) != 0)
+		if (!hv_starts_with(word, actions[i]))
 			continue;
 		if (parts->nr_actions == HV_HIST_ACTIONS_MAX)
 			return fail(p, EINVAL);

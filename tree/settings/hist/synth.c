@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefix.h"
 #include "tree/settings/token.h"
 
 #define SPACES	     " \t\n\v\f\r"
@@ -220,7 +221,7 @@ static bool take_fields(struct parse *p, const struct words *w)
 bool hv_synth_is_dynamic(const char *text)
 {
 	text += strspn(text, SPACES);
-	return strncmp(text, DYNAMIC_MARK, strlen(DYNAMIC_MARK)) == 0;
+	return hv_starts_with(text, DYNAMIC_MARK);
 }
 
 /* Removes the prefix before the name in dynamic_events from *TEXT. */
@@ -237,7 +238,7 @@ static bool cut_mark(struct parse *p, const char **text)
 	len = strcspn(*text, SPACES);
 	if (!memchr(*text, '/', len))
 		return true;
-	if (strncmp(*text, system, strlen(system)) != 0)
+	if (!hv_starts_with(*text, system))
 		return fail(p, EINVAL,
 			    "Command must be of the form: s or -:[synthetic/]<name> "
 			    "field[;field] ...",

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/prefix.h"
+
 static struct hv_err *failed(const char *path)
 {
 	return hv_err_new(errno, "gdb stub: directory %s: %s", path, strerror(errno));
@@ -58,10 +60,10 @@ static bool is_roots_place(const char *path)
 	struct stat st;
 
 	/* A path through /proc cannot be checked like this. */
-	if (!strncmp(path, "/proc/", 6))
+	if (hv_starts_with(path, "/proc/"))
 		return false;
 	/* The directory does not exist, or its path has a symbolic link. */
-	if (!real || strncmp(path, real, strlen(real)) != 0)
+	if (!real || !hv_starts_with(path, real))
 		return false;
 	for (char *end = real + strlen(real);;) {
 		if (lstat(*real ? real : "/", &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0 ||

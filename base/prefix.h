@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prefixes of strings. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static inline bool hv_starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Returns TEXT without PREFIX, or NULL if it does not start with PREFIX. */
+static inline const char *hv_after_prefix(const char *text, const char *prefix)
+{
+	return hv_starts_with(text, prefix) ? text + strlen(prefix) : NULL;
+}
