@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "export/event_pairs.h"
 #include "export/formats.h"
 #include "export/page_decode.h"
@@ -66,25 +67,17 @@ static bool is_before(const struct subject *a, const struct subject *b)
 /* Returns NULL if there is no room. */
 static struct counts *counts_of(struct histogram *h, const struct subject *of)
 {
-	size_t low = 0, high = h->nr;
+	size_t at = HV_BISECT(i, h->nr, is_before(&h->list[i].of, of));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_before(&h->list[middle].of, of))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < h->nr && !is_before(of, &h->list[low].of))
-		return &h->list[low];
+	if (at < h->nr && !is_before(of, &h->list[at].of))
+		return &h->list[at];
 	if (h->nr == SUBJECTS_MAX)
 		return NULL;
 	h->list = hv_realloc_array(h->list, h->nr + 1, sizeof(*h->list));
-	memmove(&h->list[low + 1], &h->list[low], (h->nr - low) * sizeof(*h->list));
+	memmove(&h->list[at + 1], &h->list[at], (h->nr - at) * sizeof(*h->list));
 	h->nr++;
-	h->list[low] = (struct counts){.of = *of, .shortest = UINT64_MAX};
-	return &h->list[low];
+	h->list[at] = (struct counts){.of = *of, .shortest = UINT64_MAX};
+	return &h->list[at];
 }
 
 static void count(struct histogram *h, const struct subject *of, uint64_t duration,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/host_time.h"
 
+#include "base/bisect.h"
 #include "base/clock.h"
 
 #define TRIES	     16
@@ -59,20 +60,12 @@ static uint64_t on_line(const struct hv_host_moment *a, const struct hv_host_mom
 
 bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret_ns)
 {
-	unsigned low = 0, high = t->nr, from;
+	unsigned nr_before, from;
 
 	if (t->nr < 2)
 		return false;
-	/* Afterwards LOW is the number of samples that are not after TICKS. */
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (moment(t, middle)->ticks <= ticks)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == t->nr) {
+	nr_before = HV_BISECT(i, t->nr, moment(t, i)->ticks <= ticks);
+	if (nr_before == t->nr) {
 		from = t->nr > RATE_SAMPLES ? t->nr - 1 - RATE_SAMPLES : 0;
 		/* Continue from the newest sample at that rate. */
 		*ret_ns =
@@ -81,7 +74,7 @@ bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret
 			on_line(moment(t, from), moment(t, t->nr - 1), moment(t, t->nr - 1)->ticks);
 		return true;
 	}
-	from = low ? low - 1 : 0;
+	from = nr_before ? nr_before - 1 : 0;
 	*ret_ns = on_line(moment(t, from), moment(t, from + 1), ticks);
 	return true;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "kernel/core/fields.h"
 #include "kernel/kernel.h"
 #include "kernel/arch/kernel_arch.h"
@@ -123,19 +124,8 @@ uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks)
 uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
 {
 	const struct hv_clock_scale *s = any_scale(c);
-	uint64_t low = 0, high = UINT64_C(1) << 62;
 
-	if (!c->source)
-		return ns;
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (scaled(s, middle) < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return c->source ? HV_BISECT(ticks, UINT64_C(1) << 62, scaled(s, ticks) < ns) : ns;
 }
 
 /* Finds out whether the clocksource NAME counts the counter's cycles or ns of this clock. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "kernel/core/fields.h"
 
@@ -147,15 +148,7 @@ void hv_own_probes_deinit(struct hv_own_probes *p)
 
 bool hv_own_probes_any(const struct hv_own_probes *p, struct hv_gva_range range)
 {
-	size_t low = 0, high = p->nr;
+	size_t first = HV_BISECT(i, p->nr, p->list[i].v < range.start.v);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->list[mid].v < range.start.v)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < p->nr && p->list[low].v < range.end.v;
+	return first < p->nr && p->list[first].v < range.end.v;
 }

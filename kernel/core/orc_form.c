@@ -16,6 +16,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cancel.h"
 #include "kernel/core/core.h"
 
@@ -94,18 +95,10 @@ static uint64_t ip_of(const struct hv_orc_table *t, size_t index)
 
 bool hv_orc_search(const struct hv_orc_table *t, struct hv_gva ip, size_t *ret)
 {
-	size_t low = 0, high = t->nr;
+	size_t nr = HV_BISECT(i, t->nr, ip_of(t, i) <= ip.v);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ip_of(t, middle) <= ip.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret = low - 1;
-	return low > 0;
+	*ret = nr - 1;
+	return nr > 0;
 }
 
 /* ENTRY has room for HV_ORC_ENTRY_MAX bytes and four more. A member has at most 16 bits. */

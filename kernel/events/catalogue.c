@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/prefix.h"
 
 void hv_catalogue_deinit(struct hv_catalogue *c)
@@ -143,20 +144,10 @@ void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id)
 
 const struct hv_event_system *hv_catalogue_system(const struct hv_catalogue *c, const char *name)
 {
-	size_t low = 0, high = c->nr_systems;
+	const struct hv_event_system *s = c->systems;
+	size_t at = HV_BISECT(i, c->nr_systems, strcmp(s[i].name, name) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(c->systems[middle].name, name);
-
-		if (!order)
-			return &c->systems[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < c->nr_systems && strcmp(s[at].name, name) == 0 ? &s[at] : NULL;
 }
 
 const struct hv_event_type *hv_catalogue_at(const struct hv_catalogue *c,
@@ -169,36 +160,21 @@ const struct hv_event_type *hv_catalogue_find(const struct hv_catalogue *c, cons
 					      const char *name)
 {
 	const struct hv_event_system *s = hv_catalogue_system(c, system);
-	size_t low = 0, high = s ? s->nr : 0, nr = high;
+	size_t nr = s ? s->nr : 0;
+	size_t at = HV_BISECT(i, nr, strcmp(hv_catalogue_at(c, s, i)->name, name) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(hv_catalogue_at(c, s, middle)->name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == nr || strcmp(hv_catalogue_at(c, s, low)->name, name) != 0)
+	if (at == nr || strcmp(hv_catalogue_at(c, s, at)->name, name) != 0)
 		return NULL;
-	return hv_catalogue_at(c, s, low);
+	return hv_catalogue_at(c, s, at);
 }
 
 const struct hv_event_type *hv_catalogue_by_id(const struct hv_catalogue *c, uint32_t id)
 {
-	size_t low = 0, high = c->nr;
+	size_t at = HV_BISECT(i, c->nr, c->types[c->by_id[i]].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->types[c->by_id[middle]].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == c->nr || c->types[c->by_id[low]].id != id)
+	if (at == c->nr || c->types[c->by_id[at]].id != id)
 		return NULL;
-	return &c->types[c->by_id[low]];
+	return &c->types[c->by_id[at]];
 }
 
 static const struct hv_event_field *find_in(const struct hv_event_fields *fields, const char *name)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/prefix.h"
 #include "kernel/core/fields.h"
@@ -158,18 +159,9 @@ void hv_probe_calls_deinit(struct hv_probe_calls *c)
 /* Returns the index of the first call of the probe NAME, or where it would be inserted. */
 static size_t find_first(const struct hv_probe_calls *c, const char *name, size_t len)
 {
-	size_t low = 0, high = c->nr;
+	const struct hv_probe_call *l = c->list;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct hv_probe_call *call = &c->list[middle];
-
-		if (compare_names(call->probe, call->probe_len, name, len) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, c->nr, compare_names(l[i].probe, l[i].probe_len, name, len) < 0);
 }
 
 static struct hv_err *check_calls(const struct hv_kernel *k, const struct hv_probe_call *list,

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/bisect.h"
+
 #define KERNEL_HALF    (UINT64_C(1) << 63)
 #define SYMBOLS_A_PART 4
 
@@ -130,15 +132,7 @@ static void index_names(struct hv_symbols *s)
 /* Returns LOW plus the number of symbols below LIMIT between LOW and HIGH. */
 static size_t search(const struct hv_symbols *s, size_t low, size_t high, uint64_t limit)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->by_addr[middle].addr.v < limit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return low + HV_BISECT(i, high - low, s->by_addr[low + i].addr.v < limit);
 }
 
 /* Divides the addresses from the first kernel symbol to the last into equal parts with a few

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cancel.h"
 #include "base/prefix.h"
 #include "base/text.h"
@@ -433,17 +434,9 @@ bool hv_modules_are_at(const struct hv_kernel_core *core, struct hv_gva head)
 
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr)
 {
-	size_t low = 0, high = m->nr;
+	size_t nr = HV_BISECT(i, m->nr, m->list[i].text.start.v <= addr.v);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->list[middle].text.start.v <= addr.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && hv_gva_in(addr, m->list[low - 1].text) ? &m->list[low - 1] : NULL;
+	return nr && hv_gva_in(addr, m->list[nr - 1].text) ? &m->list[nr - 1] : NULL;
 }
 
 const struct hv_module *hv_module_named(const struct hv_modules *m, const char *name)
@@ -510,15 +503,7 @@ static const struct hv_symbol *first_above(const struct hv_symbol *first,
 
 	if (first + 1 < last && first[1].addr.v > addr) /* the usual case */
 		return first + 1;
-	while (first < last) {
-		const struct hv_symbol *middle = first + (last - first) / 2;
-
-		if (middle->addr.v > addr)
-			last = middle;
-		else
-			first = middle + 1;
-	}
-	return last;
+	return first + HV_BISECT(i, last - first, first[i].addr.v <= addr);
 }
 
 uint64_t hv_kallsyms_lookup_size(const struct hv_kernel_core *core,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/core/fields.h"
@@ -238,17 +239,7 @@ struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_tasks *tasks
 
 size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at)
 {
-	size_t low = 0, high = r->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->list[middle].at.v < at.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, r->nr, r->list[i].at.v < at.v);
 }
 
 const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
@@ -457,19 +448,11 @@ static int by_start(const void *a, const void *b)
 static struct hv_shadow_stack *find_stack(const struct hv_kernel *k, struct hv_shadow_stacks *s,
 					  uint64_t end)
 {
-	size_t low = 0, high = s->nr;
+	size_t nr = HV_BISECT(i, s->nr, s->list[i].start.v <= end);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->list[middle].start.v <= end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || end % 8 || end - s->list[low - 1].start.v > bytes_max(k))
+	if (!nr || end % 8 || end - s->list[nr - 1].start.v > bytes_max(k))
 		return NULL;
-	return &s->list[low - 1];
+	return &s->list[nr - 1];
 }
 
 static void place_vcpu(struct hv_kernel *k, const struct hv_vcpu_regs *regs, unsigned vcpu,

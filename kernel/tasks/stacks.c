@@ -28,6 +28,7 @@
  * a reason to wait, not a proof. */
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/text.h"
 #include "kernel/core/fields.h"
@@ -275,22 +276,10 @@ static struct hv_err *find_stacks(struct scan *s)
  * stack. */
 static struct stack *stack_at(const struct scan *s, uint64_t addr)
 {
-	size_t low = 0, high = s->nr;
+	size_t nr = HV_BISECT(i, s->nr, s->stacks[i].range.start.v <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->stacks[middle].range.start.v <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return NULL;
 	/* Two stacks may touch: then the end of one is the start of the next, which is empty. */
-	if (addr <= s->stacks[low - 1].range.end.v)
-		return &s->stacks[low - 1];
-	return NULL;
+	return nr && addr <= s->stacks[nr - 1].range.end.v ? &s->stacks[nr - 1] : NULL;
 }
 
 static void found(struct scan *s, char *where)

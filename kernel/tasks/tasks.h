@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/bisect.h"
 #include "base/err.h"
 #include "arch/arch.h"
 
@@ -84,17 +85,9 @@ struct hv_scan_for {
 /* Returns whether AT is in one of the functions. */
 static inline bool hv_scan_has_function(const struct hv_scan_for *wanted, struct hv_gva at)
 {
-	size_t low = 0, high = wanted->nr_functions;
+	size_t nr = HV_BISECT(i, wanted->nr_functions, wanted->functions[i].start.v <= at.v);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (wanted->functions[middle].start.v <= at.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && hv_gva_in(at, wanted->functions[low - 1]);
+	return nr && hv_gva_in(at, wanted->functions[nr - 1]);
 }
 
 static inline bool hv_scan_wants(const struct hv_scan_for *wanted, struct hv_gva at)

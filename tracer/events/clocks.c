@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bisect.h"
 #include "base/clock.h"
 #include "base/guard.h"
 #include "kernel/clock/now.h"
@@ -458,21 +459,13 @@ static bool is_before(const struct hv_clocks *c, unsigned cpu, uint64_t tsc, uin
 
 uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time_ns)
 {
-	uint64_t low = 0, high = 1;
+	uint64_t high = 1;
 
 	if (hv_clock_kind(c->guest) == HV_CLOCK_RAW)
 		return time_ns;
 	for (unsigned i = 0; i < SEARCH_MAX - 1 && is_before(c, cpu, high, time_ns); i++)
 		high *= 2;
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (is_before(c, cpu, middle, time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(tsc, high, is_before(c, cpu, tsc, time_ns));
 }
 
 void hv_clocks_sample(struct hv_clocks *c)

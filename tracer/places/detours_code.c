@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "kernel/code/preempt_sites.h"
 #include "kernel/tasks/tasks.h"
 #include "patcher/probed.h"
@@ -268,17 +269,7 @@ static void looking_deinit(struct looking *l)
 /* Returns the index of the first place after ADDRESS. */
 static size_t first_behind(const struct looking *l, uint64_t address)
 {
-	size_t low = 0, high = l->detours->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (l->places[middle].at <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, l->detours->nr, l->places[i].at <= address);
 }
 
 static void note_in_place(struct looking *l, uint64_t address)

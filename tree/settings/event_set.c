@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/guard.h"
 #include "kernel/events/catalogue.h"
 
@@ -31,17 +32,7 @@ struct hv_event_set hv_event_set_dup(const struct hv_event_set *s)
 /* Returns the index of the first type with an id of at least ID. */
 static size_t place_of(const struct hv_event_set *s, uint32_t id)
 {
-	size_t low = 0, high = s->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->list[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, s->nr, s->list[i].id < id);
 }
 
 bool hv_event_set_has_id(const struct hv_event_set *s, uint32_t id)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "tree/settings/token.h"
 
 #define PID_BUF_SIZE 127
@@ -16,17 +17,7 @@ void hv_pidlist_deinit(struct hv_pidlist *l)
 /* Returns the index of PID in L, or where it would be inserted. */
 static size_t find(const struct hv_pidlist *l, uint32_t pid)
 {
-	size_t low = 0, high = l->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (l->pids[middle] < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, l->nr, l->pids[i] < pid);
 }
 
 bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bisect.h"
 #include "vmm/process/maps.h"
 #include "vmm/process/vmm_file.h"
 #include "vmm/shared_memory.h"
@@ -107,20 +108,9 @@ static struct hv_err *read_maps(const struct hv_process_memory *pm, struct hv_ma
 
 static const struct hv_vma *vma_at(const struct hv_maps *maps, uint64_t hva)
 {
-	size_t low = 0, high = maps->nr;
+	size_t at = HV_BISECT(i, maps->nr, maps->list[i].end <= hva);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		const struct hv_vma *vma = &maps->list[mid];
-
-		if (hva < vma->start)
-			high = mid;
-		else if (hva >= vma->end)
-			low = mid + 1;
-		else
-			return vma;
-	}
-	return NULL;
+	return at < maps->nr && hva >= maps->list[at].start ? &maps->list[at] : NULL;
 }
 
 static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struct hv_vma *ret)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bisect.h"
 #include "vmm/shared_memory.h"
 
 /* Limit for the part of a RAM file that firmware hides from the guest: the memory under the VGA
@@ -47,20 +48,10 @@ void hv_ram_deinit(struct hv_ram *ram)
 
 static const struct hv_ram_range *find(const struct hv_ram *ram, struct hv_gpa gpa)
 {
-	size_t low = 0, high = ram->nr_ranges;
+	const struct hv_ram_range *r = ram->ranges;
+	size_t nr = HV_BISECT(i, ram->nr_ranges, r[i].start.v <= gpa.v);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		const struct hv_ram_range *r = &ram->ranges[mid];
-
-		if (gpa.v < r->start.v)
-			high = mid;
-		else if (gpa.v - r->start.v >= r->len_bytes)
-			low = mid + 1;
-		else
-			return r;
-	}
-	return NULL;
+	return nr && gpa.v - r[nr - 1].start.v < r[nr - 1].len_bytes ? &r[nr - 1] : NULL;
 }
 
 static size_t room_in(const struct hv_ram_range *r, struct hv_gpa gpa, size_t len_bytes)

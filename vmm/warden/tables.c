@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/grow.h"
 
 /* -- the kernel's tables ----------------------------------------------------------------------- */
@@ -292,18 +293,9 @@ void hv_leaves_deinit(struct hv_leaves *l)
 /* Returns the index of the first leaf that ends after AT. */
 static size_t first_after(const struct hv_leaves *l, struct hv_gva at)
 {
-	size_t low = 0, high = l->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (at.v - l->list[middle].gva.v < l->list[middle].len_bytes ||
-		    at.v < l->list[middle].gva.v)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return HV_BISECT(i, l->nr,
+			 at.v >= l->list[i].gva.v &&
+				 at.v - l->list[i].gva.v >= l->list[i].len_bytes);
 }
 
 const struct hv_leaf *hv_leaves_at(const struct hv_leaves *l, struct hv_gva at)

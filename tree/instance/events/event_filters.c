@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "kernel/events/catalogue.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
@@ -44,17 +45,7 @@ static void deinit(struct hv_instance *in)
 /* Returns the index of the first filter with an id of at least ID. */
 static size_t place_of(const struct hv_event_filters *s, uint32_t id)
 {
-	size_t low = 0, high = s->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->list[middle].ref.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return HV_BISECT(i, s->nr, s->list[i].ref.id < id);
 }
 
 static const struct hv_event_filter_of *find(const struct hv_event_filters *s, uint32_t id)
