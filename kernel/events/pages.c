@@ -5,57 +5,6 @@
 
 #include "base/guard.h"
 
-void hv_gva_map_deinit(struct hv_gva_map *m)
-{
-	free(m->slots);
-	*m = (struct hv_gva_map){0};
-}
-
-/* The guest chooses the addresses. The hash depends on the address of the slots in hvtrace's
- * memory, which the guest does not know, so it cannot choose addresses that collide. */
-static uint64_t hash_of(const struct hv_gva_map *m, uint64_t at)
-{
-	at ^= (uintptr_t)m->slots;
-	at = (at ^ at >> 33) * UINT64_C(0xff51afd7ed558ccd);
-	at = (at ^ at >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return at ^ at >> 33;
-}
-
-/* Returns the slot of AT, or the free slot for it. */
-static struct hv_gva_slot *slot_of(const struct hv_gva_map *m, uint64_t at)
-{
-	size_t i = (size_t)hash_of(m, at) & (m->cap - 1);
-
-	while (m->slots[i].at && m->slots[i].at != at)
-		i = (i + 1) & (m->cap - 1);
-	return &m->slots[i];
-}
-
-static void grow(struct hv_gva_map *m)
-{
-	struct hv_gva_map bigger = {.nr = m->nr, .cap = m->cap ? m->cap * 2 : 1024};
-
-	bigger.slots = hv_alloc(bigger.cap * sizeof(*bigger.slots));
-	for (size_t i = 0; i < m->cap; i++)
-		if (m->slots[i].at)
-			*slot_of(&bigger, m->slots[i].at) = m->slots[i];
-	free(m->slots);
-	*m = bigger;
-}
-
-void *hv_gva_map_find(const struct hv_gva_map *m, struct hv_gva at)
-{
-	return m->cap && at.v ? slot_of(m, at.v)->value : NULL;
-}
-
-void hv_gva_map_add(struct hv_gva_map *m, struct hv_gva at, void *value)
-{
-	if (m->nr >= m->cap / 2)
-		grow(m);
-	*slot_of(m, at.v) = (struct hv_gva_slot){at.v, value};
-	m->nr++;
-}
-
 #define PAGE_BYTES 4096u
 
 /* The events of a kernel with all its modules take about 4,000 pages. */
@@ -69,8 +18,8 @@ void hv_pages_init(struct hv_pages *p, const struct hv_address_space *as)
 void hv_pages_deinit(struct hv_pages *p)
 {
 	for (size_t i = 0; i < p->map.cap; i++)
-		free(p->map.slots[i].value);
-	hv_gva_map_deinit(&p->map);
+		free(p->map.entries[i].value);
+	hv_map_deinit(&p->map);
 	hv_text_deinit(&p->string);
 }
 
@@ -86,7 +35,7 @@ static struct hv_err *copy_page(struct hv_pages *p, uint64_t at)
 	bytes = hv_alloc(PAGE_BYTES);
 	err = hv_read(p->as, hv_gva(at), bytes, PAGE_BYTES);
 	if (!err)
-		hv_gva_map_add(&p->map, hv_gva(at), hv_take(bytes));
+		hv_map_add(&p->map, at, hv_take(bytes));
 	return err;
 }
 
@@ -98,14 +47,14 @@ static struct hv_err *find_bytes(struct hv_pages *p, uint64_t at, const uint8_t 
 	struct hv_err *err = NULL;
 
 	if (!p->last_bytes || p->last != at - off) {
-		const uint8_t *bytes = hv_gva_map_find(&p->map, hv_gva(at - off));
+		const uint8_t *bytes = hv_map_find(&p->map, at - off);
 
 		if (!bytes)
 			err = copy_page(p, at - off);
 		if (err)
 			return err;
 		p->last = at - off;
-		p->last_bytes = bytes ? bytes : hv_gva_map_find(&p->map, hv_gva(at - off));
+		p->last_bytes = bytes ? bytes : hv_map_find(&p->map, at - off);
 	}
 	*ret = p->last_bytes + off;
 	*ret_len = PAGE_BYTES - off;
@@ -201,7 +150,7 @@ void hv_strings_init(struct hv_strings *s, struct hv_pages *pages, struct hv_sto
 
 void hv_strings_deinit(struct hv_strings *s)
 {
-	hv_gva_map_deinit(&s->map);
+	hv_map_deinit(&s->map);
 }
 
 static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
@@ -217,7 +166,7 @@ static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t ma
 	if (s->store->len_bytes + len > STRINGS_BYTES_MAX)
 		return hv_err_new(E2BIG, "more than %u bytes of strings", STRINGS_BYTES_MAX);
 	string = hv_store_string(s->store, bytes, len);
-	hv_gva_map_add(&s->map, at, string);
+	hv_map_add(&s->map, at.v, string);
 	*ret = string;
 	return NULL;
 }
@@ -225,7 +174,7 @@ static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t ma
 struct hv_err *hv_strings_read(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
 			       const char **ret)
 {
-	const char *string = hv_gva_map_find(&s->map, at);
+	const char *string = hv_map_find(&s->map, at.v);
 
 	if (!string)
 		return read_new(s, at, max_bytes, ret);

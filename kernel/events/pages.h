@@ -5,32 +5,15 @@
  * once. Private to kernel/events/. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/addr.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "kernel/events/store.h"
 #include "kernel/image/address_space.h"
 
-/* A map from guest addresses to pointers, for objects already created from the data at an address.
- * Zero-initialised is empty and valid. */
-struct hv_gva_map {
-	struct hv_gva_slot {
-		uint64_t at; /* 0: none */
-		void *value;
-	} * slots; /* owned, hashed, at most half of them used */
-	size_t nr, cap;
-};
-
-void hv_gva_map_deinit(struct hv_gva_map *m);
-/* Returns NULL if AT has no value. */
-void *hv_gva_map_find(const struct hv_gva_map *m, struct hv_gva at);
-/* AT must not be 0 and must not have a value yet. VALUE is borrowed. */
-void hv_gva_map_add(struct hv_gva_map *m, struct hv_gva at, void *value);
-
 struct hv_pages {
 	const struct hv_address_space *as; /* borrowed */
-	struct hv_gva_map map;		   /* the owned bytes of each page */
+	struct hv_map map;		   /* the owned bytes of each page */
 	uint64_t last; /* address of the last page used; unset if last_bytes is NULL */
 	const uint8_t *last_bytes;
 	struct hv_text string; /* the last string read, if it crossed a page boundary */
@@ -54,7 +37,7 @@ struct hv_err *hv_pages_string(struct hv_pages *p, struct hv_gva at, size_t max_
 struct hv_strings {
 	struct hv_pages *pages; /* borrowed */
 	struct hv_store *store; /* borrowed; strings live as long as the store */
-	struct hv_gva_map map;
+	struct hv_map map;
 };
 
 void hv_strings_init(struct hv_strings *s, struct hv_pages *pages, struct hv_store *store);

@@ -25,10 +25,10 @@ struct event_reader {
 	struct hv_event_layout layout;
 	struct hv_pages pages;
 	struct hv_strings strings;
-	struct hv_gva_map field_lists; /* struct hv_event_fields by address of the guest's list */
-	struct hv_gva_map syscalls;    /* struct hv_syscall by address of the guest's metadata */
-	size_t nr_fields;	       /* in all lists */
-	struct hv_catalogue *c;	       /* the catalogue being read */
+	struct hv_map field_lists; /* struct hv_event_fields by address of the guest's list */
+	struct hv_map syscalls;	   /* struct hv_syscall by address of the guest's metadata */
+	size_t nr_fields;	   /* in all lists */
+	struct hv_catalogue *c;	   /* the catalogue being read */
 	/* Addresses of kernel functions; 0 if the kernel lacks the function. */
 	struct hv_gva reg_tracepoint, reg_syscall_enter, reg_syscall_exit, get_enter_fields;
 };
@@ -143,7 +143,7 @@ static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 static struct hv_err *syscall_read(struct event_reader *r, struct hv_gva metadata,
 				   const struct hv_syscall **ret)
 {
-	struct hv_syscall *call = hv_gva_map_find(&r->syscalls, metadata);
+	struct hv_syscall *call = hv_map_find(&r->syscalls, metadata.v);
 	struct hv_err *err;
 
 	if (call) {
@@ -154,7 +154,7 @@ static struct hv_err *syscall_read(struct event_reader *r, struct hv_gva metadat
 	err = read_new(r, metadata, call);
 	if (err)
 		return hv_err_in(err, "system call 0x%llx", (unsigned long long)metadata.v);
-	hv_gva_map_add(&r->syscalls, metadata, call);
+	hv_map_add(&r->syscalls, metadata.v, call);
 	*ret = call;
 	return NULL;
 }
@@ -316,7 +316,7 @@ static struct hv_err *event_fields_read(struct event_reader *r, struct hv_gva li
 					bool *ret_known)
 {
 	hv_cleanup(free_building_at) struct building b = {0};
-	struct hv_event_fields *known = hv_gva_map_find(&r->field_lists, list);
+	struct hv_event_fields *known = hv_map_find(&r->field_lists, list.v);
 	bool is_known = true;
 	struct hv_err *err;
 
@@ -335,7 +335,7 @@ static struct hv_err *event_fields_read(struct event_reader *r, struct hv_gva li
 		return NULL;
 	known = hv_store_alloc(&r->c->store, sizeof(*known));
 	*known = keep(r, &b);
-	hv_gva_map_add(&r->field_lists, list, known);
+	hv_map_add(&r->field_lists, list.v, known);
 	*ret = *known;
 	return NULL;
 }
@@ -613,8 +613,8 @@ static struct hv_err *read_once(const struct event_reader *template, struct hv_g
 	err = walk(&r, arrays, common);
 	hv_strings_deinit(&r.strings);
 	hv_pages_deinit(&r.pages);
-	hv_gva_map_deinit(&r.field_lists);
-	hv_gva_map_deinit(&r.syscalls);
+	hv_map_deinit(&r.field_lists);
+	hv_map_deinit(&r.syscalls);
 	if (err) {
 		hv_catalogue_deinit(ret);
 		return err;
