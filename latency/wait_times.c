@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "export/page_decode.h"
 #include "latency/decode.h"
 
@@ -128,7 +129,7 @@ static void see_host(struct wait_export *w, struct hv_moment *m)
 		w->threads = hv_alloc(sizeof(*w->threads));
 		hv_sched_init(w->threads, w->tasks.nr_cpus);
 	}
-	if (strncmp(m->other_comm, VCPU, strlen(VCPU)) == 0)
+	if (hv_starts_with(m->other_comm, VCPU))
 		hv_wait_times_see(&w->times.vcpus, w->threads, m);
 	hv_sched_follow(w->threads, m);
 }

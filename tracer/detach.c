@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
@@ -60,19 +61,11 @@ static uint64_t *sorted_sites(const struct hv_tracee *t)
 /* Finds the site that contains the byte at AT, if there is one. */
 static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t at, uint64_t *ret)
 {
-	size_t low = 0, high = nr;
+	size_t nr_before = HV_BISECT(i, nr, ips[i] <= at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ips[mid] <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0 || at - ips[low - 1] >= site_len)
+	if (nr_before == 0 || at - ips[nr_before - 1] >= site_len)
 		return false;
-	*ret = ips[low - 1];
+	*ret = ips[nr_before - 1];
 	return true;
 }
 

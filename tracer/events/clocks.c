@@ -206,17 +206,9 @@ void hv_timekeeping_deinit(struct hv_timekeeping *t)
 /* Returns the index of the last moment at or before CYCLES, or 0. */
 static size_t moment_before(const struct hv_timekeeping *t, uint64_t cycles)
 {
-	size_t low = 0, high = t->nr;
+	size_t nr = HV_BISECT(i, t->nr, t->list[i].cycles <= cycles);
 
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->list[middle].cycles <= cycles)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return nr ? nr - 1 : 0;
 }
 
 static uint64_t ns_before(const struct hv_timekeeper_moment *m, uint64_t cycles)

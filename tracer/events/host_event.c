@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/prefix.h"
 #include "ringbuf/record_bits.h"
 
 /* -- records ----------------------------------------------------------------------------------- */
@@ -108,7 +109,7 @@ static bool parse_field(char *line, struct hv_event_field *ret)
 /* All entries begin with the same fields. */
 static bool is_common(const struct hv_event_field *field)
 {
-	return strncmp(field->name, "common_", 7) == 0;
+	return hv_starts_with(field->name, "common_");
 }
 
 static bool parse_line(struct hv_host_format *f, char *line)
@@ -117,11 +118,11 @@ static bool parse_line(struct hv_host_format *f, char *line)
 
 	if (sscanf(line, "ID: %" SCNu32, &f->id) == 1)
 		return true;
-	if (strncmp(line, PRINT_FMT, strlen(PRINT_FMT)) == 0) {
+	if (hv_starts_with(line, PRINT_FMT)) {
 		f->print_fmt = line + strlen(PRINT_FMT);
 		return true;
 	}
-	if (strncmp(line, FIELD, strlen(FIELD)) != 0)
+	if (!hv_starts_with(line, FIELD))
 		return true;
 	if (!parse_field(line, &field))
 		return false;

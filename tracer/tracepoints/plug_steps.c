@@ -22,8 +22,7 @@ static void add(const struct hv_kernel *k, const struct hv_symbols *symbols,
 	for (size_t i = 0; i < symbols->nr; i++) {
 		struct hv_gva at = symbols->by_addr[i].addr;
 
-		if (strncmp(symbols->by_addr[i].name, ITERATOR_PREFIX, strlen(ITERATOR_PREFIX)) !=
-		    0)
+		if (!hv_starts_with(symbols->by_addr[i].name, ITERATOR_PREFIX))
 			continue;
 		to->list = hv_grow(to->list, to->nr, cap, 64, sizeof(*to->list));
 		to->list[to->nr++] =
