@@ -340,9 +340,9 @@ static const char *text_of(const struct hv_hist_value *value)
 /* FIELD has room for HV_HIST_TEXT_BYTES and is zeroed. */
 static void put_fixed(const char *text, uint8_t *field)
 {
-	size_t len = strlen(text);
+	size_t len = strnlen(text, HV_HIST_TEXT_BYTES - 1);
 
-	memcpy(field, text, len < HV_HIST_TEXT_BYTES ? len : HV_HIST_TEXT_BYTES - 1);
+	memcpy(field, text, len);
 }
 
 /* Stores the string after all fields, at *END, and its location in the field (trace_string). */
