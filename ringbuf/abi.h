@@ -44,7 +44,7 @@ struct hv_params {
 	 * success */
 	uint64_t yield_reader_gva;
 	uint8_t yield_nop[8];  /* original bytes of a site, shown to the guest's ftrace */
-	uint64_t sleep_gva;    /* msleep(), with which a hibernating guest waits */
+	uint64_t sleep_gva;    /* msleep(); a hibernating guest calls it to wait */
 	uint64_t ticks_per_ns; /* tsc ticks per ns, times 2^32 */
 };
 

@@ -268,8 +268,8 @@ struct hv_guest_ops {
 				       size_t nr);			    /* unset: not needed */
 	struct hv_err *(*hold_begin_anywhere)(void *self, uint64_t max_ns); /* unset: hold_begin */
 	uint64_t (*held_ns)(void *self); /* of the last hold; unset: guest.c measures it */
-	/* The time (hv_now_ns) at which MAX_NS of the last hold began; unset: guest.c uses the time
-	 * at which it requested the hold. */
+	/* Start (hv_now_ns) of the MAX_NS of the last hold; unset: guest.c uses the time of its
+	 * request. */
 	uint64_t (*held_from_ns)(void *self);
 
 	/* Both or none; unset: the guest cannot move. */

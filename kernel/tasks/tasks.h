@@ -54,7 +54,7 @@ enum hv_scan {
 	 * walked. Values in frames of other functions are remnants. */
 	HV_SCAN_USED,
 };
-/* What to search stacks for. */
+/* Addresses that a search of stacks looks for. */
 struct hv_scan_for {
 	struct hv_gva_range range;
 	struct hv_gva_range also; /* second part of the range; may be empty */

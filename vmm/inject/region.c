@@ -110,8 +110,8 @@ static struct hv_err *map_region(struct hv_inject *j)
 	uint8_t *room, *host = NULL;
 
 	if (!err && file.len_bytes != HV_INJECT_REGION_BYTES)
-		err = hv_err_new(EPROTO, "its file has %" PRIu64 " bytes, not those of a region",
-				 file.len_bytes);
+		err = hv_err_new(EPROTO, "its file has %" PRIu64 " bytes instead of %llu",
+				 file.len_bytes, HV_INJECT_REGION_BYTES);
 	if (err)
 		return hv_err_in(err, "inject: the region");
 	room = reserve_aligned(HV_INJECT_REGION_BYTES);

@@ -62,7 +62,7 @@ struct hv_gdb_stub {
 	size_t nr_unanswered; /* packets sent but not answered yet */
 	size_t nr_late;	      /* earlier packets whose answers are discarded */
 	size_t idle_bytes;    /* received since the guest was resumed */
-	uint64_t looked_ns;   /* deadline after which the socket was checked */
+	uint64_t looked_ns;   /* passed deadline for which the socket was checked once more */
 	uint64_t nr_sent;     /* packets */
 	bool was_stopped;     /* a stop reply came in an exchange: the guest was running */
 };
