@@ -19,6 +19,7 @@ WITHOUT_NAMES = Config("bookworm", 1, arch="arm64")
 # These guests are KVM hosts: their kernels run in EL2. The others run in EL1.
 ARM64 = Config("trixie", arch="arm64", in_el2=True)
 ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
+QARMA = Config("trixie", arch="arm64", in_el2=True, qarma=True)
 
 # Its modules are within reach, but there is room for landings only.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")
@@ -320,9 +321,10 @@ def arm64_graph_agrees_with_own(t):
 
 @case(configs=None)
 def arm64_graph_ends_with_sleepers(t):
-    """All functions, with a module. Tasks that sleep in traced functions get their signed return addresses back after
-    detach, and after kill -9 and recover, and continue. The text is as before."""
-    with a_guest(t, ARM64) as test:
+    """All functions, with a module, on a CPU that signs with the architecture's algorithm. Tasks that sleep in traced
+    functions get their signed return addresses back after detach, and after kill -9 and recover, and continue. The text
+    is as before."""
+    with a_guest(t, QARMA) as test:
         test.guest.run("insmod /modules/dummy.ko")
         on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
         t.notes += test.notes
