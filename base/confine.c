@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/capabilities.h"
-#include "base/confine_sanitizers.h"
 #include "base/guard.h"
 
 #define USER   "hvtrace"

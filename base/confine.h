@@ -10,6 +10,7 @@
  * uses a stricter sandbox (vmm/warden/sandbox.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -50,3 +51,14 @@ struct hv_err *hv_confine(const struct hv_confinement *c) hv_must_use;
  * and a lower limit is kept. Has no effect in builds with sanitizers, which reserve more than any
  * limit. */
 struct hv_err *hv_limit_memory(size_t len_bytes) hv_must_use;
+
+/* -- for sanitizers ---------------------------------------------------------------------------- */
+
+/* What confine.c permits only because sanitizers need it. Private to confine.c. Builds with
+ * sanitizers use confine_sanitized.c, others confine_plain.c, which permits nothing. */
+
+extern const int hv_sanitizer_calls[];
+extern const size_t hv_nr_sanitizer_calls;
+extern const char *const hv_sanitizer_readable; /* a directory, or NULL */
+extern const bool hv_sanitizer_maps_code;
+extern const unsigned long hv_sanitizer_traces_itself;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/confine_sanitizers.h"
+#include "base/confine.h"
 
 const int hv_sanitizer_calls[] = {-1};
 const size_t hv_nr_sanitizer_calls = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The leak sanitizer inspects all threads from a separate process at exit, and sanitizer reports
  * read the program and its libraries. */
-#include "base/confine_sanitizers.h"
+#include "base/confine.h"
 
 #include <seccomp.h>
 

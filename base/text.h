@@ -3,8 +3,10 @@
  * is NUL-terminated after the first append. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/guard.h"
 
@@ -50,3 +52,40 @@ static inline const char *hv_plural(unsigned long long nr)
 }
 
 #define HV_AUTO_TEXT hv_cleanup(hv_text_deinit)
+
+/* -- digits ------------------------------------------------------------------------------------ */
+
+/* Fast decimal formatting for lines that are rendered per event. The caller provides the space; no
+ * NUL is written. */
+
+#define HV_DIGITS_MAX 20 /* for a uint64_t */
+
+/* Writes VALUE, which must have at most NR digits, padded with zeros to NR. Returns the end. */
+static inline char *hv_put_digits(char *at, uint64_t value, unsigned nr)
+{
+	for (unsigned i = nr; i-- > 0; value /= 10)
+		at[i] = (char)('0' + value % 10);
+	return at + nr;
+}
+
+/* Writes VALUE right-aligned in at least WIDTH characters. Returns the end. */
+static inline char *hv_put_number(char *at, uint64_t value, unsigned width)
+{
+	unsigned nr = 1;
+
+	for (uint64_t rest = value; rest >= 10; rest /= 10)
+		nr++;
+	for (; width > nr; width--)
+		*at++ = ' ';
+	return hv_put_digits(at, value, nr);
+}
+
+/* -- UTF-8 ------------------------------------------------------------------------------------- */
+
+/* Validates UTF-8 in untrusted bytes. */
+
+/* Returns the length of the character at AT. Returns 0 if it is invalid or a control character
+ * (including U+0080 to U+009F). LEFT, the number of bytes available, is at least 1. */
+size_t hv_utf8_safe(const char *at, size_t left);
+/* Returns whether the LEFT bytes at AT are an incomplete but so far valid character. */
+bool hv_utf8_is_begin(const char *at, size_t left);

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define WIDTH_MIN 40 /* narrower terminals wrap lines themselves */
 

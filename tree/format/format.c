@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digits.h"
 #include "base/text.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digits.h"
 #include "base/guard.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/digits.h"
+#include "base/text.h"
 
 #define NR_KEPT	     256 /* a power of two */
 #define HASH_SHIFT   (64 - 8)

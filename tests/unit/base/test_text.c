@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digits.h"
 #include "base/text.h"
 #include "tests/lib/run_suite.h"
 
