@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The memory layout shared by guest and host: parameters that the stubs read, and state and records
  * that they write. C uses these structs directly; the assembler gets offsets and sizes from
- * arch/stub_offsets.c. abi_flags.h defines flags and limits, record_bits.h the fields of a record,
- * and patcher/region.h the position of each part in the region. Values that are constant during a
+ * arch/stub_offsets.c. abi_bits.h defines flags, limits and the fields of a record, and
+ * patcher/region.h the position of each part in the region. Values that are constant during a
  * session are not stored here; they are linked into the stub code (struct hv_stub_values in
  * arch/arch.h).
  *
@@ -28,8 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ringbuf/abi_flags.h"
-#include "ringbuf/record_bits.h"
+#include "ringbuf/abi_bits.h"
 
 /* Parameters that the host changes while stubs run. Each field is one aligned word and can be
  * stored atomically, except yield_nop, which the host sets before the guest's ftrace can use it. */
@@ -150,7 +149,7 @@ struct hv_state {
 	struct hv_sections sections;
 };
 
-/* A record in a ring; record_bits.h describes its fields. */
+/* A record in a ring; abi_bits.h describes its fields. */
 struct hv_record {
 	uint64_t word[4];
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "arch/x86_64/x86_64.h"
-#include "ringbuf/record_bits.h"
+#include "ringbuf/abi_bits.h"
 
 /* Values that a kernel probe finds at a function's entry: the address after a one-byte breakpoint,
  * and __KERNEL_CS, __KERNEL_DS. */

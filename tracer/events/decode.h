@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes records (ringbuf/record_bits.h) into events. Records are untrusted: any 32 bytes either
+/* Decodes records (ringbuf/abi_bits.h) into events. Records are untrusted: any 32 bytes either
  * decode to an event or are rejected.
  *
  * merge.h orders records and detects losses. Text and symbols are added elsewhere. */

@@ -8,7 +8,7 @@
 
 #include "base/guard.h"
 #include "base/prefix.h"
-#include "ringbuf/record_bits.h"
+#include "ringbuf/abi_bits.h"
 
 /* -- records ----------------------------------------------------------------------------------- */
 

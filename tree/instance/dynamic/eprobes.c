@@ -6,13 +6,13 @@
 
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
-#include "ringbuf/record_bits.h"
+#include "ringbuf/abi_bits.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
-#include "tree/instance/events/event_filters.h"
-#include "tree/instance/dynamic/kprobe_event.h"
 #include "tree/instance/dynamic/host_made.h"
+#include "tree/instance/dynamic/kprobe_event.h"
 #include "tree/instance/dynamic/syscalls.h"
+#include "tree/instance/events/event_filters.h"
 
 #define WORD	   8u
 #define FIRST_CALL (UINT64_C(1) << 33) /* distinct from synthetic events and function probes */

@@ -2,7 +2,7 @@
 #include "tree/instance/dynamic/host_made.h"
 
 #include "kernel/events/catalogue.h"
-#include "ringbuf/record_bits.h"
+#include "ringbuf/abi_bits.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/events/event_filters.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes records: the words of ringbuf/record_bits.h as the stubs write them, without a key. */
+/* Decodes records: the words of ringbuf/abi_bits.h as the stubs write them, without a key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
