@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "arch/stub_image.h"
+#include "arch/arch.h"
 
 const char *const hv_hole_names[HV_NR_HOLES] = {
 #define NAME(name) [HV_HOLE_##name] = #name,

@@ -33,15 +33,13 @@ uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t 
 uint64_t arm64_make_table(const struct arm64_format *f, uint64_t neighbour, struct hv_gpa table);
 uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word);
 
-/* qarma.c */
+/* pauth.c. KEY is in the order of struct ptrauth_key, the low half first. */
 struct arm64_qarma {
 	unsigned rounds; /* before the reflection: at most 7 */
 	uint8_t box[16]; /* substitution of a cell */
 };
 uint64_t arm64_qarma(const struct arm64_qarma *q, uint64_t text, uint64_t tweak, uint64_t w0,
 		     uint64_t k0);
-
-/* pauth.c. KEY is in the order of struct ptrauth_key, the low half first. */
 #define ARM64_NR_SIGNINGS 12
 extern const struct arm64_qarma arm64_qarma5, arm64_qarma3;
 uint64_t arm64_sign(const struct arm64_format *f, unsigned way, uint64_t address, uint64_t modifier,
@@ -61,8 +59,6 @@ bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva 
 
 /* data.c */
 void arm64_follow_data(struct hv_span code, struct hv_gva at, hv_data_use_fn fn, void *ctx);
-
-/* percpu.c */
 bool arm64_classify_percpu(struct hv_span code, bool *ret_is_hypervisor);
 
 /* link.c */

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How code accesses data: which variables a function uses, and the register with the per-CPU
+ * offset. */
+#include "arch/arm64/arm64.h"
+
+#include <string.h>
+
+/* -- variables --------------------------------------------------------------------------------- */
+
 /* Finds the variables that a function uses. Code computes their addresses with `adrp` and `add`,
  * with `adrp` and an offset in a load or store, or from another variable's address.
  *
@@ -6,9 +14,6 @@
  * instruction, only values that are equal on all of them are known; at the start of a loop none
  * are. Registers that an instruction may change become unknown. So each reported use is real.
  * Source of encodings: Arm Architecture Reference Manual (DDI 0487), C4.1. */
-#include "arch/arm64/arm64.h"
-
-#include <string.h>
 
 #define CODE_MAX_BYTES 4096u
 #define INSNS_MAX      (CODE_MAX_BYTES / ARM64_INSN_LEN)
@@ -342,4 +347,28 @@ void arm64_follow_data(struct hv_span code, struct hv_gva at, hv_data_use_fn fn,
 		f.is_dead = false;
 		follow_insn(&f, insn, at.v + (uint64_t)i * ARM64_INSN_LEN);
 	}
+}
+
+/* -- the per-CPU offset ------------------------------------------------------------------------ */
+
+/* Finds the register with a CPU's per-CPU offset. A kernel that boots in EL2 replaces the
+ * instructions that read tpidr_el1 with ones that read tpidr_el2 (arch/arm64/include/asm/percpu.h,
+ * assembler.h). */
+
+#define REGISTER      0x1fu
+#define MRS_TPIDR_EL1 0xd538d080u
+#define MRS_TPIDR_EL2 0xd53cd040u
+
+/* All such instructions of a kernel read the same register. */
+bool arm64_classify_percpu(struct hv_span code, bool *ret_is_hypervisor)
+{
+	bool el1 = false, el2 = false;
+	uint32_t insn;
+
+	for (uint64_t off = 0; hv_span_u32(code, off, &insn); off += ARM64_INSN_LEN) {
+		el1 |= (insn & ~REGISTER) == MRS_TPIDR_EL1;
+		el2 |= (insn & ~REGISTER) == MRS_TPIDR_EL2;
+	}
+	*ret_is_hypervisor = el2;
+	return el1 != el2;
 }

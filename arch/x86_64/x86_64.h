@@ -10,6 +10,10 @@ bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
 bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 				 struct hv_vcpu_regs *ret);
 #define X86_64_GDB_CR3 29
+bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_has_register(const char *name);
 
 /* page_table.c */
 struct hv_gva x86_64_kernel_start(unsigned levels);
@@ -20,10 +24,6 @@ uint64_t x86_64_entry_span(unsigned level);
 uint64_t x86_64_make_leaf(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			  enum hv_access access);
 bool x86_64_trap_target(struct hv_span table, struct hv_gva *ret);
-
-/* need_resched.c */
-uint16_t x86_64_find_need_resched(struct hv_span code);
-uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off);
 
 /* site.c */
 #define X86_64_SITE_LEN 5
@@ -46,21 +46,17 @@ size_t x86_64_nop_length(struct hv_span code);
 
 /* insn.c */
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
-
-/* length.c */
 /* Returns the length of CODE's first instruction, or 0 if it is unknown. *RET_OPCODE is its first
  * byte after the prefixes. */
 size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode);
 
-/* detour_insn.c */
+/* detour.c */
 #define X86_64_COUNT_BEGINS 0x65 /* the prefix of %gs */
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret);
 bool x86_64_may_switch_irqs(struct hv_span code);
 size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret);
 struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at);
-
-/* detour.c */
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
 size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
@@ -87,12 +83,10 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 
 /* context.c */
 struct hv_call_addresses x86_64_decode_call(uint64_t word);
-bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
-bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
-bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret);
-bool x86_64_has_register(const char *name);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_context_bits bits);
+uint16_t x86_64_find_need_resched(struct hv_span code);
+uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off);
 
 /* Registers in unwind rules (struct hv_unwind_rule). A rule's sp_reg is never PREV_SP. */
 enum {
@@ -106,11 +100,9 @@ enum {
 };
 _Static_assert(X86_64_UNWIND_BP_INDIRECT < HV_UNWIND_NR_REGS, "registers of unwind rules");
 
-/* frame.c */
+/* unwind.c */
 size_t x86_64_follow_code(struct hv_span code, const struct hv_unwind_rule *start,
 			  struct hv_unwind_step *ret, size_t max);
 #define X86_64_SWITCH_LEN 6 /* of the two instructions that switch to another stack */
-
-/* unwind.c */
 enum hv_unwound x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 			      struct hv_unwind_frame *frame);
