@@ -1,11 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "patcher/state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/retry.h"
-#include "patcher/change.h"
+#include "patcher/patcher.h"
 #include "patcher/probed.h"
+
+/* -- changes ----------------------------------------------------------------------------------- */
+
+bool hv_change_is_text(enum hv_change_kind kind)
+{
+	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
+	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PLACE || kind == HV_CHANGE_KEY ||
+	       kind == HV_CHANGE_EVENT_CALL || kind == HV_CHANGE_STATIC_CALL ||
+	       kind == HV_CHANGE_RENAME;
+}
+
+bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change)
+{
+	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes;
+}
+
+bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
+			  struct hv_gva ip)
+{
+	uint64_t off = ip.v - change->gva.v;
+
+	if (!hv_change_is_text(change->kind) || off == 0 || off >= change->len_bytes)
+		return false;
+	return change->kind != HV_CHANGE_TEXT || off != arch->site_first_bytes;
+}
+
+bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
+			    const uint8_t *now)
+{
+	struct hv_gva before = {0}, after = {0};
+
+	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes &&
+	       arch->classify_site(now, change->gva, &before) == HV_SITE_NOP && before.v &&
+	       arch->classify_site(change->to, change->gva, &after) == HV_SITE_NOP && after.v;
+}
+
+/* -- the patcher ------------------------------------------------------------------------------- */
 
 /* A hold ends after HOLD_MAX_NS at the latest. Batches are sized to take about HOLD_AIM_NS. */
 #define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
@@ -575,4 +613,187 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		adapt_batch(p, n);
 	}
 	return NULL;
+}
+
+/* -- what is patched --------------------------------------------------------------------------- */
+
+/* The functions that only use the journal and do not write to the guest. */
+
+bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8])
+{
+	const struct hv_journal_entry *entry = hv_journal_find(&p->journal, gpa);
+
+	if (entry)
+		memcpy(ret, entry->old_bytes, sizeof(entry->old_bytes));
+	return entry;
+}
+
+size_t hv_patcher_nr_patched(const struct hv_patcher *p, enum hv_change_kind kind)
+{
+	return p->journal.nr_used[kind];
+}
+
+size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
+			    struct hv_change **ret)
+{
+	struct hv_change *plan = hv_alloc(p->journal.nr_used[kind] * sizeof(*plan));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+		struct hv_change *change;
+
+		if (entry->state != HV_JOURNAL_USED || entry->kind != kind)
+			continue;
+		change = &plan[nr++];
+		*change = (struct hv_change){
+			.gva = {entry->gva},
+			.gpa = {entry->gpa},
+			.kind = kind,
+			.len_bytes = entry->len_bytes,
+		};
+		memcpy(change->from, entry->new_bytes, entry->len_bytes);
+		memcpy(change->to, entry->old_bytes, entry->len_bytes);
+	}
+	assert(nr == p->journal.nr_used[kind]);
+	*ret = plan;
+	return nr;
+}
+
+/* Returns false if the text cannot be read, because it may still be there. */
+static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
+{
+	uint8_t now[8];
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(p->as, hv_gva(entry->gva), &m);
+
+	if (err)
+		return false;
+	if (!m.present || m.gpa.v != entry->gpa)
+		return true;
+	err = hv_guest_read(p->guest, m.gpa, now, entry->len_bytes);
+	return !err && memcmp(now, entry->old_bytes, entry->len_bytes) == 0;
+}
+
+void hv_patcher_forget_gone(struct hv_patcher *p)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+
+		if (entry->state == HV_JOURNAL_USED && hv_change_is_text(entry->kind) &&
+		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
+			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
+	}
+}
+
+const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p)
+{
+	return &p->kprobes;
+}
+
+void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa)
+{
+	hv_journal_forget(&p->journal, gpa);
+}
+
+void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+
+		if (entry->state == HV_JOURNAL_USED && entry->kind == HV_CHANGE_TEXT &&
+		    hv_gva_in(hv_gva(entry->gva), range))
+			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
+	}
+}
+
+/* -- exchanging -------------------------------------------------------------------------------- */
+
+/* Overlays on BYTES the bytes that UNDO will restore in CHANGE. */
+static void put_own(const struct hv_change *undo, size_t nr_undo, const struct hv_change *change,
+		    uint8_t *bytes)
+{
+	for (size_t i = 0; i < nr_undo; i++)
+		for (uint32_t n = 0; n < undo[i].len_bytes; n++) {
+			uint64_t off = undo[i].gpa.v + n - change->gpa.v;
+
+			if (off < change->len_bytes)
+				bytes[off] = undo[i].to[n];
+		}
+}
+
+static struct hv_err *refuse_unexpected(struct hv_patcher *p, const struct hv_change *undo,
+					size_t nr_undo, struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t now[8];
+		struct hv_err *err =
+			hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
+
+		if (err)
+			return err;
+		put_own(undo, nr_undo, &changes[i], now);
+		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0)
+			changes[i].refused = 1;
+	}
+	return NULL;
+}
+
+static struct hv_err *refuse_inside_vcpus(struct hv_patcher *p, struct hv_hold *hold,
+					  struct hv_change *changes, size_t nr)
+{
+	unsigned nr_vcpus = hv_guest_info(p->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
+
+	for (size_t i = 0; !err && i < nr; i++)
+		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+			if (hv_change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
+				changes[i].refused = 1;
+	return err;
+}
+
+static bool any_refused(const struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (changes[i].refused)
+			return true;
+	return false;
+}
+
+/* Checks everything before the first write. The results stay valid during the hold. */
+static struct hv_err *look_first(struct hv_patcher *p, struct hv_hold *hold, struct hv_change *undo,
+				 size_t nr_undo, struct hv_change *changes, size_t nr,
+				 bool *ret_refused)
+{
+	struct hv_err *err = refuse_unexpected(p, NULL, 0, undo, nr_undo);
+
+	if (!err)
+		err = refuse_unexpected(p, undo, nr_undo, changes, nr);
+	if (!err)
+		err = refuse_inside_vcpus(p, hold, changes, nr);
+	if (!err)
+		err = hv_probed_refuse(p->as, &p->kprobes, &p->journal, undo, nr_undo);
+	if (!err)
+		err = hv_probed_refuse(p->as, &p->kprobes, &p->journal, changes, nr);
+	*ret_refused = any_refused(undo, nr_undo) || any_refused(changes, nr);
+	return err;
+}
+
+struct hv_err *hv_patcher_exchange_held(struct hv_patcher *p, struct hv_hold *hold,
+					struct hv_change *undo, size_t nr_undo,
+					struct hv_change *changes, size_t nr, bool *ret_refused)
+{
+	struct hv_err *err = look_first(p, hold, undo, nr_undo, changes, nr, ret_refused);
+
+	if (err || *ret_refused)
+		return err;
+	if (nr_undo)
+		err = hv_patcher_apply_held(p, hold, undo, nr_undo);
+	if (!err && !any_refused(undo, nr_undo))
+		err = hv_patcher_apply_held(p, hold, changes, nr);
+	if (!err && (any_refused(undo, nr_undo) || any_refused(changes, nr)))
+		err = hv_err_new(EBUSY, "0x%llx: the guest modified these instructions",
+				 (unsigned long long)changes[0].gva.v);
+	return err;
 }

@@ -7,7 +7,7 @@
 
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/tasks/tasks.h"
-#include "patcher/exchange.h"
+#include "patcher/patcher.h"
 #include "patcher/probed.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/places/detours_code.h"
