@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "cli/domain_state.h"
 #include "cli/spec.h"
+#include "vmm/domains.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/domains.h"
 #include "vmm/unix_socket.h"
 
 #define GET_MAX_BYTES (1u << 20)

@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 
 #include "base/text.h"
-#include "vmm/kernel_thread.h"
+#include "vmm/process/process.h"
 
 #define INFO_BYTES_MAX	 (64u << 10)
 #define REASON_BYTES_MAX 1024 /* the service chooses it and may be compromised */

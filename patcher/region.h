@@ -30,7 +30,6 @@
 #include "base/err.h"
 #include "ringbuf/abi.h"
 #include "vmm/guest.h"
-#include "vmm/region_journal.h"
 
 #define HV_REGION_LEN_MIN (16ULL << 20)
 #define HV_REGION_UNIT	  (2ULL << 20) /* mapped by one leaf of this size, or by pages */

@@ -14,8 +14,8 @@
 #include "tracer/events/merge.h"
 #include "tracer/tracepoints/event_types.h"
 #include "vmm/guest.h"
-#include "vmm/host_time.h"
-#include "vmm/hosttrace/names.h"
+#include "vmm/hosttrace/instance.h"
+#include "vmm/tsc.h"
 
 #define PAGE_BYTES  65536 /* largest page size of host kernels */
 #define PIPES_MAX   512

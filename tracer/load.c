@@ -9,7 +9,7 @@
 #include "tracer/events/decoder.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/session.h"
-#include "vmm/host_time.h"
+#include "vmm/tsc.h"
 
 #define SAMPLE 8192 /* maximum number of records evaluated per vCPU */
 

@@ -11,6 +11,7 @@
  * Single-threaded. kernel/ knows the kernel in the guest; patcher/ decides what to change. */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ struct hv_guest_info {
 					  exists */
 	const char *transport;	       /* for messages: "injected calls (libvirt), RAM mapped" */
 	bool injected;
-	bool has_other_region; /* access through the monitor (open.h) would also find a region */
+	bool has_other_region; /* access without injection (open.h) would also find a region */
 };
 
 /* Memory shared with the guest: guest-physical address GPA is mapped at HOST in this process. */
@@ -299,3 +300,40 @@ struct hv_err *hv_vcpus_check_room(unsigned nr, size_t room) hv_must_use;
  * implementation has checked info.nr_vcpus (hv_vcpus_check). */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 			      const struct hv_guest_info *info);
+
+/* -- registers from another process ------------------------------------------------------------ */
+
+/* Validates vCPU registers from another process, which may be hostile. */
+
+/* Returns whether NR struct hv_vcpu_regs have valid booleans, enums and numbers of page-table
+ * levels. REGS may contain any bytes. */
+bool hv_vcpu_regs_are_sane(const void *regs, size_t nr);
+
+/* -- the journal in the region ----------------------------------------------------------------- */
+
+/* The format of the journal in the region: every byte that a session has changed in the guest. The
+ * guest can write to it, so an entry alone proves nothing. patcher/journal.h writes it,
+ * tracer/recover.c undoes changes with it, and vmm/warden/rules.h validates it for the privileged
+ * side. */
+
+#define HV_REGION_JOURNAL_OFF 0x1000ULL
+#define HV_REGION_TABLES_OFF  0x3c0000ULL /* the end of the journal */
+
+enum hv_journal_state {
+	HV_JOURNAL_FREE = 0,
+	HV_JOURNAL_USED = 1, /* the change may have been written */
+};
+
+struct hv_journal_entry {
+	uint64_t gpa;
+	uint64_t gva;
+	uint32_t state; /* written last when an entry is added, first when freed */
+	uint16_t kind;
+	uint16_t len_bytes;
+	uint8_t old_bytes[8];
+	uint8_t new_bytes[8];
+};
+_Static_assert(sizeof(struct hv_journal_entry) == 40, "journal entry");
+
+#define HV_JOURNAL_CAP                                                                             \
+	((HV_REGION_TABLES_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/host_time.h"
+#include "vmm/tsc.h"
 
 bool hv_host_ticks(uint64_t *ret)
 {

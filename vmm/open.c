@@ -5,7 +5,7 @@
 
 #include "base/prefix.h"
 #include "vmm/inject/inject.h"
-#include "vmm/qemu/injected.h"
+#include "vmm/qemu/machine.h"
 
 /* Returns false if TEXT is not a process id. */
 static bool parse_pid(const char *text, pid_t *ret)

@@ -8,8 +8,8 @@
 
 #include "cli/domain_state.h"
 #include "cli/verbs/verb.h"
+#include "vmm/domains.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/domains.h"
 
 #define NAME_WIDTH_MIN	  24
 #define STATE_COLUMNS	  19 /* after the name: the id and the state */

@@ -19,7 +19,7 @@
 #include "cli/verbs/run/session.h"
 #include "cli/verbs/run/trace.h"
 #include "cli/verbs/verb.h"
-#include "vmm/qemu/domains.h"
+#include "vmm/domains.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)

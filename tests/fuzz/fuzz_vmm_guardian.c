@@ -13,8 +13,6 @@
 #include "vmm/guest.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb/guardian.h"
-#include "vmm/qemu/gdb/guardian_wire.h"
-#include "vmm/vcpu_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "vmm/guest.h"
-#include "vmm/qemu/facts.h"
+#include "vmm/qemu/parser.h"
 #include "vmm/qemu/parser_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

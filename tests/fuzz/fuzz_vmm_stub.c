@@ -12,7 +12,6 @@
 #include "tests/fuzz/input.h"
 #include "vmm/guest.h"
 #include "vmm/qemu/gdb/stub_vcpus.h"
-#include "vmm/vcpu_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/vmm/warden/small_guest.h"
-#include "vmm/region_journal.h"
+#include "vmm/guest.h"
 
 #define SITES	     16u
 #define SITE_AT(n)   (0x1000u + 32u * (n))

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "vmm/domains.h"
 #include "vmm/open.h"
-#include "vmm/qemu/domains.h"
 
 static int failed(struct hv_err *err)
 {

@@ -12,7 +12,6 @@
 
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/kvm.h"
-#include "vmm/inject/sync.h"
 
 static const unsigned ids[] = {0, 1, 4}; /* with a gap, as sockets of three cores have */
 #define NR HV_ARRAY_LEN(ids)

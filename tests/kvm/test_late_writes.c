@@ -17,7 +17,7 @@
 #include "tests/kvm/machine.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/inject.h"
-#include "vmm/qemu/injected.h"
+#include "vmm/qemu/machine.h"
 
 #define HOLD_NS	    (300 * HV_NS_PER_MS)
 #define COUNT_OFF   MACHINE_FREE_OFF

@@ -13,7 +13,7 @@
 #include "kernel/clock/clock.h"
 #include "kernel/clock/timekeeper.h"
 #include "vmm/guest.h"
-#include "vmm/host_time.h"
+#include "vmm/tsc.h"
 
 struct hv_clocks;
 struct hv_hold_stat;
@@ -78,7 +78,7 @@ void hv_clocks_sample(struct hv_clocks *c);
 
 /* Converts a guest CPU's time stamp counter to the host's CLOCK_MONOTONIC: reverses KVM's offset
  * and scaling of the host's counter (hv_guest_tsc), then interpolates between samples of that
- * counter and the clock (host_time.h).
+ * counter and the clock (vmm/tsc.h).
  *
  * Assumes that CPU n of the guest is vCPU n. Each refresh rereads KVM's values. After a change,
  * events from before it use the old values. Events between the change and the next refresh may use

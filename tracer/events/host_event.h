@@ -38,7 +38,7 @@ void hv_host_event_decode(const struct hv_record *record, struct hv_event *event
 
 /* Parses the format of a host event from its text in the host's tracefs.
  *
- * vmm/hosttrace/names.h lists the events. */
+ * vmm/hosttrace/instance.h lists the events. */
 
 struct hv_host_format {
 	uint32_t id;		       /* id on the host: common_type of its entries */

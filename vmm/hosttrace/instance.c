@@ -11,8 +11,7 @@
 
 #include "base/guard.h"
 #include "base/text.h"
-#include "vmm/hosttrace/names.h"
-#include "vmm/kernel_thread.h"
+#include "vmm/process/process.h"
 
 /* -- threads of a VMM -------------------------------------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tracefs instance on the host that records events of a guest's vCPU threads only, with the
- * host's time stamp counter. Its name contains the guest's id, so that it can be found and removed
- * after any process has died (hv_host_trace_remove). Needs root. tracer/host_tracer.h reads its
- * pages; far.h checks requests. */
+/* Events of the host that a session can record: their names, and the tracefs instance on the host
+ * that records them. */
 #pragma once
 
 #include <stddef.h>
@@ -11,6 +9,37 @@
 
 #include "base/err.h"
 #include "base/text.h"
+
+/* -- names of events --------------------------------------------------------------------------- */
+
+/* The host events that a session can record: tracepoints of the host's kernel, by name. Both sides
+ * of a session have this list and refer to events by index. Append new events at the end. */
+
+struct hv_host_event_name {
+	const char *system;
+	const char *name;
+};
+
+#define HV_HOST_EVENTS_MAX 32 /* each has a bit of a mask */
+
+static const struct hv_host_event_name hv_host_event_names[] = {
+	{"kvm", "kvm_entry"},	   {"kvm", "kvm_exit"},		{"kvm", "kvm_userspace_exit"},
+	{"kvm", "kvm_page_fault"}, {"kvm", "kvm_halt_poll_ns"}, {"kvm", "kvm_vcpu_wakeup"},
+	{"kvm", "kvm_inj_virq"},   {"kvm", "kvm_cpuid"},	{"kvm", "kvm_pio"},
+	{"kvm", "kvm_mmio"},	   {"kvm", "kvm_msr"},		{"kvm", "kvm_hypercall"},
+	{"sched", "sched_switch"}, {"sched", "sched_waking"},	{"sched", "sched_wakeup"},
+};
+
+#define HV_NR_HOST_EVENTS (sizeof(hv_host_event_names) / sizeof(hv_host_event_names[0]))
+
+_Static_assert(HV_NR_HOST_EVENTS <= HV_HOST_EVENTS_MAX, "a mask has a bit for each event");
+
+/* -- the instance ------------------------------------------------------------------------------ */
+
+/* A tracefs instance on the host that records events of a guest's vCPU threads only, with the
+ * host's time stamp counter. Its name contains the guest's id, so that it can be found and removed
+ * after any process has died (hv_host_trace_remove). Needs root. tracer/host_tracer.h reads its
+ * pages; far.h checks requests. */
 
 /* Returns the mount point of the host's tracefs. Fails with ENOENT if it is not mounted. */
 struct hv_err *hv_host_tracefs(const char **ret) hv_must_use;

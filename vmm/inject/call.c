@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Injected calls: the part that does not depend on the host's architecture. */
-#include "vmm/inject/call_host.h"
+#include "vmm/inject/call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

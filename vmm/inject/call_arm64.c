@@ -7,7 +7,7 @@
  * before the stop, the kernel forgets the call and, if the call must be restarted, moves the pc
  * back to `svc` (do_signal() there). x8 still contains the call's number, because a call changes no
  * register but x0. There is no red zone below the stack pointer. */
-#include "vmm/inject/call_host.h"
+#include "vmm/inject/call.h"
 
 #include <elf.h>
 #include <inttypes.h>

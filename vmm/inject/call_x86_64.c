@@ -2,7 +2,7 @@
 /* Injected calls on an x86-64 host: registers, the signal frame that rt_sigreturn reads
  * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), and the code that makes the call.
  * arch/ is about guests; this file is about the host. */
-#include "vmm/inject/call_host.h"
+#include "vmm/inject/call.h"
 
 #include <cpuid.h>
 #include <elf.h>

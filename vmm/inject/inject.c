@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "vmm/inject/icache.h"
 #include "vmm/inject/state.h"
-#include "vmm/kvm_tsc.h"
 #include "vmm/shared_memory.h"
+#include "vmm/tsc.h"
 
 /* ---- holds ---- */
 

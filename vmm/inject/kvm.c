@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The VMM's KVM files: finds them, makes memory with them, and reads the vCPUs' registers. */
 #include "vmm/inject/kvm.h"
 
 #include <dirent.h>
@@ -8,18 +9,70 @@
 #include <linux/kvm.h>
 #include <linux/memfd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/guard.h"
+#include "base/prefix.h"
+#include "vmm/inject/shadow.h"
 #include "vmm/process/maps.h"
+
+/* -- names of files ---------------------------------------------------------------------------- */
+
+#define REGION_WORD "memfd:hvtrace-region-"
+
+struct hv_fd_link hv_fd_link_parse(const char *target)
+{
+	struct hv_fd_link link = {0};
+	const char *at = strstr(target, REGION_WORD);
+
+	if (hv_starts_with(target, "anon_inode:kvm-vm") && !target[17])
+		link.kind = HV_FD_VM;
+	else if (sscanf(target, "anon_inode:kvm-vcpu:%u", &link.vcpu) == 1)
+		link.kind = HV_FD_VCPU;
+	else if (at && sscanf(at + strlen(REGION_WORD), "%" SCNu32 "-%" SCNx64, &link.slot,
+			      &link.gpa.v) == 2)
+		link.kind = HV_FD_REGION;
+	else if (!strcmp(target, "/memfd:" HV_PIN_FILE " (deleted)"))
+		link.kind = HV_FD_PIN;
+	return link;
+}
+
+void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN])
+{
+	snprintf(ret, HV_REGION_NAME_LEN, "hvtrace-region-%" PRIu32 "-%" PRIx64, slot, gpa.v);
+}
+
+void hv_shadow_name(const struct hv_shadow *s, char ret[HV_SHADOW_NAME_LEN])
+{
+	snprintf(ret, HV_SHADOW_NAME_LEN,
+		 HV_SHADOW_FILE "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%d-%" PRIx64, s->start.v,
+		 s->len_bytes, s->hva, s->ram_fd, s->ram_off);
+}
+
+bool hv_shadow_parse(const char *target, struct hv_shadow *ret)
+{
+	struct hv_shadow s = *ret;
+	const char *at = strstr(target, "memfd:" HV_SHADOW_FILE);
+
+	if (!at || sscanf(at + strlen("memfd:" HV_SHADOW_FILE),
+			  "%" SCNx64 "-%" SCNx64 "-%" SCNx64 "-%d-%" SCNx64, &s.start.v,
+			  &s.len_bytes, &s.hva, &s.ram_fd, &s.ram_off) != 5)
+		return false;
+	*ret = s;
+	return true;
+}
+
+/* -- the files --------------------------------------------------------------------------------- */
 
 #define NR_SLOTS_DEFAULT 512
 
 /* Whether descriptor FD is open for reading and writing. Only the pin's own descriptor is; the
- * block node's, for the same file, is open for reading (vmm.h). */
+ * block node's, for the same file, is open for reading (inject.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;
@@ -357,4 +410,103 @@ struct hv_err *hv_kvm_unmap(struct hv_keeper *keeper, uint64_t hva, uint64_t len
 	if (err)
 		return err;
 	return call.result < 0 ? hv_kvm_failed(&call, "madvise") : NULL;
+}
+
+/* -- registers --------------------------------------------------------------------------------- */
+
+/* Reads the vCPUs' registers by injected calls: two calls per vCPU, or one call per register if KVM
+ * supports nothing else (arm64). */
+
+#define BATCH_VCPUS 8 /* vCPUs per batch of calls */
+
+struct both_regs {
+	struct kvm_regs regs;
+	struct kvm_sregs sregs;
+};
+
+static struct hv_err *not_understood(unsigned vcpu)
+{
+	return hv_err_new(EPROTO, "inject: registers of vCPU %u are not understood", vcpu);
+}
+
+static struct hv_err *some_vcpus(const struct hv_kvm *k, struct hv_keeper *keeper,
+				 const struct hv_arch *arch, unsigned first, unsigned nr,
+				 struct hv_vcpu_regs *ret)
+{
+	struct both_regs data[BATCH_VCPUS];
+	struct hv_call calls[2 * BATCH_VCPUS];
+	struct hv_err *err;
+
+	memset(data, 0, sizeof(data));
+	for (unsigned i = 0; i < nr; i++) {
+		uint64_t off = i * sizeof(data[0]);
+		int fd = k->vcpu_fds[first + i];
+
+		calls[2 * i] = hv_kvm_ioctl(fd, KVM_GET_REGS, off);
+		calls[2 * i + 1] =
+			hv_kvm_ioctl(fd, KVM_GET_SREGS, off + offsetof(struct both_regs, sregs));
+	}
+	err = hv_keeper_calls(keeper, calls, 2 * nr, data, nr * sizeof(data[0]));
+	for (unsigned i = 0; !err && i < 2 * nr; i++)
+		if (calls[i].result < 0)
+			err = hv_kvm_failed(&calls[i], i % 2 ? "KVM_GET_SREGS" : "KVM_GET_REGS");
+	for (unsigned i = 0; !err && i < nr; i++) {
+		struct hv_span regs = {(const uint8_t *)&data[i].regs, sizeof(data[i].regs)};
+		struct hv_span sregs = {(const uint8_t *)&data[i].sregs, sizeof(data[i].sregs)};
+
+		if (!arch->decode_kvm_registers(regs, sregs, &ret[first + i]))
+			err = not_understood(first + i);
+	}
+	return err;
+}
+
+/* Data of the calls for one vCPU. KVM writes each value to the address in `asked`. */
+struct one_by_one {
+	uint64_t values[HV_KEEPER_CALLS_MAX];
+	struct kvm_one_reg asked[HV_KEEPER_CALLS_MAX];
+};
+_Static_assert(sizeof(struct one_by_one) <= HV_CALL_DATA_MAX, "it fits");
+
+static struct hv_err *one_vcpu(const struct hv_kvm *k, struct hv_keeper *keeper,
+			       const struct hv_arch *arch, unsigned vcpu, struct hv_vcpu_regs *ret)
+{
+	struct hv_call calls[HV_KEEPER_CALLS_MAX];
+	struct one_by_one data = {0};
+	struct hv_err *err;
+	unsigned nr = 0;
+
+	for (; nr < HV_KEEPER_CALLS_MAX && arch->kvm_ids[nr]; nr++) {
+		uint64_t off = offsetof(struct one_by_one, asked) + nr * sizeof(data.asked[0]);
+
+		data.asked[nr] = (struct kvm_one_reg){arch->kvm_ids[nr],
+						      offsetof(struct one_by_one, values) +
+							      nr * sizeof(data.values[0])};
+		calls[nr] = hv_kvm_ioctl(k->vcpu_fds[vcpu], KVM_GET_ONE_REG, off);
+		calls[nr].pointer_off = (uint32_t)(off + offsetof(struct kvm_one_reg, addr));
+	}
+	err = hv_keeper_calls(keeper, calls, nr, &data, sizeof(data));
+	for (unsigned i = 0; !err && i < nr; i++)
+		if (calls[i].result < 0)
+			err = hv_kvm_failed(&calls[i], "KVM_GET_ONE_REG");
+	if (!err && !arch->decode_kvm_registers((struct hv_span){(const uint8_t *)data.values,
+								 nr * sizeof(data.values[0])},
+						(struct hv_span){0}, ret))
+		err = not_understood(vcpu);
+	return err;
+}
+
+struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
+				const struct hv_arch *arch, struct hv_vcpu_regs *ret)
+{
+	unsigned batch = arch->kvm_ids ? 1 : BATCH_VCPUS;
+	struct hv_err *err = NULL;
+
+	for (unsigned first = 0; !err && first < k->nr_vcpus; first += batch) {
+		unsigned left = k->nr_vcpus - first;
+
+		err = arch->kvm_ids ? one_vcpu(k, keeper, arch, first, &ret[first])
+				    : some_vcpus(k, keeper, arch, first,
+						 left < batch ? left : batch, ret);
+	}
+	return err;
 }

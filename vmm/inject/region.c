@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "vmm/inject/state.h"
-#include "vmm/process/vmm_file.h"
+#include "vmm/process/maps.h"
 #include "vmm/shared_memory.h"
 
 #define SLOTS_TRIED 4

@@ -16,7 +16,6 @@
 #include "base/prefix.h"
 #include "vmm/inject/state.h"
 #include "vmm/process/maps.h"
-#include "vmm/process/vmm_file.h"
 #include "vmm/shared_memory.h"
 
 #define PAGE	   4096ull
@@ -380,7 +379,7 @@ struct hv_err *hv_shadow_put_in_place(struct hv_inject *j, struct hv_err *err)
 
 /* ---- undoing ---- */
 
-struct setting { /* flags and madvise() settings that QEMU made for the RAM's memory */
+struct setting { /* flags and madvise() settings that the VMM made for the RAM's memory */
 	int map_flags;
 	int advice[4];
 	unsigned nr_advices;

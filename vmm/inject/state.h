@@ -2,9 +2,9 @@
 /* The state that the files of this folder share. */
 #pragma once
 
+#include "vmm/inject/inject.h"
+#include "vmm/inject/kvm.h"
 #include "vmm/inject/shadow.h"
-#include "vmm/inject/sync.h"
-#include "vmm/inject/vmm.h"
 
 #define HV_INJECT_REGION_BYTES (64ull << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For hosts where KVM does not store registers in a vCPU's page. */
-#include "vmm/inject/sync.h"
+#include "vmm/inject/kvm.h"
 
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k, int pidfd hv_unused)
 {

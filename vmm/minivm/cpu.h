@@ -4,6 +4,7 @@
  * machines (none.c). */
 #pragma once
 
+#include "base/err.h"
 #include "vmm/minivm/memory.h"
 
 struct kvm_run;
@@ -46,3 +47,14 @@ struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m
 bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b);
 /* Removes a breakpoint. A vCPU that has just exited at B executes the original instruction next. */
 struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *b) hv_must_use;
+
+/* -- a trial of KVM ---------------------------------------------------------------------------- */
+
+/* Checks whether this host's KVM can run a kernel at all. A KVM without VMX and SVM emulates the
+ * guest's instructions: it needs hours to boot Linux, or fails at an instruction that it cannot
+ * emulate. */
+
+/* Executes a loop of half a million instructions in a temporary virtual machine, which takes less
+ * than a second. KVM_FD is an open /dev/kvm. Fails with ENOTSUP if it is too slow or cannot execute
+ * the loop. */
+struct hv_err *hv_minivm_trial(int kvm_fd) hv_must_use;

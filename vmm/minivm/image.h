@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Decodes a kernel file for an hvtrace machine: the parts to load, their addresses and the entry
  * point. The file is a bzImage, which is started at its 64-bit entry point, or an ELF vmlinux.
- * Pure; the file is untrusted. Source: Documentation/arch/x86/boot.rst. boot.h loads it. */
+ * Pure; the file is untrusted. Source: Documentation/arch/x86/boot.rst. memory.h loads it. */
 #pragma once
 
 #include "base/addr.h"

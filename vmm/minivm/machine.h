@@ -93,12 +93,7 @@ void hv_minivm_resume_vcpus(struct hv_minivm *o);
 /* Call this with the lock held. Makes every vCPU leave the guest and check whether it must stop. */
 void hv_minivm_kick_all(struct hv_minivm *o);
 
-/* stop.c. Called when V writes to the breakpoint port. Returns false if V is not at a
- * breakpoint. */
-bool hv_minivm_at_break(struct hv_minivm_vcpu *v);
-/* Called when V has set the per-CPU base in the address range of kernel images. */
-void hv_minivm_at_base(struct hv_minivm_vcpu *v);
-/* The guest operations with these names. */
+/* minivm.c. The guest operations with these names. */
 struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at) hv_must_use;
 struct hv_err *hv_minivm_is_at_stop(struct hv_minivm *o, bool *ret) hv_must_use;
 /* Resumes the machine, or cancels the stop. */
@@ -113,8 +108,3 @@ struct hv_err *hv_minivm_shadow_page(struct hv_minivm *o, uint64_t off) hv_must_
 /* Maps the pages of RAM again, including the guest's changes in the copies. */
 struct hv_err *hv_minivm_shadow_put_back(struct hv_minivm *o) hv_must_use;
 void hv_minivm_shadow_deinit(struct hv_minivm *o);
-
-/* port.c. Lets the devices handle an access to PORT. *RET_ENDS: the guest has powered off or reset
- * the machine. */
-void hv_minivm_port(struct hv_minivm *o, unsigned port, unsigned len_bytes, uint8_t *data,
-		    bool is_write, bool *ret_ends);

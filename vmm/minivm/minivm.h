@@ -8,6 +8,7 @@
  * one for the console, all created here. Any thread may call the functions. */
 #pragma once
 
+#include "base/err.h"
 #include "vmm/guest.h"
 
 struct hv_minivm;
@@ -58,3 +59,17 @@ void hv_minivm_let_go(struct hv_minivm *o);
 struct hv_err *hv_minivm_run_to_kernel(struct hv_minivm *o) hv_must_use;
 struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at) hv_must_use;
 void hv_minivm_go(struct hv_minivm *o);
+
+/* -- the sandbox ------------------------------------------------------------------------------- */
+
+/* Drops every privilege that the VMM of an hvtrace machine does not need while it runs. If the
+ * guest attacks this process through its devices, or through a session that it has taken over, the
+ * process cannot reach the host. Open files stay open: KVM's files, the machine's memory, the
+ * terminal, the sockets to its session, the trace file. vmm/rights.h lists the system calls that
+ * all sandboxes allow; the caller opens files before. */
+
+/* Call this once, in a single-threaded process, before the guest runs; later threads are
+ * unprivileged, too. WARDEN is the socket on which file descriptors can be passed. Does nothing
+ * unless the user is root. After an error the process keeps some privileges and must not run the
+ * guest. */
+struct hv_err *hv_minivm_sandbox_enter(int warden) hv_must_use;

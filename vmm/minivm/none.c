@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace machines on hosts where they are not implemented. */
 #include "vmm/minivm/minivm.h"
-#include "vmm/minivm/sandbox.h"
 
 static struct hv_err *none(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/minivm/sandbox.h"
+#include "vmm/minivm/minivm.h"
 
 #include <fcntl.h>
 #include <linux/kvm.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The VMM as a process, from /proc: its user, its arguments and its files. */
+/* Processes of the host, from /proc. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+
+/* -- a process --------------------------------------------------------------------------------- */
+
+/* The VMM as a process, from /proc: its user, its arguments and its files. */
 
 struct hv_process {
 	pid_t pid;
@@ -37,3 +41,18 @@ size_t hv_process_arg(const struct hv_process *p, const char *option, size_t fro
 
 /* Whether the link of an open file of the process contains TARGET_PART ("kvm-gmem"). */
 bool hv_process_has_file(const struct hv_process *p, const char *target_part);
+
+/* -- kernel threads ---------------------------------------------------------------------------- */
+
+/* Identifies kernel threads of the host. Names do not identify them, because any program can choose
+ * its name. Needs no privileges if /proc shows every process. */
+
+/* False also if TID has ended. */
+bool hv_is_kernel_thread(pid_t tid);
+
+/* Like hv_is_kernel_thread(), from the contents of its /proc/TID/stat. */
+bool hv_stat_is_kernel_threads(const char *stat);
+
+/* Returns the flags (PF_*) in STAT, the contents of a /proc/TID/stat, or false if STAT has no
+ * flags. */
+bool hv_stat_flags(const char *stat, unsigned *ret);

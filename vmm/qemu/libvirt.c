@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "vmm/qemu/domains.h"
+#include "vmm/domains.h"
 
 /* -- the status file of a domain --------------------------------------------------------------- */
 

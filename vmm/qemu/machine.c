@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a QEMU guest is made of, as its monitor and its process show it: RAM, vCPUs, and reasons why
+ * it cannot be traced now. */
 #include "vmm/qemu/machine.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <libgen.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/pidfd.h>
 
 #include "base/clock.h"
-#include "base/prefix.h"
-#include "base/text.h"
-#include "vmm/kvm_tsc.h"
-#include "vmm/qemu/libvirt.h"
 #include "vmm/qemu/options.h"
-#include "vmm/root_path.h"
 
 /* -- RAM --------------------------------------------------------------------------------------- */
 
@@ -51,6 +43,130 @@ struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *proces
 	return NULL;
 }
 
+/* -- refusals ---------------------------------------------------------------------------------- */
+
+/* Reasons why a guest cannot be traced now. */
+
+struct hv_err *hv_machine_is_running(struct hv_machine *m)
+{
+	struct hv_vmm_status status = {0};
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
+
+	if (err || status.is_running)
+		return err;
+	return hv_err_new(EBUSY, "the guest is not running (%s)",
+			  status.word[0] ? status.word : "unknown");
+}
+
+struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret)
+{
+	struct hv_vmm_status status = {0};
+	struct hv_err *err = hv_parser_status(m->monitor, &status);
+
+	if (!err)
+		*ret = status.is_suspended;
+	return err;
+}
+
+static struct hv_err *check_migration(struct hv_machine *m)
+{
+	struct hv_vmm_migration migration = {0};
+	struct hv_err *err = hv_parser_migration(m->monitor, &migration);
+
+	if (err || !migration.is_under_way)
+		return err;
+	return hv_err_new(EBUSY, "a migration is under way (%s)", migration.word);
+}
+
+static struct hv_err *confidential(const char *what)
+{
+	return hv_err_new(EPERM, "confidential guest (%s): its memory cannot be read", what);
+}
+
+/* Returns the id of the object that makes the guest confidential, from any OPTION, or NULL. */
+static char *confidential_object(const struct hv_machine *m, const char *option)
+{
+	const char *value;
+
+	for (size_t i = 0; (i = hv_process_arg(&m->process, option, i, &value));) {
+		char *id = hv_option_value(value, "confidential-guest-support", NULL);
+
+		if (id)
+			return id;
+	}
+	return NULL;
+}
+
+/* QMP has a query for SEV. An option of the machine names each kind (TDX, SEV-SNP, the kinds of
+ * s390 and ppc). Memory that only the guest can access is a special kind of file (guest_memfd). */
+static struct hv_err *check_confidential(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *by_machine = confidential_object(m, "-machine");
+	HV_AUTO_FREE char *by_m = confidential_object(m, "-M");
+	bool has_sev = false;
+	struct hv_err *err = hv_parser_has_sev(m->monitor, &has_sev);
+
+	if (err)
+		return err;
+	if (has_sev)
+		return confidential("SEV");
+	if (by_machine || by_m)
+		return confidential(by_machine ? by_machine : by_m);
+	if (hv_process_has_file(&m->process, "kvm-gmem"))
+		return confidential("guest_memfd");
+	return NULL;
+}
+
+struct hv_err *hv_machine_stub_state(struct hv_machine *m, bool *ret)
+{
+	struct hv_vmm_stub stub = {0};
+	struct hv_err *err = hv_parser_stub(m->monitor, &stub);
+
+	*ret = false;
+	if (err)
+		return err;
+	if (stub.state == HV_STUB_ANOTHER)
+		return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", stub.where);
+	if (stub.state == HV_STUB_IN_USE && !m->guardian)
+		return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", stub.where);
+	*ret = stub.state != HV_STUB_NONE;
+	return NULL;
+}
+
+struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
+{
+	static const char *const names[HV_NR_VMM_DEVICES] = {
+		[HV_VMM_VFIO] = "VFIO",
+		[HV_VMM_VHOST_USER] = "vhost-user",
+		[HV_VMM_VDPA] = "vDPA",
+	};
+	enum hv_vmm_device device = HV_VMM_NO_DEVICE;
+	struct hv_err *err = hv_parser_devices(m->monitor, &device);
+
+	if (err || device == HV_VMM_NO_DEVICE)
+		return err;
+	return hv_err_new(ENOTSUP,
+			  "the guest has a %s device, which accesses its RAM without the VMM's "
+			  "mappings",
+			  names[device]);
+}
+
+struct hv_err *hv_machine_refusal(struct hv_machine *m)
+{
+	bool has_stub;
+	struct hv_err *err = hv_machine_is_running(m);
+
+	if (!err)
+		err = check_migration(m);
+	if (!err)
+		err = check_confidential(m);
+	if (!err)
+		err = hv_machine_stub_state(m, &has_stub);
+	if (!err)
+		err = hv_machine_region_has_room(m);
+	return err;
+}
+
 /* -- the machine ------------------------------------------------------------------------------- */
 
 /* The minimum time between two reads of the RAM layout. It is read again for unknown addresses,
@@ -59,33 +175,7 @@ struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *proces
 /* The same before a hold. A guest takes longer than this to release a memory device. */
 #define RAM_HOLD_NS   (HV_NS_PER_S / 10)
 
-void hv_machine_free(struct hv_machine *m)
-{
-	if (!m)
-		return;
-	hv_machine_drop_hold(m);
-	hv_ram_deinit(&m->ram);
-	hv_process_memory_free(m->memory);
-	hv_process_close(&m->process);
-	hv_parser_free(m->monitor);
-	hv_close_at(&m->pidfd);
-	free(m->held_regs);
-	free(m->name);
-	free(m->id);
-	free(m->monitor_kind);
-	free(m->qmp_dir);
-	free(m->vmm_dir);
-	hv_close_at(&m->qmp_dir_fd);
-	free(m->private_dir);
-	free(m);
-}
-
-static void machine_free(void *self)
-{
-	hv_machine_free(self);
-}
-
-static struct hv_err *load_ram(struct hv_machine *m)
+struct hv_err *hv_machine_load_ram(struct hv_machine *m)
 {
 	m->ram_loaded_ns = hv_now_ns();
 	return hv_ram_load(m->monitor, m->memory, &m->ram);
@@ -98,34 +188,20 @@ static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_byte
 
 	if (is_known || hv_now_ns() - m->ram_loaded_ns < RAM_RELOAD_NS)
 		return;
-	hv_err_free(load_ram(m));
+	hv_err_free(hv_machine_load_ram(m));
 }
 
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m)
 {
 	if (!m->ram.can_go || hv_now_ns() - m->ram_loaded_ns < RAM_HOLD_NS)
 		return NULL;
-	return load_ram(m);
+	return hv_machine_load_ram(m);
 }
 
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf, size_t len)
 {
 	refresh_ram(m, gpa, len);
 	return hv_ram_read(&m->ram, gpa, buf, len);
-}
-
-static struct hv_err *machine_ram_files(void *self, struct hv_ram_file *ret, size_t max,
-					size_t *ret_nr)
-{
-	const struct hv_machine *m = self;
-
-	*ret_nr = hv_ram_files(&m->ram, HV_RAM_BY_FILES, ret, max);
-	return NULL;
-}
-
-static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
-{
-	return hv_machine_read(self, gpa, buf, len);
 }
 
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret, size_t nr)
@@ -179,384 +255,9 @@ struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, 
 	return NULL;
 }
 
-static struct hv_err *machine_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
-{
-	return hv_machine_first_threads(self, ret, max, ret_nr);
-}
-
-static struct hv_err *machine_count_vcpus(void *self, unsigned *ret)
-{
-	return hv_machine_count_vcpus(self, ret);
-}
-
-static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
-{
-	return hv_machine_registers(self, ret, nr);
-}
-
-static struct hv_err *machine_region(void *self, struct hv_region *ret)
-{
-	return hv_machine_region(self, ret);
-}
-
-static struct hv_err *machine_refusal(void *self)
-{
-	return hv_machine_refusal(self);
-}
-
-static struct hv_err *machine_let_run(void *self, bool *ret_was_stopped)
-{
-	return hv_machine_let_run(self, ret_was_stopped);
-}
-
-static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
-{
-	const struct hv_machine *m = self;
-
-	if (m->accel != HV_ACCEL_KVM)
-		return hv_err_new(ENOTSUP, "%s: the offset of its clock is known under KVM only",
-				  m->name);
-	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
-}
-
-static struct hv_err *machine_sleeps(void *self, bool *ret)
-{
-	return hv_machine_sleeps(self, ret);
-}
-
-static int machine_exit_fd(void *self)
-{
-	return ((struct hv_machine *)self)->pidfd;
-}
-
-static struct hv_err *machine_prepare_hold(void *self)
-{
-	return hv_machine_prepare_hold(self);
-}
-
-static struct hv_err *machine_hold_begin(void *self, uint64_t max_ns)
-{
-	return hv_machine_hold_begin(self, max_ns);
-}
-
-static struct hv_err *machine_hold_begin_anywhere(void *self, uint64_t max_ns)
-{
-	return hv_machine_hold_begin_anywhere(self, max_ns);
-}
-
-static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
-{
-	return hv_machine_hold_registers(self, ret, nr);
-}
-
-static struct hv_err *machine_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
-{
-	return hv_machine_hold_write(self, writes, nr);
-}
-
-static struct hv_err *machine_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
-{
-	return hv_machine_hold_flush(self, off, len_bytes);
-}
-
-static struct hv_err *machine_hold_end(void *self)
-{
-	return hv_machine_hold_end(self);
-}
-
-static uint64_t machine_held_ns(void *self)
-{
-	return ((struct hv_machine *)self)->held_ns;
-}
-
-static uint64_t machine_held_from_ns(void *self)
-{
-	return ((struct hv_machine *)self)->held_from_ns;
-}
-
-static const struct hv_guest_ops machine_ops = {
-	.free = machine_free,
-	.read = machine_read,
-	.ram_files = machine_ram_files,
-	.count_vcpus = machine_count_vcpus,
-	.registers = machine_registers,
-	.region = machine_region,
-	.refusal = machine_refusal,
-	.let_run = machine_let_run,
-	.tsc = machine_tsc,
-	.vcpu_threads = machine_vcpu_threads,
-	.sleeps = machine_sleeps,
-	.exit_fd = machine_exit_fd,
-	.prepare_hold = machine_prepare_hold,
-	.hold_begin = machine_hold_begin,
-	.hold_begin_anywhere = machine_hold_begin_anywhere,
-	.hold_registers = machine_hold_registers,
-	.hold_write = machine_hold_write,
-	.hold_flush_translations = machine_hold_flush,
-	.hold_end = machine_hold_end,
-	.held_ns = machine_held_ns,
-	.held_from_ns = machine_held_from_ns,
-};
-
-static struct hv_machine *machine_new(struct hv_parser *monitor, const char *kind)
-{
-	struct hv_machine *m = hv_alloc(sizeof(*m));
-
-	m->monitor = monitor;
-	m->monitor_kind = hv_strdup(kind);
-	m->pidfd = -1;
-	m->qmp_dir_fd = -1;
-	m->region.fd = -1;
-	return m;
-}
-
-/* Checks that the threads the monitor reports belong to the process the host knows. The memory of
- * other processes is never read. */
-static struct hv_err *find_vcpus(struct hv_machine *m)
+struct hv_err *hv_machine_find_vcpus(struct hv_machine *m)
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
 
 	return vcpu_threads(m, &tids, &m->nr_vcpus);
-}
-
-static struct hv_err *has_ended(const struct hv_machine *m)
-{
-	struct pollfd p = {.fd = m->pidfd, .events = POLLIN};
-
-	return poll(&p, 1, 0) == 0 ? NULL
-				   : hv_err_new(EHOSTDOWN, "the VMM, process %d, has ended",
-						(int)m->process.pid);
-}
-
-/* Opens process PID. It belongs to m->pidfd if that process has not ended. */
-static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
-{
-	struct hv_err *err = hv_process_open(pid, &m->process);
-
-	m->memory = hv_process_memory_new(pid, m->pidfd);
-	return err ? err : has_ended(m);
-}
-
-static struct hv_err *find_kind(struct hv_machine *m)
-{
-	struct hv_vmm_kind kind = {0};
-	struct hv_err *err = hv_parser_kind(m->monitor, &kind);
-
-	if (err)
-		return err;
-	m->accel = kind.has_kvm ? HV_ACCEL_KVM : HV_ACCEL_TCG;
-	m->arch = hv_arch_find(kind.arch);
-	if (!m->arch)
-		return hv_err_new(ENOTSUP, "the guest's architecture %s is not supported",
-				  kind.arch[0] ? kind.arch : "(unknown)");
-	return NULL;
-}
-
-static char *describe(struct hv_machine *m)
-{
-	struct hv_text t = {0};
-	struct hv_region region;
-	struct hv_err *err = hv_machine_region(m, &region);
-
-	hv_text_printf(&t, "monitor (%s), RAM %s", m->monitor_kind,
-		       m->ram.mapped_bytes == m->ram.len_bytes ? "mapped"
-		       : m->ram.mapped_bytes		       ? "partly mapped"
-							       : "copied");
-	if (err)
-		hv_text_add(&t, ", no usable ivshmem");
-	else
-		hv_text_printf(&t, ", ivshmem %" PRIu64 " MiB", region.len_bytes >> 20);
-	hv_err_free(err);
-	return hv_text_take(&t);
-}
-
-struct hv_guest *hv_machine_guest(struct hv_machine *m)
-{
-	HV_AUTO_FREE char *transport = describe(m);
-	struct hv_guest_info info = {
-		.name = m->name,
-		.id = m->id,
-		.pid = m->process.pid,
-		.accel = m->accel,
-		.nr_vcpus = m->nr_vcpus,
-		.arch = m->arch,
-		.ram_bytes = m->ram.len_bytes,
-		.transport = transport,
-	};
-
-	return hv_guest_new(&machine_ops, m, &info);
-}
-
-/* Opens the VMM's process according to the host, not to the monitor. Takes M and PIDFD. */
-static struct hv_err *finish_open(struct hv_machine *m, pid_t pid, int pidfd,
-				  struct hv_machine **ret)
-{
-	struct hv_err *err;
-
-	m->pidfd = pidfd;
-	err = open_process(m, pid);
-	if (!err)
-		err = find_vcpus(m);
-	if (!err)
-		err = find_kind(m);
-	if (!err && hv_process_arg(&m->process, "-incoming", 0, NULL))
-		err = hv_machine_is_running(m);
-	if (!err)
-		err = load_ram(m);
-	if (!err)
-		err = has_ended(m);
-	if (err) {
-		hv_machine_free(m);
-		return err;
-	}
-	if (!m->id)
-		m->id = hv_format("pid-%d", (int)m->process.pid);
-	*ret = m;
-	return NULL;
-}
-
-/* Finds the directory of the QMP socket PATH. If it is in another mount namespace, keeps it open,
- * so that the VMM cannot redirect the path. */
-static struct hv_err *find_dir(struct hv_machine *m, const char *path)
-{
-	HV_AUTO_FREE char *copy = hv_strdup(path);
-	const char *dir = dirname(copy);
-	const char *rest = hv_root_path_rest(dir, NULL);
-	struct hv_err *err = rest ? hv_root_path_open(dir, &m->qmp_dir_fd) : NULL;
-
-	if (err)
-		return err;
-	m->qmp_dir = rest ? hv_format("/proc/self/fd/%d", m->qmp_dir_fd) : hv_strdup(dir);
-	m->vmm_dir = rest ? hv_strdup(rest) : NULL;
-	return NULL;
-}
-
-/* NAME is the user's name for the guest. EXPECTED is the process that must have created the socket;
- * 0: any process. */
-static struct hv_err *open_qmp(const char *name, const char *path, pid_t expected,
-			       struct hv_machine **ret)
-{
-	struct hv_unix_peer peer = HV_UNIX_PEER_NONE;
-	struct hv_parser *monitor = NULL;
-	struct hv_machine *m;
-	struct hv_err *err = hv_parser_qmp(path, expected, &monitor, &peer);
-
-	if (err)
-		return err;
-	m = machine_new(monitor, "qmp");
-	m->name = hv_strdup(name);
-	err = find_dir(m, path);
-	if (err) {
-		hv_close_at(&peer.pidfd);
-		hv_machine_free(m);
-		return err;
-	}
-	return finish_open(m, peer.pid, peer.pidfd, ret);
-}
-
-struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
-{
-	HV_AUTO_FREE char *name = hv_format("qmp:%s", path);
-	pid_t expected = 0;
-
-	hv_root_path_rest(path, &expected);
-	return open_qmp(name, path, expected, ret);
-}
-
-static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expected,
-				   struct hv_machine **ret)
-{
-	struct hv_libvirt_domain d = {.pidfd = -1};
-	struct hv_machine *m;
-	struct hv_err *err = hv_libvirt_open(spec, uri, &d);
-
-	if (err)
-		return err;
-	m = machine_new(hv_parser_relay(hv_take(d.monitor)), "libvirt");
-	m->name = hv_take(d.name);
-	m->id = hv_take(d.uuid);
-	m->private_dir = hv_take(d.state.private_dir);
-	if (!expected || expected == d.state.pid)
-		return finish_open(m, d.state.pid, d.pidfd, ret);
-	err = hv_err_new(ESRCH, "the domain belongs to process %d", (int)d.state.pid);
-	close(d.pidfd);
-	hv_machine_free(m);
-	return err;
-}
-
-struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_machine **ret)
-{
-	return open_libvirt(spec, uri, 0, ret);
-}
-
-/* Converts PATH, as process PID sees it, to a path for this process. Takes PATH; the caller frees
- * the result. */
-static char *socket_from_here(pid_t pid, char *path)
-{
-	HV_AUTO_FREE char *given = path;
-	HV_AUTO_FREE char *cwd = hv_format("/proc/%d/cwd/", (int)pid);
-	bool is_elsewhere = hv_root_is_elsewhere(pid);
-	bool is_here;
-
-	if (hv_starts_with(path, cwd))
-		is_here = !is_elsewhere;
-	else /* the VMM must not name another process's root */
-		is_here = !hv_starts_with(path, "/proc/") &&
-			  (!is_elsewhere || hv_root_path_is_same(pid, path));
-	return is_here ? hv_take(given) : hv_root_path_of(pid, path);
-}
-
-/* Takes ERR, the error of this host's libvirt, or NULL. */
-static struct hv_err *no_monitor(pid_t pid, const char *name, struct hv_err *err)
-{
-	if (hv_root_is_elsewhere(pid)) {
-		hv_err_free(err);
-		return hv_err_new(
-			ENOTCONN,
-			"process %d is in another mount namespace and has no QMP socket with a "
-			"path there; hvtrace does not use a libvirt, a TCP port or an abstract "
-			"socket of another namespace: start QEMU with -qmp unix:PATH,server=on,"
-			"wait=off (a path in its namespace)",
-			(int)pid);
-	}
-	if (err)
-		return hv_err_in(err, "domain '%s'", name);
-	return hv_err_new(
-		ENOTCONN,
-		"process %d: no monitor found: it is not a libvirt domain and has neither -qmp "
-		"unix:PATH nor -mon mode=control with -chardev socket,path=PATH",
-		(int)pid);
-}
-
-/* Tries libvirt first, because it uses the monitor of its domains. A process can write anything to
- * its arguments, so the domain or the socket must belong to it. */
-struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
-{
-	struct hv_process p = {0};
-	HV_AUTO_FREE char *name = NULL;
-	HV_AUTO_FREE char *path = NULL;
-	HV_AUTO_FREE char *own_name = hv_format("pid:%d", (int)pid);
-	const char *value = "", *uuid = NULL;
-	struct hv_err *err = hv_process_open(pid, &p);
-
-	if (err)
-		return err;
-	if (hv_process_arg(&p, "-name", 0, &value))
-		name = hv_option_value(value, "guest", "guest");
-	hv_process_arg(&p, "-uuid", 0, &uuid);
-	if (name && uuid) {
-		err = open_libvirt(uuid, uri, pid, ret);
-		if (!err) {
-			hv_process_close(&p);
-			return NULL;
-		}
-	}
-	path = hv_process_qmp_path(&p);
-	hv_process_close(&p);
-	if (path) {
-		hv_err_free(err);
-		path = socket_from_here(pid, path);
-		return open_qmp(own_name, path, pid, ret);
-	}
-	return no_monitor(pid, name, err);
 }

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "vmm/guest.h"
+#include "vmm/inject/inject.h"
 #include "vmm/process/process.h"
-#include "vmm/process/ram.h"
+#include "vmm/process/process_memory.h"
 #include "vmm/qemu/gdb/guardian.h"
 #include "vmm/qemu/parser.h"
 
@@ -56,7 +57,7 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off,
 				       uint64_t len_bytes) hv_must_use;
 
-/* refusal.c */
+/* machine.c: refusals. */
 struct hv_err *hv_machine_refusal(struct hv_machine *m) hv_must_use;
 /* Fails with EBUSY if the guest is not running. */
 struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
@@ -86,14 +87,22 @@ struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
 void hv_machine_drop_hold(struct hv_machine *m);
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped) hv_must_use;
 
+/* hold.c: the directory of the gdb stub's socket, if libvirt has not created one. */
+/* Creates PATH, a directory owned by UID and GID (0700), or uses one that they own already. Acts
+ * with their permissions, so that a VMM that redirects the path gains nothing; with root's only if
+ * root alone can change every directory of the path. Fails with EEXIST and changes nothing if
+ * another object has the name, including a link or a file, or with EACCES if they may not create
+ * it. */
+struct hv_err *hv_stub_dir_make(const char *path, uid_t uid, gid_t gid) hv_must_use;
+/* Remove the directory or the socket, if it exists, with the same permissions. */
+void hv_stub_dir_remove(const char *path, uid_t uid, gid_t gid);
+void hv_stub_file_remove(const char *path, uid_t uid, gid_t gid);
+
 /* machine.c */
-struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret) hv_must_use;
-struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri,
-				       struct hv_machine **ret) hv_must_use;
-struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret) hv_must_use;
-void hv_machine_free(struct hv_machine *m);
-/* Returns a guest that is accessed only through its monitor. Takes M. */
-struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
+/* Checks that the threads the monitor reports belong to the process the host knows, and counts
+ * them. The memory of other processes is never read. */
+struct hv_err *hv_machine_find_vcpus(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_load_ram(struct hv_machine *m) hv_must_use;
 /* Asks the monitor; in a hold returns the number of vCPUs that the hold found. */
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret) hv_must_use;
 /* Asks the human monitor; see hv_guest_registers(). */
@@ -109,6 +118,18 @@ struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, 
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;
+
+/* guest.c */
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret) hv_must_use;
+struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri,
+				       struct hv_machine **ret) hv_must_use;
+struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret) hv_must_use;
+void hv_machine_free(struct hv_machine *m);
+/* Returns a guest that is accessed only through its monitor. Takes M. */
+struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
+/* Returns the VMM of a guest that is accessed by injection. M is borrowed, until free() of the VMM
+ * takes it. */
+struct hv_vmm hv_machine_vmm(struct hv_machine *m);
 
 /* -- RAM --------------------------------------------------------------------------------------- */
 

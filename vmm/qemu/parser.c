@@ -12,7 +12,6 @@
 #include "vmm/guest.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/parser_wire.h"
-#include "vmm/vcpu_regs.h"
 
 /* A VMM has 20 s per command (qmp.c), and some requests need several commands. */
 #define QUESTION_NS (120 * HV_NS_PER_S)

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "vmm/hosttrace/instance.h"
-#include "vmm/hosttrace/names.h"
 #include "vmm/warden/kept.h"
 #include "vmm/warden/rules.h"
 #include "vmm/warden/wire.h"

@@ -1,11 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest as an unprivileged process sees it: it reads and changes the guest through requests to
- * the warden, the process at the other end of a socket (far.h). It maps only the region and
- * readable RAM (windows.h). */
+/* The service's half of a guest: a guest whose operations are requests to the warden, and the
+ * windows through which it reads RAM itself. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "base/addr.h"
 #include "vmm/guest.h"
-#include "vmm/warden/windows.h"
+#include "vmm/warden/channel.h"
+#include "vmm/warden/wire.h"
+
+/* -- windows ----------------------------------------------------------------------------------- */
+
+/* Windows: the guest's RAM that an unprivileged process can read without the warden. RAM that is a
+ * file is mapped read-only. Other RAM is read through a file for the VMM's whole memory, from which
+ * the sandbox's system-call filter allows only these reads (sandbox.h). The warden reads RAM
+ * outside the windows, and makes all writes. */
+
+/* Limit for one read of the VMM's memory. The filter checks the length and the start of a read
+ * separately, so it rejects reads that start less than this before the end of a window. */
+#define HV_WINDOW_READ_BYTES 65536
+/* The VMM's memory and the warden's socket have this descriptor number or a higher one, all other
+ * files a lower one. So the filters can tell them apart by one comparison. */
+#define HV_WINDOW_FD_MIN     1000
+
+struct hv_window {
+	struct hv_gpa start;
+	uint64_t len_bytes;
+	uint64_t off;
+	const uint8_t *host; /* mapping of the RAM; NULL: it is at OFF of the VMM's memory */
+};
+
+struct hv_windows {
+	struct hv_window list[HV_WARDEN_RAM_MAX];
+	size_t nr;
+	int memory_fd; /* the VMM's memory, owned; -1: none */
+};
+#define HV_WINDOWS_NONE ((struct hv_windows){.memory_fd = -1})
+
+/* Opens the windows that ANSWER, the reply to HV_ASK_RAM, allows. Skips windows that cannot be
+ * opened. */
+void hv_windows_open(struct hv_windows *w, struct hv_message *answer);
+void hv_windows_close(struct hv_windows *w);
+
+/* Returns false if the range is not in a window or cannot be read; BUF may be partly written. */
+bool hv_windows_read(const struct hv_windows *w, struct hv_gpa gpa, void *buf, size_t len_bytes);
+
+/* -- the guest --------------------------------------------------------------------------------- */
+
+/* A guest as an unprivileged process sees it: it reads and changes the guest through requests to
+ * the warden, the process at the other end of a socket (far.h). It maps only the region and
+ * readable RAM. */
 
 /* SOCKET is borrowed and must not be used elsewhere while a function of the guest runs. Errors are
  * those of hv_guest_open() in the warden. */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "vmm/region_journal.h"
+#include "vmm/guest.h"
 #include "vmm/warden/rules_writes.h"
 
 #define PROOFS_MAX 8

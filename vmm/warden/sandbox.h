@@ -5,7 +5,7 @@
  * vmm/rights.h lists the system calls that all sandboxes allow; the caller opens files before. */
 #pragma once
 
-#include "vmm/warden/windows.h"
+#include "vmm/warden/near.h"
 
 /* Moves the socket to the warden to a number that no other file gets after hv_sandbox_enter(). */
 struct hv_err *hv_sandbox_keep(int *warden) hv_must_use;

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/text.h"
-#include "vmm/kernel_thread.h"
 #include "vmm/process/process.h"
 #include "vmm/qemu/options.h"
 

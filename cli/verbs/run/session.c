@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/verbs/run/until_up.h"
-#include "vmm/minivm/sandbox.h"
+#include "vmm/minivm/minivm.h"
 #include "vmm/warden/far.h"
 
 #define LAST_NS	  (20 * HV_NS_PER_S) /* limit for waiting for the processes of an ended session */

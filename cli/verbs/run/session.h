@@ -14,7 +14,7 @@ struct run_session;
  * machine. Borrows O and the objects that CONFIG points to. */
 struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config *config,
 			       unsigned from_boot, struct run_session **ret) hv_must_use;
-/* Gives up the rights of this process, which must still have one thread (vmm/minivm/sandbox.h). */
+/* Gives up the rights of this process, which must still have one thread (vmm/minivm/minivm.h). */
 struct hv_err *run_session_enter_sandbox(struct run_session *s) hv_must_use;
 /* Returns this process's connection to the service, as a client. The caller closes it. */
 int run_session_take_client(struct run_session *s);

@@ -7,9 +7,9 @@
 #include <sys/eventfd.h>
 
 #include "tests/unit/cli/fake_layers.h"
+#include "vmm/domains.h"
 #include "vmm/hosttrace/instance.h"
 #include "vmm/open.h"
-#include "vmm/qemu/domains.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"

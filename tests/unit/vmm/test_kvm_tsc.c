@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/kvm_tsc.h"
+#include "vmm/tsc.h"
 
 static char dir[] = "/tmp/hvtrace-test-XXXXXX";
 static struct hv_tsc tsc;

@@ -9,9 +9,7 @@
 #include "base/clock.h"
 #include "vmm/guest.h"
 #include "vmm/helper.h"
-#include "vmm/qemu/gdb/guardian_wire.h"
 #include "vmm/unix_socket.h"
-#include "vmm/vcpu_regs.h"
 
 #define CONNECT_NS (3 * HV_NS_PER_S)
 

@@ -13,7 +13,6 @@
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb/gdb_stub.h"
 #include "vmm/qemu/gdb/guardian.h"
-#include "vmm/qemu/gdb/guardian_wire.h"
 #include "vmm/qemu/gdb/stub_vcpus.h"
 #include "vmm/unix_socket.h"
 

@@ -11,7 +11,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
-#include "vmm/qemu/injected.h"
+#include "vmm/qemu/machine.h"
 
 #define MOST_BITS 40
 

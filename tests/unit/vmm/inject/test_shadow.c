@@ -14,7 +14,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
-#include "vmm/qemu/injected.h"
+#include "vmm/qemu/machine.h"
 
 #define PAGE	4096u
 #define RAM	(64 * PAGE)

@@ -7,7 +7,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/minivm/boot_files.h"
-#include "vmm/minivm/boot.h"
+#include "vmm/minivm/memory.h"
 
 #define MIB (UINT64_C(1) << 20)
 

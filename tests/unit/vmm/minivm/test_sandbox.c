@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/sandboxed.h"
-#include "vmm/minivm/sandbox.h"
+#include "vmm/minivm/minivm.h"
 
 static int file;       /* opened before */
 static int sockets[2]; /* the second one leads to the warden */

@@ -5,7 +5,7 @@
 #include <check.h>
 
 #include "tests/unit/vmm/warden/small_guest.h"
-#include "vmm/region_journal.h"
+#include "vmm/guest.h"
 #include "vmm/warden/rules.h"
 
 #define NX	    (1ull << 63)

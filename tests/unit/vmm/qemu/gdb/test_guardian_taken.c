@@ -13,7 +13,6 @@
 #include "vmm/guest.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb/guardian.h"
-#include "vmm/qemu/gdb/guardian_wire.h"
 
 /* The reply to requests of kind TO. Other requests receive a correct reply. */
 static struct {

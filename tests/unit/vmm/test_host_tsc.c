@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/host_time.h"
+#include "vmm/tsc.h"
 
 static struct hv_host_time t;
 

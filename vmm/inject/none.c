@@ -2,6 +2,8 @@
 /* Injection is not supported on other host architectures, because their signal frames are not
  * implemented. */
 #include "vmm/inject/call.h"
+#include "vmm/inject/icache.h"
+#include "vmm/inject/kvm.h"
 
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 {
@@ -29,4 +31,16 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 	(void)pid, (void)t, (void)code, (void)calls, (void)nr, (void)data, (void)len_bytes;
 	(void)deadline_ns;
 	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
+}
+
+struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
+{
+	(void)k, (void)keeper, (void)ret;
+	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
+}
+
+/* Instruction fetches always see writes. */
+bool hv_icache_is_coherent(void)
+{
+	return true;
 }

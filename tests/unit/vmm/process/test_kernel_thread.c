@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/kernel_thread.h"
+#include "vmm/process/process.h"
 
 START_TEST(by_its_flags)
 {

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "tests/lib/run_suite.h"
-#include "vmm/inject/place.h"
+#include "vmm/inject/kvm.h"
 #include "vmm/inject/shadow.h"
 #include "vmm/qemu/memory_tree.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/inject/sync.h"
+/* What KVM and the CPU do on x86-64 hosts: registers in the vCPUs' pages, and coherent caches. */
+#include "vmm/inject/kvm.h"
 
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -8,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "vmm/inject/icache.h"
 #include "vmm/process/process_memory.h"
 
 #define WANTED	      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
@@ -134,4 +136,12 @@ bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret)
 		return true;
 	}
 	return false;
+}
+
+/* -- caches ------------------------------------------------------------------------------------ */
+
+/* Instruction fetches always see writes. */
+bool hv_icache_is_coherent(void)
+{
+	return true;
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/run_suite.h"
-#include "vmm/qemu/gdb/stub_dir.h"
+#include "vmm/qemu/machine.h"
 
 #define UID 54321
 #define GID 54322
