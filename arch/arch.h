@@ -22,7 +22,7 @@
 
 /* Unwind rules for kernels with unwind tables (ORC), and frames.
  *
- * kernel/tasks/orc.h reads the tables; struct hv_arch's unwind() and kernel/tasks/sleeper.h follow
+ * kernel/tasks/unwind.h reads the tables; struct hv_arch's unwind() and kernel/tasks/stacks.c follow
  * frames. Pure. */
 
 /* How to find the caller of a function from one of its instructions. */

@@ -20,7 +20,7 @@
  * If one jump has replaced several instructions inside a function, each can have a probe. The
  * detour calls the stub before each probed instruction, and has as many blocks as it needs.
  *
- * kernel/code/preempt_sites.h chooses the instructions; tracer/ places the detours. */
+ * kernel/code/section_sites.h chooses the instructions; tracer/ places the detours. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,9 +7,8 @@
 
 #include "bench/clock.h"
 #include "bench/image.h"
-#include "kernel/code/irq_sites.h"
+#include "kernel/code/section_sites.h"
 #include "kernel/kernel.h"
-#include "kernel/code/preempt_sites.h"
 
 static void must(struct hv_err *err)
 {

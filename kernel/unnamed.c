@@ -5,7 +5,7 @@
 
 #include "base/cancel.h"
 #include "base/prefix.h"
-#include "kernel/arch/clock_source.h"
+#include "kernel/arch/generic.h"
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/core/fields.h"
 #include "kernel/image/exports.h"

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
-#include "kernel/tasks/orc.h"
+#include "kernel/tasks/unwind.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/graph/returns.h"
 #include "tracer/guest/region_use.h"

@@ -2,7 +2,6 @@
 /* Linux on arm64: the table of its kernels. */
 #include "kernel/arch/arm64.h"
 
-#include "kernel/arch/clock_source.h"
 #include "kernel/arch/generic.h"
 #include "kernel/core/fields.h"
 #include "kernel/sites/modules.h"

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/arch/generic.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "kernel/core/fields.h"
+
+/* -- per-CPU variables and stacks -------------------------------------------------------------- */
 
 struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const char *preempt_count,
 				     struct hv_percpu_places *ret)
@@ -164,4 +169,161 @@ struct hv_err *hv_stack_bytes_read(const struct hv_kernel_core *core, uint32_t *
 		return NULL;
 	*ret = STACK_FALLBACK;
 	return core->unnamed.nr ? hv_core_need(core, "__start_init_task", &at) : NULL;
+}
+
+/* -- the clock --------------------------------------------------------------------------------- */
+
+/* There are two copies of the scale: the kernel updates one while readers use the other
+ * (kernel/time/sched_clock.c). */
+
+#define COPY_MAX  256u /* limit for the part of struct clock_data up to the end of its copies */
+#define READS_MAX 16
+#define RATE_MIN  1000000u /* plausible rates of a clock's counter, in Hz */
+#define RATE_MAX  10000000000u
+#define NSEC	  1000000000u
+
+/* Offsets of members in struct clock_data and struct clock_read_data. */
+struct sched_clock {
+	struct hv_clock_source source; /* must be first */
+	struct hv_gva at;	       /* address of struct clock_data */
+	uint32_t seq, copies;
+	uint32_t epoch_ns, epoch_cyc, function, mult, shift;
+	uint32_t copy_bytes; /* sizeof(struct clock_read_data) */
+};
+
+static struct hv_span chosen(const struct sched_clock *c, struct hv_span all, uint32_t seq)
+{
+	return (struct hv_span){all.data + c->copies + (seq & 1) * c->copy_bytes, c->copy_bytes};
+}
+
+static struct hv_err *read_copy(const struct sched_clock *c, const struct hv_kernel_core *core,
+				uint8_t *bytes, struct hv_span *ret)
+{
+	struct hv_span all = {bytes, c->copies + 2 * c->copy_bytes};
+	struct hv_err *err = NULL;
+	uint32_t seq = 0, now = 0;
+
+	for (unsigned i = 0; !err && i < READS_MAX; i++) {
+		err = hv_read(&core->as, c->at, bytes, all.len_bytes);
+		seq = hv_copy_u32(all, c->seq);
+		if (!err)
+			err = hv_read_u32(&core->as, hv_gva_add(c->at, c->seq), &now);
+		if (seq == now)
+			break;
+	}
+	*ret = chosen(c, all, seq);
+	return err;
+}
+
+static struct hv_err *read_scale(const struct hv_clock_source *source,
+				 const struct hv_kernel_core *core, unsigned cpu,
+				 struct hv_clock_scale *ret)
+{
+	const struct sched_clock *c = (const struct sched_clock *)source;
+	uint8_t bytes[COPY_MAX];
+	struct hv_span copy;
+	struct hv_err *err = read_copy(c, core, bytes, &copy);
+
+	(void)cpu;
+	if (err)
+		return err;
+	*ret = (struct hv_clock_scale){
+		.base_tsc = hv_copy_u64(copy, c->epoch_cyc),
+		.base_ns = hv_copy_u64(copy, c->epoch_ns),
+		.mul = hv_copy_u32(copy, c->mult),
+		.shift = hv_copy_u32(copy, c->shift),
+	};
+	return NULL;
+}
+
+/* The function that reads the counter belongs to the driver with the best clock. */
+static bool reads_counter(const struct sched_clock *c, const struct hv_kernel_core *core,
+			  const char *reader)
+{
+	uint8_t bytes[COPY_MAX];
+	const struct hv_symbol *symbol = NULL;
+	struct hv_span copy;
+	struct hv_err *err = read_copy(c, core, bytes, &copy);
+
+	if (!err)
+		symbol = hv_symbols_at(&core->symbols, hv_gva(hv_copy_u64(copy, c->function)));
+	hv_err_free(err);
+	return symbol && strstr(symbol->name, reader);
+}
+
+static bool find_members(const struct hv_kernel_core *core, struct sched_clock *c)
+{
+	const struct hv_field data[] = {{"seq", 4, &c->seq}, {"read_data", 1, &c->copies}};
+	const struct hv_field copy[] = {{"epoch_ns", 8, &c->epoch_ns},
+					{"epoch_cyc", 8, &c->epoch_cyc},
+					{"read_sched_clock", 8, &c->function},
+					{"mult", 4, &c->mult},
+					{"shift", 4, &c->shift}};
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find(core, "clock_data", data, HV_ARRAY_LEN(data));
+
+	if (!err)
+		err = hv_fields_find(core, "clock_read_data", copy, HV_ARRAY_LEN(copy));
+	return !err && hv_btf_size(core->btf, "clock_read_data", &c->copy_bytes) &&
+	       c->copy_bytes <= COPY_MAX / 4 && c->copies <= COPY_MAX / 2;
+}
+
+/* The scale must match the rate, and all copies must use the same function to read the counter. */
+bool hv_clock_data_is_at(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	struct sched_clock c = {.at = at};
+	uint32_t rate_off, actual_off, mask_off;
+	const struct hv_field data[] = {{"rate", 8, &rate_off},
+					{"actual_read_sched_clock", 8, &actual_off}};
+	const struct hv_field mask = {"sched_clock_mask", 8, &mask_off};
+	uint8_t bytes[COPY_MAX];
+	struct hv_span copies[2], copy;
+	uint64_t rate = 0, actual = 0, mul, counter_mask;
+	uint32_t shift;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!find_members(core, &c))
+		return false;
+	err = hv_fields_find(core, "clock_data", data, HV_ARRAY_LEN(data));
+	if (!err)
+		err = hv_fields_find(core, "clock_read_data", &mask, 1);
+	if (!err)
+		err = read_copy(&c, core, bytes, &copy);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva_add(at, rate_off), &rate);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva_add(at, actual_off), &actual);
+	if (err)
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		copies[i] = chosen(&c, (struct hv_span){bytes, c.copies + 2 * c.copy_bytes}, i);
+	mul = hv_copy_u32(copies[1], c.mult);
+	shift = hv_copy_u32(copies[1], c.shift);
+	counter_mask = hv_copy_u64(copies[1], mask_off);
+	if (!mul || shift > 32 || rate < RATE_MIN || rate > RATE_MAX ||
+	    mul != hv_copy_u32(copies[0], c.mult) || shift != hv_copy_u32(copies[0], c.shift) ||
+	    counter_mask != hv_copy_u64(copies[0], mask_off) || counter_mask < UINT32_MAX ||
+	    (counter_mask & (counter_mask + 1)) || actual != hv_copy_u64(copies[1], c.function) ||
+	    !hv_gva_in(hv_gva(actual), core->image.text))
+		return false;
+	/* RATE ticks must convert to one second, with an error of at most a millionth. */
+	mul = (uint64_t)(((unsigned __int128)rate * mul) >> shift);
+	return mul > NSEC - NSEC / 1000000 && mul < NSEC + NSEC / 1000000;
+}
+
+struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
+				  const char *counter_name, struct hv_clock_source **ret)
+{
+	struct sched_clock c = {
+		.source = {.kind = HV_CLOCK_TSC, .counter_name = counter_name, .read = read_scale}};
+	struct sched_clock *found;
+
+	*ret = NULL;
+	if (!hv_core_symbol(core, "cd", &c.at) || !find_members(core, &c) ||
+	    !reads_counter(&c, core, reader))
+		return NULL;
+	found = hv_alloc(sizeof(*found));
+	*found = c;
+	*ret = &found->source;
+	return NULL;
 }

@@ -9,7 +9,10 @@
  * independent of the architecture, with the exceptions that docs/internals/new-arch.md lists. */
 #pragma once
 
-#include "kernel/arch/clock_source.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
 #include "kernel/core/core.h"
 
 #define HV_UNNAMED_FUNCTIONS 6
@@ -26,7 +29,7 @@ struct hv_unnamed {
 	unsigned len_bytes;
 	unsigned argument;
 	const char *called;
-	/* Whether AT can only be this variable. */
+	/* Returns whether AT can only be this variable. */
 	bool (*is_at)(const struct hv_kernel_core *core, struct hv_gva at);
 };
 
@@ -60,6 +63,56 @@ struct hv_cpu_stack {
 
 #define HV_CPU_STACKS_MAX 8
 
+/* How the guest's kernel converts the counter of a CPU to ns. The code calls the counter tsc on all
+ * architectures. kernel/clock/clock.h does the conversion. Private to kernel/, except enum
+ * hv_clock_kind. */
+enum hv_clock_kind {
+	HV_CLOCK_TSC,	  /* the kernel measured the scale itself */
+	HV_CLOCK_PVCLOCK, /* the hypervisor provides the scale */
+	HV_CLOCK_RAW,	  /* the scale is unknown: times are raw counter values */
+	HV_CLOCK_HOST,	  /* not the guest's clock: the user chose the host's, in ns */
+};
+
+/* Returns a name of KIND for users and programs. */
+static inline const char *hv_clock_kind_name(enum hv_clock_kind kind)
+{
+	static const char *const names[] = {
+		[HV_CLOCK_TSC] = "tsc",
+		[HV_CLOCK_PVCLOCK] = "pvclock",
+		[HV_CLOCK_RAW] = "raw tsc",
+		[HV_CLOCK_HOST] = "host",
+	};
+
+	return names[kind];
+}
+
+/* ns = base_ns + ((tsc - base_tsc) << up >> down) * mul >> shift. All numbers come from the guest
+ * and are untrusted. */
+struct hv_clock_scale {
+	uint64_t base_tsc;
+	uint64_t base_ns;
+	uint32_t mul; /* 0: no scale yet */
+	uint32_t shift;
+	uint8_t up;
+	uint8_t down;
+};
+
+/* Where a kernel keeps the scales of its CPUs. Base of the struct of each kind of source. */
+struct hv_clock_source {
+	enum hv_clock_kind kind;
+	/* Names of clocksources of the kernel: the one whose cycles are the counter, and the one
+	 * whose cycles are this clock's ns plus an offset (or NULL). */
+	const char *counter_name, *ns_name;
+	/* Returns the offset. NULL if ns_name is NULL. */
+	struct hv_err *(*read_offset)(const struct hv_clock_source *source,
+				      const struct hv_kernel_core *core, uint64_t *ret_ns);
+	/* Returns CPU's current scale. If CPU does not have one yet, *RET is unchanged or its mul
+	 * is 0. */
+	struct hv_err *(*read)(const struct hv_clock_source *source,
+			       const struct hv_kernel_core *core, unsigned cpu,
+			       struct hv_clock_scale *ret);
+};
+
 #define HV_REGS_CODE 3 /* registers that can contain an address in interrupted code */
 
 struct hv_kernel_arch {
@@ -89,7 +142,7 @@ struct hv_kernel_arch {
 	 * zeros. NULL: not all functions keep frame records. */
 	const char *saved_fp;
 	/* For architectures where the frame pointer is the end of a frame, with the record below
-	 * it, and exceptions create no record (sleeper.h): the member of struct task_struct
+	 * it, and exceptions create no record (stacks.c): the member of struct task_struct
 	 * that holds a sleeping task's frame pointer, and the members of struct pt_regs that hold
 	 * the interrupted frame pointer and addresses in interrupted code. hides_return delimits
 	 * the exception code. */
@@ -137,14 +190,15 @@ struct hv_kernel_arch {
 	} entry;
 	/* The prefix of the names of thunks for indirect jumps. NULL: the kernel has no thunks. */
 	const char *indirect_thunk;
-	/* Whether the kernel's own probes ignore an instruction that raises an exception. */
+	/* Returns whether the kernel's own probes ignore an instruction that raises an exception.
+	 */
 	bool (*skips_exceptions)(const struct hv_kernel_core *core);
-	/* Whether interrupts also arrive through other code than the above. */
+	/* Returns whether interrupts also arrive through other code than the above. */
 	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
-	/* Whether user mode uses page tables without the kernel (KPTI). */
+	/* Returns whether user mode uses page tables without the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);
-	/* Whether the kernel uses bare indirect jumps: no thunk, and the CPU does not check the
-	 * target. False if unknown. */
+	/* Returns whether the kernel uses bare indirect jumps: no thunk, and the CPU does not check
+	 * the target. False if unknown. */
 	bool (*jumps_bare)(const struct hv_kernel_core *core);
 	/* Finds the clock behind sched_clock(). The caller frees *RET with free(). *RET is NULL if
 	 * the clock cannot be computed from the CPU's counter. */

@@ -2,7 +2,6 @@
 /* Linux on riscv64: the table of its kernels. */
 #include "kernel/arch/kernel_arch.h"
 
-#include "kernel/arch/clock_source.h"
 #include "kernel/arch/generic.h"
 
 /* The range of an auipc and a jalr in the kernel and its modules: 2 GiB. Modules are in the 2 GiB

@@ -1,13 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's trace clock "local": sched_clock(), computed from a CPU's counter as the guest
- * computes it. The parameters come from guest memory and are untrusted: any values yield a number,
- * never a fault. clock_source.h finds the parameters. */
+/* The guest's clocks, computed as its kernel computes them: the timekeeper, the trace clock, and an
+ * estimate of the present time from outside. The parameters come from guest memory and are
+ * untrusted: any values yield a number, never a fault.
+ *
+ * kernel_arch.h describes the source of a trace clock; tracer/events/clocks.h converts event times
+ * to each clock. */
 #pragma once
 
-#include "kernel/arch/clock_source.h"
-#include "kernel/clock/timekeeper.h"
+#include <stdbool.h>
+
+#include "kernel/arch/kernel_arch.h"
+#include "kernel/core/core.h"
 
 struct hv_kernel;
+
+/* -- the timekeeper ---------------------------------------------------------------------------- */
+
+/* A snapshot of the guest's timekeeper: how its kernel computes CLOCK_MONOTONIC and other clocks
+ * from clocksource cycles (kernel/time/timekeeping.c). Read from tk_fast_mono, the kernel's copy
+ * for lockless readers; the offsets of CLOCK_BOOTTIME and CLOCK_TAI come from tk_core. */
+
+#define HV_CLOCKSOURCE_NAME_LEN 32 /* including the NUL; longer names are truncated */
+
+/* Layout in a kernel. Numbers without a comment are offsets of members. */
+struct hv_timekeeper_layout {
+	struct hv_gva fast; /* tk_fast_mono; 0: the layout is unknown */
+	uint32_t fast_bytes;
+	uint32_t seq, base; /* struct tk_fast */
+	uint32_t base_bytes;
+	/* struct tk_read_base: */
+	uint32_t clock, cycle_last, mult, shift, xtime_nsec, base_mono, base_real;
+	uint32_t name;		       /* struct clocksource */
+	struct hv_gva boot_at, tai_at; /* addresses of the offsets to CLOCK_MONOTONIC; 0: unknown */
+};
+
+/* At clocksource value CYCLES, CLOCK_MONOTONIC was hv_moment_mono_ns(m, 0); DELTA cycles later it
+ * is hv_moment_mono_ns(m, DELTA). */
+struct hv_timekeeper_moment {
+	uint64_t cycles;
+	uint64_t base_ns;
+	uint64_t shifted_ns; /* added to the product before the shift */
+	uint32_t mult, shift;
+	uint64_t realtime_ns;	  /* CLOCK_REALTIME, since 1970 */
+	uint64_t boot_ns, tai_ns; /* CLOCK_BOOTTIME and CLOCK_TAI, minus CLOCK_MONOTONIC */
+	char clocksource[HV_CLOCKSOURCE_NAME_LEN]; /* "tsc", "kvm-clock" */
+};
+
+/* Fails with ENOENT if the kernel has no tk_fast_mono or its layout is unknown. */
+struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
+				  struct hv_timekeeper_layout *ret) hv_must_use;
+/* Fails with EAGAIN if the guest kept writing it. */
+struct hv_err *hv_timekeeper_read(const struct hv_kernel_core *core,
+				  const struct hv_timekeeper_layout *l,
+				  struct hv_timekeeper_moment *ret) hv_must_use;
+
+static inline uint64_t hv_moment_mono_ns(const struct hv_timekeeper_moment *m, uint64_t delta)
+{
+	unsigned __int128 ns = (unsigned __int128)delta * m->mult + m->shifted_ns;
+
+	return m->base_ns + (m->shift < 128 ? (uint64_t)(ns >> m->shift) : 0);
+}
+
+/* -- the trace clock --------------------------------------------------------------------------- */
+
+/* The guest's trace clock "local": sched_clock(), computed from a CPU's counter as the guest
+ * computes it. */
 
 #define HV_CLOCK_CPUS_MAX 1024
 
@@ -56,3 +113,39 @@ void hv_clock_all_ns(const struct hv_clock *c, unsigned cpu, uint64_t *times, si
 uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks);
 /* Returns the minimum number of TSC units in a duration of NS (HV_CLOCK_RAW: NS itself). */
 uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns);
+
+/* -- the present time -------------------------------------------------------------------------- */
+
+/* Estimates the guest's current trace clock from outside, for guests whose TSC cannot be read. Each
+ * CPU's run queue contains the sched_clock() of its last tick or switch (struct rq.clock). The
+ * estimate is the host's clock plus the greatest recent difference between the newest of these and
+ * the host's clock.
+ *
+ * The estimate is late by the age of the freshest sample: less than a tick on a busy CPU (4 ms at
+ * 250 Hz), more while all CPUs sleep, and less with each sample. It is early only if the guest was
+ * stopped. Call hv_now_restart() after a stop; otherwise the old samples expire after two
+ * windows. */
+
+#define HV_NOW_WINDOW_NS UINT64_C(10000000000)
+
+struct hv_now {
+	struct hv_kernel *k;	 /* borrowed */
+	uint64_t clock_percpu;	 /* per-CPU offset of struct rq.clock; 0: unknown */
+	struct hv_gva offset_at; /* address of __sched_clock_offset, which rq.clock includes and
+				    trace_clock_local does not */
+	bool has_offset;
+	struct {
+		bool valid;
+		uint64_t begun_ns; /* host clock */
+		int64_t lead_ns;   /* guest clock - host clock */
+	} windows[2];		   /* the current and the previous one */
+};
+
+void hv_now_init(struct hv_now *n, struct hv_kernel *k);
+/* Takes a sample. HOST_NS is the host's CLOCK_MONOTONIC before the call. Samples are cheap, and
+ * more samples improve the estimate. */
+void hv_now_sample(struct hv_now *n, uint64_t host_ns);
+/* Discards the samples after the guest was stopped. */
+void hv_now_restart(struct hv_now *n);
+/* Returns the guest clock at host time HOST_NS in *RET, or false if unknown. */
+bool hv_now_at(const struct hv_now *n, uint64_t host_ns, uint64_t *ret);

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "base/prefix.h"
 #include "kernel/kernel.h"
-#include "kernel/tasks/orc.h"
+#include "kernel/tasks/unwind.h"
 
 #define TEXT_MAX (256u << 20)
 

@@ -7,7 +7,7 @@
  * where its frame is, and the ORC entries for them encode the frame's position. Entries that
  * contradict the code are counted, which also checks the result.
  *
- * Private to kernel/. orc.h unwinds with the entries; arch/ decodes instructions. */
+ * Private to kernel/. unwind.h unwinds with the entries; arch/ decodes instructions. */
 #pragma once
 
 #include "arch/arch.h"

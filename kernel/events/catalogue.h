@@ -8,7 +8,7 @@
  *
  * All data comes from guest memory and is untrusted. Lists, numbers and strings are bounded. Names
  * of systems and events are valid file names; other strings may contain any bytes. Code that uses
- * an address checks its contents. tree/format/event_format.h formats tracefs files; jump_sites.h
+ * an address checks its contents. tree/format/event_format.h formats tracefs files; static_sites.h
  * reads the sites of static keys; patcher/ makes changes. */
 #pragma once
 

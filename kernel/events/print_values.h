@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Guest values, apart from record contents, that an event's print_fmt can refer to. They come from
- * guest memory and BTF and are untrusted. Functions return false and leave the result unchanged if
- * the value does not exist or cannot be read. kernel.h resolves symbols; tree/format/print_fmt/
+/* Guest values, apart from record contents, that the text of an event can refer to. They come from
+ * guest memory and BTF and are untrusted. kernel.h resolves symbols; tree/format/print_fmt/
  * evaluates print_fmts. */
 #pragma once
 
@@ -10,8 +9,15 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/err.h"
+#include "kernel/events/store.h"
 
 struct hv_kernel;
+
+/* -- values of a print_fmt --------------------------------------------------------------------- */
+
+/* Functions return false and leave the result unchanged if the value does not exist or cannot be
+ * read. */
 
 /* Copies the string at ADDR with its NUL, or its first MAX bytes. */
 bool hv_print_value_string(const struct hv_kernel *k, struct hv_gva addr, char *ret,
@@ -32,3 +38,24 @@ struct hv_print_hashing {
 	uint64_t key[2]; /* of the hash; secret within the guest */
 };
 void hv_print_hashing_read(const struct hv_kernel *k, struct hv_print_hashing *ret);
+
+/* -- strings ----------------------------------------------------------------------------------- */
+
+/* Guest strings that event records only point to: the formats of trace_printk() and the strings of
+ * tracepoint_string(). The file printk_formats lists them for programs that read such records. */
+
+struct hv_print_string {
+	struct hv_gva at;
+	const char *string; /* may contain any bytes */
+};
+
+struct hv_print_strings {
+	struct hv_print_string *list; /* owned, in the order of the guest's printk_formats */
+	size_t nr;
+	struct hv_store store;
+};
+
+/* Returns no strings if the kernel lacks the symbols of its lists. */
+struct hv_err *hv_print_strings_read(const struct hv_kernel *k,
+				     struct hv_print_strings *ret) hv_must_use;
+void hv_print_strings_deinit(struct hv_print_strings *s);

@@ -10,9 +10,8 @@
 
 #include "base/addr.h"
 #include "base/err.h"
-#include "kernel/events/call_sites.h"
 #include "kernel/events/catalogue.h"
-#include "kernel/events/jump_sites.h"
+#include "kernel/events/static_sites.h"
 
 struct hv_kernel;
 
@@ -114,7 +113,7 @@ struct hv_tracepoint_state {
 	size_t nr_own_places, nr_places;
 	/* The calls of its static call, while it has probes; empty if unknown. */
 	struct hv_call_sites calls;
-	struct hv_word *words; /* owned; the pointers that lead to the sites (site_tables.h) */
+	struct hv_word *words; /* owned; the pointers that lead to the sites (static_sites.h) */
 	size_t nr_words;
 	/* The kernel counts the enabled tracepoints of system calls, and of those with a shared
 	 * static key. If this is one of them: the count, at COUNT_AT, and how many others are

@@ -9,7 +9,7 @@ struct hv_module {
 	char name[64];	  /* untrusted, NUL-terminated */
 	struct hv_gva at; /* address of its struct module */
 	struct hv_gva_range text;
-	/* x86: ORC tables (orc.h); 0: none */
+	/* x86: ORC tables (unwind.h); 0: none */
 	uint32_t nr_orcs;
 	struct hv_gva orc_ips, orcs;
 	struct hv_symbols symbols; /* as find_kallsyms_symbol sees them */

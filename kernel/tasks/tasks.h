@@ -59,13 +59,13 @@ struct hv_scan_for {
 	struct hv_gva_range range;
 	struct hv_gva_range also; /* second part of the range; may be empty */
 	enum hv_scan how;
-	/* Whether the word at AT, a value in the range, is known and can be ignored. May be
+	/* Returns whether the word at AT, a value in the range, is known and can be ignored. May be
 	 * NULL. */
 	bool (*is_known)(void *ctx, struct hv_gva at, uint64_t word);
 	/* Returns the original return address of a function whose return address at AT was replaced
 	 * by a word in the range. Returns false if unknown. May be NULL. */
 	bool (*find_caller)(void *ctx, struct hv_gva at, struct hv_gva *ret);
-	/* For HV_SCAN_USED: whether AT is in one of the functions. */
+	/* For HV_SCAN_USED: returns whether AT is in one of the functions. */
 	bool (*is_user)(void *ctx, struct hv_gva at);
 	void *ctx;
 	/* The part of the range that calls functions in which a task may sleep: each word in it

@@ -1,6 +1,145 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/tasks/unwind.h"
 
+#include <stdlib.h>
+
+#include "kernel/core/orc_form.h"
+#include "kernel/kernel.h"
+
+/* -- ORC tables -------------------------------------------------------------------------------- */
+
+/* Limit for the tables of all modules together; a large module has 1 MiB. */
+#define MODULES_MAX_BYTES (64u << 20)
+
+/* A module's table, if it could be read. */
+struct module {
+	struct hv_gva start; /* start of its text */
+	struct hv_orc_table table;
+	uint8_t *bytes; /* owned */
+};
+
+struct hv_orc {
+	const struct hv_kernel *k;
+	const struct hv_orc_form *form;
+	struct hv_orc_table vmlinux;
+	struct module *modules; /* owned */
+	size_t nr_modules;
+	size_t modules_bytes; /* total size of their tables */
+};
+
+struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
+{
+	const struct hv_orc_form *form;
+	struct hv_orc *orc;
+	struct hv_err *err = hv_orc_form_of(&k->core, &form);
+
+	if (err)
+		return err;
+	orc = hv_alloc(sizeof(*orc));
+	orc->k = k;
+	orc->form = form;
+	hv_orc_image_table(&k->core, orc->form, &orc->vmlinux);
+	*ret = orc;
+	return NULL;
+}
+
+struct hv_err *hv_orc_check(const struct hv_kernel *k)
+{
+	return hv_orc_form_check(&k->core);
+}
+
+void hv_orc_prepare(const struct hv_kernel *k)
+{
+	const struct hv_orc_form *unused;
+
+	hv_err_free(hv_orc_form_of(&k->core, &unused));
+}
+
+void hv_orc_forget_modules(struct hv_orc *orc)
+{
+	for (size_t i = 0; i < orc->nr_modules; i++)
+		free(orc->modules[i].bytes);
+	free(orc->modules);
+	orc->modules = NULL;
+	orc->nr_modules = 0;
+	orc->modules_bytes = 0;
+}
+
+void hv_orc_free(struct hv_orc *orc)
+{
+	if (!orc)
+		return;
+	hv_orc_forget_modules(orc);
+	free(orc);
+}
+
+/* Copies both tables. Leaves RET without a table if they cannot be read or are too large. */
+static void read_module(struct hv_orc *orc, const struct hv_module *m, struct module *ret)
+{
+	size_t ips_bytes = (size_t)m->nr_orcs * 4;
+	size_t entries_bytes = (size_t)m->nr_orcs * orc->form->entry_bytes;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	ret->start = m->text.start;
+	if (!m->nr_orcs || ips_bytes + entries_bytes > MODULES_MAX_BYTES - orc->modules_bytes)
+		return;
+	orc->modules_bytes += ips_bytes + entries_bytes;
+	ret->bytes = hv_alloc(ips_bytes + entries_bytes);
+	err = hv_read(&orc->k->core.as, m->orc_ips, ret->bytes, ips_bytes);
+	if (!err)
+		err = hv_read(&orc->k->core.as, m->orcs, ret->bytes + ips_bytes, entries_bytes);
+	if (err)
+		return;
+	ret->table = (struct hv_orc_table){.ips_gva = m->orc_ips,
+					   .ips = {ret->bytes, ips_bytes},
+					   .entries = {ret->bytes + ips_bytes, entries_bytes},
+					   .nr = m->nr_orcs};
+}
+
+/* Returns NULL if IP is neither in the image nor in a module. */
+static const struct hv_orc_table *table_of(struct hv_orc *orc, struct hv_gva ip)
+{
+	const struct hv_module *m;
+
+	if (hv_gva_in(ip, orc->k->core.image.all))
+		return &orc->vmlinux;
+	m = hv_module_at(&orc->k->modules, ip);
+	for (size_t i = 0; m && i < orc->nr_modules; i++)
+		if (orc->modules[i].start.v == m->text.start.v)
+			return &orc->modules[i].table;
+	if (!m)
+		return NULL;
+	orc->modules = hv_realloc_array(orc->modules, orc->nr_modules + 1, sizeof(*orc->modules));
+	orc->modules[orc->nr_modules] = (struct module){0};
+	read_module(orc, m, &orc->modules[orc->nr_modules]);
+	return &orc->modules[orc->nr_modules++].table;
+}
+
+bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip)
+{
+	const struct hv_kernel *k = orc->k;
+
+	return !hv_gva_in(ip, k->core.image.all) || hv_gva_in(ip, k->text) || k->is_starting;
+}
+
+bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip)
+{
+	return hv_gva_in(ip, hv_kernel_init_text(orc->k));
+}
+
+bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret)
+{
+	const struct hv_orc_table *t = table_of(orc, ip);
+	size_t index;
+
+	if (!t || !hv_orc_search(t, ip, &index))
+		return false;
+	*ret = hv_orc_rule(orc->form, t, index);
+	return true;
+}
+
+/* -- recorded stacks --------------------------------------------------------------------------- */
+
 #define STACK_LEN 0x4000 /* THREAD_SIZE of kernels without KASAN */
 
 static bool word_at(void *ctx, uint32_t at, uint64_t *ret)

@@ -3,7 +3,7 @@
  * catalogue, the strings of printk_formats, and the shapes of the lists (kernel/unnamed.h).
  * Accesses everything in them. */
 #include "kernel/events/catalogue.h"
-#include "kernel/events/print_strings.h"
+#include "kernel/events/print_values.h"
 #include "kernel/unnamed.h"
 #include "tests/fuzz/changes.h"
 #include "tests/unit/kernel/events/fake_events.h"

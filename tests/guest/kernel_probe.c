@@ -13,7 +13,7 @@
 
 #include "kernel/clock/clock.h"
 #include "kernel/events/catalogue.h"
-#include "kernel/events/jump_sites.h"
+#include "kernel/events/static_sites.h"
 #include "kernel/events/probe_calls.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/kallsyms.h"

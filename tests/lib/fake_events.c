@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "kernel/events/print_strings.h"
 #include "kernel/events/print_values.h"
 #include "tests/lib/fake_session.h"
 #include "tracer/guest/stub_programs.h"

@@ -8,7 +8,7 @@
 #include "base/bisect.h"
 #include "base/clock.h"
 #include "base/guard.h"
-#include "kernel/clock/now.h"
+#include "kernel/clock/clock.h"
 #include "patcher/patcher.h"
 
 /* -- the host's clock -------------------------------------------------------------------------- */

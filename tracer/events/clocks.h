@@ -2,8 +2,8 @@
 /* The clocks of a guest's events: converts event times to each clock, and returns the guest's
  * present time.
  *
- * kernel/clock/clock.h computes the guest's clock, and kernel/clock/now.h estimates the guest's
- * time if neither that clock nor the host's is known. One thread. */
+ * kernel/clock/clock.h computes the guest's clock, and estimates the guest's time if neither that
+ * clock nor the host's is known. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "kernel/clock/clock.h"
-#include "kernel/clock/timekeeper.h"
 #include "vmm/guest.h"
 #include "vmm/tsc.h"
 
@@ -60,7 +59,7 @@ void hv_clocks_events_ns(const struct hv_clocks *c, enum hv_trace_clock clock, u
 uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time_ns);
 
 /* Finds the present time on CLOCK, for a line that the host adds. It is never later than the
- * guest's next event, except by a moment in which the guest was stopped; kernel/clock/now.h
+ * guest's next event, except by a moment in which the guest was stopped; kernel/clock/clock.h
  * documents how far it can lag. Returns false if unknown. */
 bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock, uint64_t *ret);
 /* Finds the guest's wall-clock time, in ns since 1970, when its clock (HV_TRACE_CLOCK_GUEST) was 0.

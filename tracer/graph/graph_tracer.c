@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "kernel/clock/clock.h"
-#include "kernel/tasks/orc.h"
+#include "kernel/tasks/unwind.h"
 #include "tracer/graph/returns.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"

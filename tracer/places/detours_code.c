@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
-#include "kernel/code/preempt_sites.h"
+#include "kernel/code/section_sites.h"
 #include "kernel/tasks/tasks.h"
 #include "patcher/probed.h"
 

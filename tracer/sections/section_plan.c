@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "kernel/code/irq_sites.h"
-#include "kernel/code/preempt_sites.h"
+#include "kernel/code/section_sites.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 #include "tracer/guest/tracee.h"

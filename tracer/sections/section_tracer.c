@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "kernel/clock/clock.h"
-#include "kernel/code/irq_sites.h"
-#include "kernel/code/preempt_sites.h"
+#include "kernel/code/section_sites.h"
 #include "patcher/patcher.h"
 #include "tracer/events/decoder.h"
 #include "tracer/guest/tracee.h"

@@ -73,7 +73,7 @@ struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s);
 struct hv_section_coverage {
 	size_t nr_covered;
 	size_t nr_retargeted; /* calls and jumps among the covered ones; the others are relocated */
-	size_t nr_left;	      /* not covered; preempt_sites.h and irq_sites.h list the reasons */
+	size_t nr_left;	      /* not covered; section_sites.h lists the reasons */
 	size_t nr_refused;    /* could not be replaced */
 	uint64_t nr_no_begin; /* sections whose beginning was not seen */
 	uint64_t nr_no_end;   /* sections whose end was not seen before the next one began */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/events/catalogue.h"
-#include "kernel/events/print_strings.h"
+#include "kernel/events/print_values.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"

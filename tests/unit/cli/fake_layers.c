@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "kernel/early.h"
-#include "kernel/code/irq_sites.h"
-#include "kernel/code/preempt_sites.h"
+#include "kernel/code/section_sites.h"
 #include "kernel/image/vmlinux.h"
 #include "patcher/mapping.h"
 #include "tests/unit/cli/fake_layers.h"
@@ -399,7 +398,7 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k hv_unused, struct hv_text
 	return NULL;
 }
 
-/* kernel/code/preempt_sites.h */
+/* kernel/code/section_sites.h */
 
 struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k hv_unused,
 				     struct hv_preempt_sites *ret)

@@ -5,7 +5,7 @@
 
 #include "kernel/arch/arm64.h"
 #include "kernel/clock/clock.h"
-#include "kernel/arch/clock_source.h"
+#include "kernel/arch/generic.h"
 #include "kernel/layout.h"
 #include "kernel/tasks/tasks.h"
 #include "tests/lib/run_suite.h"

@@ -2,7 +2,7 @@
 /* The guest's current clock value, from the run queues of a fake kernel. */
 #include <check.h>
 
-#include "kernel/clock/now.h"
+#include "kernel/clock/clock.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
 

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "kernel/code/irq_sites.h"
+#include "kernel/code/section_sites.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_orc.h"
 

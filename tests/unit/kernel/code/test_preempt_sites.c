@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "kernel/core/function_code.h"
-#include "kernel/code/preempt_sites.h"
+#include "kernel/code/section_sites.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 

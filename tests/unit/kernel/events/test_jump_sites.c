@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sites of static keys: in the core kernel, in modules, and in a hostile guest. */
-#include "kernel/events/jump_sites.h"
+#include "kernel/events/static_sites.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The strings of printk_formats: their order, and limits for a guest's claims. */
-#include "kernel/events/print_strings.h"
+#include "kernel/events/print_values.h"
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/events/fake_events.h"

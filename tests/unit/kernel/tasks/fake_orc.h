@@ -3,7 +3,7 @@
  * text begins with functions from which the register numbers can be derived. */
 #pragma once
 
-#include "kernel/tasks/orc.h"
+#include "kernel/tasks/unwind.h"
 #include "kernel/core/orc_form.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
