@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a domain: whether a session is attached, starts, ends, or left changes in the guest.
  * All verbs decide by this state. It depends only on the domain's directory (rundir.h) and on
- * whether the VMM's process is alive. tracer/guest/region_use.h examines the guest itself.
+ * whether the VMM's process is alive. tracer/guest/tracee.h examines the guest itself.
  *
  *   FREE --attach--> ATTACHING --> ATTACHED --detach--> FREE
  *                        |            |

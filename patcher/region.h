@@ -22,7 +22,7 @@
  *             event drafts, 4 per vCPU  /
  *
  * Root in the guest can access the region through the PCI device, so a journal read from the region
- * is untrusted: recovery undoes an entry only if it is provably ours (tracer/recover.c).
+ * is untrusted: recovery undoes an entry only if it is provably ours (tracer/attach.c).
  *
  * patcher.h decides when to write to the guest. */
 #pragma once

@@ -96,7 +96,7 @@ bool hv_session_is_whole(const struct hv_session *s);
  * return the written data. The session can be detached as far as the guest still exists. */
 bool hv_session_region_is_lost(const struct hv_session *s);
 
-/* Returns whether the guest is about to hibernate and waits for a detach (hibernation.h). */
+/* Returns whether the guest is about to hibernate and waits for a detach (hooks/kernel_calls.h). */
 bool hv_session_delays_hibernation(const struct hv_session *s);
 
 /* Rereads the modules and the sites if modules were loaded or removed. Removes the init sites if

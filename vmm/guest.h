@@ -313,7 +313,7 @@ bool hv_vcpu_regs_are_sane(const void *regs, size_t nr);
 
 /* The format of the journal in the region: every byte that a session has changed in the guest. The
  * guest can write to it, so an entry alone proves nothing. patcher/journal.h writes it,
- * tracer/recover.c undoes changes with it, and vmm/warden/rules.h validates it for the privileged
+ * tracer/attach.c undoes changes with it, and vmm/warden/rules.h validates it for the privileged
  * side. */
 
 #define HV_REGION_JOURNAL_OFF 0x1000ULL

@@ -33,8 +33,8 @@ bool hv_text_caller(const struct hv_arch *arch, struct hv_orc *orc, struct hv_gv
  *
  * The current code is searched at every byte offset. Few of the 4 GiB of addresses that a call can
  * reach are targets, so other bytes hardly ever look like a call of one. The code is untrusted:
- * code that changes a call checks the bytes first. tracer/hooks/yield.h and
- * tracer/hooks/hibernation.h choose the functions; tracer/hooks/redirect.h redirects calls. */
+ * code that changes a call checks the bytes first. tracer/hooks/ chooses the functions and
+ * redirects calls. */
 struct hv_call {
 	struct hv_gva at;
 	struct hv_gva target;

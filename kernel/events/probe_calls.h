@@ -7,7 +7,7 @@
  *   to call_rcu() or call_srcu(), which frees it when it is no longer in use.
  *
  * Modules have separate probes. All input is untrusted: see kernel/code/text_search.h.
- * tracer/hooks/redirect.h redirects the calls; catalogue.h lists the events. */
+ * tracer/hooks/kernel_calls.h redirects the calls; catalogue.h lists the events. */
 #pragma once
 
 #include "base/addr.h"

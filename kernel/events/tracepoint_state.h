@@ -31,8 +31,8 @@ struct hv_err *hv_common_key_find(const struct hv_kernel *k, struct hv_common_ke
 /* How the kernel enables the tracepoints of system calls (raw_syscalls): a task executes them while
  * a flag in its task_struct is set. When the first of the two tracepoints gets a probe, the kernel
  * sets the flag of every task and increments a count; when neither has a probe, it clears the flags
- * (syscall_regfunc()). New tasks inherit the flag. tracer/tracepoints/plug.h and
- * tracer/tracepoints/syscall_tasks.h change the flags. */
+ * (syscall_regfunc()). New tasks inherit the flag. tracer/tracepoints/event_tracer.h changes the
+ * flags. */
 struct hv_syscall_work {
 	struct hv_gva reg, unreg;     /* the tracepoints' functions */
 	struct hv_gva count;	      /* u32 count of these tracepoints with probes */

@@ -6,7 +6,6 @@
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
-#include "tracer/events/marker.h"
 
 #define HV_FAKE_NR_CPUS 16
 

@@ -12,7 +12,6 @@
 #include "tests/lib/fake_sections.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/events/callers.h"
-#include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 #include "tracer/places/places.h"
 

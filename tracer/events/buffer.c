@@ -7,7 +7,6 @@
 #include "base/guard.h"
 #include "ringbuf/writer.h"
 #include "tracer/events/decoder.h"
-#include "tracer/events/marks.h"
 
 /* One record per text. Only the part in use takes memory. */
 #define MARKS_BYTES (HV_MARKS_MAX * sizeof(struct hv_record))

@@ -9,8 +9,8 @@
 
 #include "ringbuf/ring.h"
 #include "tracer/events/buffer.h"
-#include "tracer/events/comms.h"
 #include "tracer/events/merge.h"
+#include "tracer/events/names.h"
 
 struct hv_buffer {
 	struct hv_decoder *decoder; /* borrowed */

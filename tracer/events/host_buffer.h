@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Creates buffers in host memory, writes events into them, and moves the contents of other buffers.
+/* What the host writes into buffers: creates buffers in host memory, writes events into them, moves
+ * the contents of other buffers, and writes markers.
  *
  * tree/ decides which events go where. One thread. */
 #pragma once
@@ -8,12 +9,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracer/events/event.h"
 
 struct hv_brief;
 struct hv_buffer;
 struct hv_cursor;
 struct hv_event;
 struct hv_record;
+
+/* -- buffers in host memory -------------------------------------------------------------------- */
 
 /* Creates a buffer with SIZES_BYTES of records per vCPU (each at most 1 << 63), and with the vCPUs
  * and the decoder of BESIDE. ENOMEM. */
@@ -44,3 +48,23 @@ void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, un
 /* Appends the contents of FROM, of one vCPU or of all (-1), to TO, and adds the counters of lost
  * and read events. */
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);
+
+/* -- markers ----------------------------------------------------------------------------------- */
+
+/* A marker is a line or bytes from the host, as an event of a buffer at the guest's present time.
+ * decoder.h stores the text. */
+
+/* Maximum length of an event's text (TRACE_MARKER_MAX_SIZE). */
+#define HV_MARK_LEN_MAX 4096
+struct hv_mark_time {
+	uint64_t tsc;	  /* as in the record (hv_record_tsc) */
+	uint64_t time_ns; /* on the guest's clock */
+};
+
+/* Writes a line (HV_EVENT_PRINT) or bytes (HV_EVENT_RAW_DATA) as an event of vCPU 0 without a task.
+ * Its time is not before the events in the rings. */
+struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
+				   size_t len_bytes);
+/* Writes E, an HV_EVENT_GUESTS that the host made from such a line, to B, a buffer in host memory,
+ * at the time of the line. */
+void hv_buffer_put_made(struct hv_buffer *b, uint64_t tsc, const struct hv_event *e);

@@ -4,7 +4,7 @@
  * untrusted: a frame is used only if the word in its slot is our handler's address and the original
  * is an address of kernel code outside our range.
  *
- * graph_tracer.h and detach.c decide when to restore addresses; patcher/ makes holds. */
+ * graph_tracer.h and attach.c decide when to restore addresses; patcher/ makes holds. */
 #pragma once
 
 #include <stddef.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stubs in a guest: writes their code and parameters, and computes their addresses.
+/* The stubs in a guest: writes their code and parameters, computes their addresses, and writes the
+ * landings that lead to them.
  *
  * site_stubs.h decides which site calls which stub; arch/ contains their code. */
 #pragma once
 
+#include <stddef.h>
+
 #include "arch/arch.h"
 #include "base/addr.h"
 #include "base/err.h"
+#include "vmm/guest.h"
 
 struct hv_tracee;
 
@@ -81,10 +85,31 @@ uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role);
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr);
 /* Returns the stub that the kernel calls before it hibernates; 0: not on this architecture. */
 struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t);
-/* The function at which the stub for renames (renames.h) continues; some kernels lack it. */
+/* The function at which the stub for renames (kernel_calls.h) continues; some kernels lack it. */
 #define HV_RENAMES_CALLEE "perf_event_comm"
-/* Returns the stub that the kernel calls after it has written a task's name (renames.h); 0:
+/* Returns the stub that the kernel calls after it has written a task's name (kernel_calls.h); 0:
  * none. */
 struct hv_gva hv_stubs_rename(const struct hv_tracee *t);
 /* Returns the handler to which traced functions of a graph return. */
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t);
+
+/* -- landings ---------------------------------------------------------------------------------- */
+
+/* Landings: code that jumps to a stub, for sites that cannot call the stub itself. There is one per
+ * stub, in the part of the region for detours, which these architectures do not have. They are
+ * needed if
+ *
+ *   - call targets must be at a fixed offset in a page (entry_bytes of struct hv_reach; riscv64).
+ *     Each landing is then at that offset, and the function tracer's stub needs none;
+ *   - modules cannot reach the stubs (arm64). That part of the region is then mapped a second
+ *     time, near the modules (hv_tracee.landings), and only sites out of reach use landings.
+ *
+ * patcher/mapping.h chooses the second mapping; returns.h checks for tasks in landings. */
+
+/* STUB is the address that sites in reach call. Returns the address that the site at AT calls: STUB
+ * itself, or its landing in the second mapping. If AT reaches neither, encode_call() of the result
+ * fails. */
+struct hv_gva hv_landing_from(const struct hv_tracee *t, struct hv_gva at, struct hv_gva stub);
+/* Returns the address that sites in reach call instead of TARGET: TARGET itself, unless it is a
+ * landing in the second mapping. */
+struct hv_gva hv_landing_leads_to(const struct hv_tracee *t, struct hv_gva target);

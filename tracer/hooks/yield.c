@@ -7,7 +7,7 @@
 #include "tracer/events/decode.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"
-#include "tracer/hooks/redirect.h"
+#include "tracer/hooks/kernel_calls.h"
 
 /* The guest's ftrace reads text with one of these functions. Both have the arguments (to, from,
  * bytes). */

@@ -7,7 +7,7 @@
  * and no task is in, are freed only when there is no room for another detour of a place
  * (detours_code.h).
  *
- * section_tracer.h and places.h choose the instructions; detach.c unmaps the code. One thread. */
+ * section_tracer.h and places.h choose the instructions; attach.c unmaps the code. One thread. */
 #pragma once
 
 #include <stdbool.h>

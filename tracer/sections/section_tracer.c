@@ -1,17 +1,513 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/sections/section_tracer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"
+#include "kernel/kernel.h"
 #include "patcher/patcher.h"
+#include "ringbuf/ring.h"
 #include "tracer/events/decoder.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/places/detours.h"
-#include "tracer/sections/section_log.h"
-#include "tracer/sections/section_plan.h"
+
+/* -- instructions to replace ------------------------------------------------------------------- */
+
+/* Zero-initialised. */
+struct hv_section_plan {
+	struct hv_detour_want *wants; /* owned */
+	size_t nr;
+	size_t nr_covered;    /* without the calls around the idle loop */
+	size_t nr_retargeted; /* calls and jumps among the covered ones; the others are relocated */
+	size_t nr_left;	      /* not covered; LEFT has the first ones */
+	struct hv_section_left left[HV_SECTION_LEFT_MAX];
+	size_t nr_named;
+};
+
+enum hv_section_trust {
+	HV_SECTION_ENOUGH, /* refuse if too little is covered */
+	HV_SECTION_FORCED,
+};
+
+#define COVERED_PERCENT_MIN 95
+
+/* Functions that can contain a CPU's idle loop. */
+static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
+#define IDLE_CALLS_MAX	8
+#define IDLE_LOOP_BYTES 4096
+
+/* Calls of the functions around a CPU's idle time. */
+struct idle {
+	struct hv_gva functions[2]; /* like hv_idle_functions */
+	struct hv_detour_want calls[IDLE_CALLS_MAX];
+	size_t nr;
+	unsigned found; /* bit N: a call of functions[N] was found */
+	const uint8_t *code;
+	struct hv_gva code_at;
+};
+
+static bool look_for_idle(void *ctx, const struct hv_insn *insn)
+{
+	static const enum hv_detour_kind kinds[] = {HV_DETOUR_CALL_ENDS, HV_DETOUR_CALL_BEGINS};
+	struct idle *idle = ctx;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (!insn->has_target || insn->target.v != idle->functions[i].v)
+			continue;
+		if (idle->nr == IDLE_CALLS_MAX)
+			return false;
+		idle->calls[idle->nr] = (struct hv_detour_want){.kind = kinds[i],
+								.at = insn->at,
+								.len_bytes = insn->len_bytes,
+								.calls = insn->target};
+		memcpy(idle->calls[idle->nr++].insn, idle->code + (insn->at.v - idle->code_at.v),
+		       insn->len_bytes);
+		idle->found |= 1u << i;
+	}
+	return true;
+}
+
+static struct hv_err *look_at_loop(const struct hv_kernel *k, const char *name, struct idle *idle)
+{
+	uint8_t code[IDLE_LOOP_BYTES];
+	uint64_t len;
+	struct hv_err *err;
+
+	if (!hv_kernel_symbol(k, name, &idle->code_at))
+		return NULL;
+	len = hv_kernel_symbol_size(k, idle->code_at);
+	if (len > sizeof(code))
+		len = sizeof(code);
+	err = hv_read(&k->core.as, idle->code_at, code, len);
+	if (err)
+		return err;
+	idle->code = code;
+	k->core.as.arch->walk_code((struct hv_span){code, len}, idle->code_at, look_for_idle, idle);
+	idle->code = NULL;
+	return NULL;
+}
+
+/* An idle CPU is inside a section: the kernel switches to the idle task with preemption off, and
+ * the idle task leaves it off. Some processors wait for an interrupt with interrupts off. Without
+ * these calls, a CPU's sleep would be the longest section.
+ *
+ * A jump to such a function, and a call that crosses a page, cannot be replaced. Idle sections
+ * could then not be recognised, so the kernel is refused. */
+static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct hv_err *err =
+			hv_core_need(&k->core, hv_idle_functions[i], &ret->functions[i]);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < HV_ARRAY_LEN(idle_loops); i++) {
+		struct hv_err *err = look_at_loop(k, idle_loops[i], ret);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < ret->nr; i++) {
+		struct hv_gva target;
+
+		if (arch->classify_site(ret->calls[i].insn, ret->calls[i].at, &target) !=
+			    HV_SITE_CALL ||
+		    hv_site_crosses_pages(arch, ret->calls[i].at.v))
+			ret->found = 0;
+	}
+	if (ret->found != 3)
+		return hv_err_new(EOPNOTSUPP, "where this kernel's idle loop begins and ends was"
+					      " not found, or cannot be changed");
+	return NULL;
+}
+
+struct found {
+	struct hv_preempt_sites preempt;
+	struct hv_irq_sites irqs;
+	struct idle idle;
+};
+
+static void found_deinit(struct found *f)
+{
+	hv_preempt_sites_deinit(&f->preempt);
+	hv_irq_sites_deinit(&f->irqs);
+}
+
+static void hv_section_plan_deinit(struct hv_section_plan *p)
+{
+	free(p->wants);
+}
+
+bool hv_sections_cover_enough(size_t nr_covered, size_t nr)
+{
+	return nr_covered * 100 >= nr * COVERED_PERCENT_MIN;
+}
+
+static struct hv_err *check_enough(enum hv_section_trust trust, size_t nr_covered, size_t nr,
+				   const char *what)
+{
+	if (trust == HV_SECTION_FORCED || hv_sections_cover_enough(nr_covered, nr))
+		return NULL;
+	return hv_err_mark(hv_err_new(EOPNOTSUPP,
+				      "only %zu of the %zu places where this kernel switches %s"
+				      " can be covered, too few to trust",
+				      nr_covered, nr, what),
+			   HV_ERR_NEEDS_FORCE);
+}
+
+static void note_left(struct hv_section_plan *p, struct hv_gva at, const char *reason)
+{
+	p->nr_left++;
+	if (p->nr_named < HV_SECTION_LEFT_MAX)
+		p->left[p->nr_named++] = (struct hv_section_left){at, reason};
+}
+
+static struct hv_err *find_preempt(const struct hv_kernel *k, struct found *f,
+				   enum hv_section_trust trust, struct hv_section_plan *p)
+{
+	struct hv_err *err = hv_preempt_sites_read(k, &f->preempt);
+	size_t nr_covered = f->preempt.nr_of[HV_PREEMPT_COVERED];
+
+	if (err)
+		return err;
+	p->nr_covered += nr_covered;
+	for (size_t i = 0; i < f->preempt.nr; i++)
+		if (f->preempt.list[i].cover != HV_PREEMPT_COVERED)
+			note_left(p, f->preempt.list[i].at,
+				  hv_preempt_cover_reason(f->preempt.list[i].cover));
+	return check_enough(trust, nr_covered, f->preempt.nr - f->preempt.nr_of[HV_PREEMPT_OF_NMIS],
+			    "preemption");
+}
+
+/* Kernel entries must be covered: the section that begins there replaces one whose end was not
+ * seen. */
+static struct hv_err *find_irqs(const struct hv_kernel *k, struct found *f,
+				enum hv_section_trust trust, struct hv_section_plan *p)
+{
+	struct hv_err *err = hv_irq_sites_read(k, &f->irqs);
+	size_t nr_covered = hv_irq_nr_covered(&f->irqs);
+
+	if (err)
+		return err;
+	p->nr_covered += nr_covered;
+	p->nr_retargeted += f->irqs.nr_of[HV_IRQ_RETARGETED];
+	for (size_t i = 0; i < f->irqs.nr; i++)
+		if (!hv_irq_is_covered(&f->irqs.list[i]))
+			note_left(p, f->irqs.list[i].at,
+				  hv_irq_cover_reason(f->irqs.list[i].cover));
+	if (f->irqs.nr_entries_left && trust != HV_SECTION_FORCED)
+		return hv_err_mark(hv_err_new(EOPNOTSUPP,
+					      "%zu of the ways into this kernel cannot be covered",
+					      f->irqs.nr_entries_left),
+				   HV_ERR_NEEDS_FORCE);
+	return check_enough(trust, nr_covered, f->irqs.nr, "interrupts");
+}
+
+static struct hv_detour_want want_of_preempt(const struct hv_preempt_site *site)
+{
+	struct hv_detour_want want = {
+		.kind = site->count.subtracts ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
+		.at = site->at,
+		.len_bytes = site->count.len_bytes,
+		.count = site->count,
+		.misses_beginning = site->misses_beginning,
+		.has_caller = site->has_caller,
+		.caller_off = site->caller_off,
+	};
+
+	memcpy(want.insn, site->insn, sizeof(want.insn));
+	return want;
+}
+
+static struct hv_detour_want want_of_irqs(const struct hv_irq_site *site)
+{
+	struct hv_detour_want want = {
+		.kind = site->kind,
+		.at = site->at,
+		.len_bytes = site->len_bytes,
+		.calls = site->target,
+		.misses_beginning = site->misses_beginning,
+		.has_caller = site->has_caller,
+		.caller_off = site->caller_off,
+	};
+
+	memcpy(want.insn, site->insn, sizeof(want.insn));
+	return want;
+}
+
+static void make_wants(const struct found *f, struct hv_section_plan *p)
+{
+	p->wants = hv_alloc((f->idle.nr + f->preempt.nr + f->irqs.nr + 1) * sizeof(*p->wants));
+	for (size_t i = 0; i < f->idle.nr; i++)
+		p->wants[p->nr++] = f->idle.calls[i];
+	for (size_t i = 0; i < f->preempt.nr; i++)
+		if (f->preempt.list[i].cover == HV_PREEMPT_COVERED)
+			p->wants[p->nr++] = want_of_preempt(&f->preempt.list[i]);
+	for (size_t i = 0; i < f->irqs.nr; i++)
+		if (hv_irq_is_covered(&f->irqs.list[i]))
+			p->wants[p->nr++] = want_of_irqs(&f->irqs.list[i]);
+}
+
+/* Finds the instructions of K to replace for sections of KIND. EOPNOTSUPP with the reason: its idle
+ * loop was not found, or too few instructions or not all kernel entries can be covered.
+ * Deinitialize RET on errors too. */
+static struct hv_err *hv_section_plan_make(const struct hv_kernel *k, enum hv_section_kind kind,
+					   enum hv_section_trust trust, struct hv_section_plan *ret)
+{
+	hv_cleanup(found_deinit) struct found f = {.idle.nr = 0};
+	struct hv_err *err = find_idle(k, &f.idle);
+
+	if (!err && kind != HV_SECTION_IRQ)
+		err = find_preempt(k, &f, trust, ret);
+	if (!err && kind != HV_SECTION_PREEMPT)
+		err = find_irqs(k, &f, trust, ret);
+	if (!err)
+		make_wants(&f, ret);
+	return err;
+}
+
+/* -- whether to replace again ------------------------------------------------------------------ */
+
+void hv_section_modules_deinit(struct hv_section_modules *m)
+{
+	free(m->list);
+	*m = (struct hv_section_modules){0};
+}
+
+static void count_replaced(struct hv_section_modules *m, const struct hv_tracee *t)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_DETOUR, &undo);
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct hv_module *module = hv_module_at(&t->kernel->modules, undo[i].gva);
+
+		if (module)
+			m->list[module - t->kernel->modules.list].nr_replaced++;
+	}
+}
+
+void hv_section_modules_note(struct hv_section_modules *m, const struct hv_tracee *t)
+{
+	const struct hv_modules *modules = &t->kernel->modules;
+
+	hv_section_modules_deinit(m);
+	m->list = hv_alloc((modules->nr + 1) * sizeof(*m->list));
+	m->nr = modules->nr;
+	for (size_t i = 0; i < modules->nr; i++)
+		m->list[i] = (struct hv_section_module){.at = modules->list[i].at,
+							.text = modules->list[i].text};
+	count_replaced(m, t);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct hv_section_module *x = a, *y = b;
+
+	return x->text.start.v < y->text.start.v ? -1 : x->text.start.v > y->text.start.v;
+}
+
+bool hv_section_modules_have_come(const struct hv_section_modules *m, const struct hv_tracee *t)
+{
+	hv_cleanup(hv_section_modules_deinit) struct hv_section_modules now = {0};
+
+	hv_section_modules_note(&now, t);
+	for (size_t i = 0; i < now.nr; i++) {
+		const struct hv_section_module *was = NULL, *is = &now.list[i];
+
+		if (m->nr)
+			was = bsearch(is, m->list, m->nr, sizeof(*is), by_text);
+		if (!was || was->at.v != is->at.v || was->text.end.v != is->text.end.v ||
+		    is->nr_replaced < was->nr_replaced)
+			return true;
+	}
+	return false;
+}
+
+/* -- records of a section ---------------------------------------------------------------------- */
+
+/* Enough for a stack, a task record before it, and records of interrupts in between. */
+#define STACK_RECORDS_MAX 1024
+
+static struct hv_ring ring_of(const struct hv_section_ring *r)
+{
+	struct hv_ring ring;
+
+	hv_ring_init(&ring, r->state, (const struct hv_record *)(r->state + 1), r->nr_slots);
+	return ring;
+}
+
+static uint64_t position_of(const struct hv_section_ring *r, uint64_t head)
+{
+	return head / sizeof(struct hv_record) - r->nr_slots;
+}
+
+/* Returns false if there is no complete record, or if it was overwritten. */
+static bool read_at(struct hv_ring *ring, uint64_t position, struct hv_record *ret)
+{
+	uint64_t lost;
+
+	ring->position = position;
+	return hv_ring_read(ring, 0, ret, &lost) == HV_RING_RECORD;
+}
+
+static uint64_t ns_of(const struct hv_section_ring *r, uint64_t tsc)
+{
+	return hv_clocks_event_ns(r->decoder->clocks, HV_TRACE_CLOCK_GUEST, r->cpu, tsc);
+}
+
+static void decode_record(const struct hv_section_ring *r, const struct hv_record *record,
+			  struct hv_event *ret)
+{
+	hv_decoder_event(r->decoder, record, NULL, ret);
+	ret->cpu = r->cpu;
+	ret->time_ns = ns_of(r, hv_record_tsc(record));
+	if (ret->kind == HV_EVENT_GRAPH_EXIT)
+		ret->call_ns = ns_of(r, hv_record_call_tsc(record));
+	hv_decoder_name_task(r->decoder, ret);
+}
+
+/* The task record of the section's task may be so old that the ring no longer contains it. */
+static void name(const struct hv_section *section, struct hv_event *event)
+{
+	if (event->pid == section->to.pid)
+		memcpy(event->comm, section->to.comm, sizeof(event->comm));
+}
+
+/* Excludes the two ends of the section, which are already known. */
+static bool is_call(const struct hv_event *event)
+{
+	return event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT ||
+	       (event->kind == HV_EVENT_FUNCTION && !event->of_section);
+}
+
+void hv_section_log_calls(const struct hv_section_ring *r, const struct hv_sections *kept,
+			  hv_section_wants wants, void *ctx, struct hv_section *ret)
+{
+	struct hv_ring ring = ring_of(r);
+	uint64_t from = position_of(r, kept->from_head), to = position_of(r, kept->to_head);
+	uint64_t max = r->nr_slots < HV_SECTION_CALLS_MAX ? r->nr_slots : HV_SECTION_CALLS_MAX;
+	struct hv_record record;
+	struct hv_event event;
+
+	if (to - from > UINT64_MAX / 2) /* invalid positions */
+		return;
+	if (to - from > max) {
+		ret->nr_lost = to - from - max;
+		from = to - max;
+	}
+	ret->calls = hv_alloc((to - from + 1) * sizeof(*ret->calls));
+	for (; from != to; from++) {
+		if (!read_at(&ring, from, &record)) {
+			ret->nr_lost++;
+			continue;
+		}
+		if (hv_record_kind(&record) == HV_RECORD_TASK)
+			hv_decoder_note_old_task(r->decoder, &record);
+		if (!hv_record_is_event(&record))
+			continue;
+		decode_record(r, &record, &event);
+		if (!is_call(&event) || (wants && !wants(ctx, &event)))
+			continue;
+		name(ret, &event);
+		ret->calls[ret->nr_calls++] = event;
+	}
+}
+
+static void find_callers(const struct hv_section_ring *r, const struct hv_parts *parts,
+			 struct hv_event *event, struct hv_section *ret)
+{
+	struct hv_gva list[HV_CALLERS_MAX];
+
+	hv_decoder_callers(r->decoder, parts, list, event);
+	ret->nr_callers = event->nr_callers;
+	ret->callers_end_early = event->callers_end_early;
+	ret->callers = hv_alloc((event->nr_callers + 1) * sizeof(*list));
+	memcpy(ret->callers, list, event->nr_callers * sizeof(*list));
+}
+
+void hv_section_log_stack(const struct hv_section_ring *r, const struct hv_sections *kept,
+			  struct hv_section *ret)
+{
+	struct hv_ring ring = ring_of(r);
+	uint64_t at = position_of(r, kept->to_head);
+	struct hv_parts parts = {.nr = 0};
+	struct hv_record record;
+	struct hv_event event;
+
+	for (uint64_t end = at + STACK_RECORDS_MAX; at != end; at++) {
+		if (!read_at(&ring, at, &record))
+			return;
+		if (hv_record_kind(&record) == HV_RECORD_WORDS)
+			hv_parts_add(&parts, &record, at, 0);
+		if (hv_record_kind(&record) != HV_RECORD_STACK)
+			continue;
+		decode_record(r, &record, &event);
+		if (event.of_section && hv_parts_are_of(&parts, &record, at, 0))
+			find_callers(r, &parts, &event, ret);
+		if (event.of_section)
+			return;
+	}
+}
+
+/* -- names of a section's addresses ------------------------------------------------------------ */
+
+/* There is room for all addresses of a section. */
+static void add(struct hv_section *s, const struct hv_kernel *k, struct hv_gva at)
+{
+	if (at.v && !hv_gva_in(at, k->text))
+		s->names[s->nr_names++] = (struct hv_section_name){.at = at};
+}
+
+static void add_event(struct hv_section *s, const struct hv_kernel *k, const struct hv_event *e)
+{
+	add(s, k, e->ip);
+	add(s, k, e->parent_ip);
+}
+
+static void remove_doubles(struct hv_section *s)
+{
+	size_t nr = 0;
+
+	qsort(s->names, s->nr_names, sizeof(*s->names), hv_section_by_address);
+	for (size_t i = 0; i < s->nr_names; i++)
+		if (!nr || s->names[nr - 1].at.v != s->names[i].at.v)
+			s->names[nr++] = s->names[i];
+	s->nr_names = nr;
+	s->names = hv_realloc_array(s->names, nr + 1, sizeof(*s->names));
+}
+
+static void look_up(struct hv_section_name *n, const struct hv_kernel *k)
+{
+	const char *name, *module;
+
+	if (!hv_kernel_symbol_at(k, n->at, &name, &module, &n->off))
+		return;
+	n->name = hv_strdup(name);
+	n->module = module ? hv_strdup(module) : NULL;
+	n->len_bytes = hv_kernel_symbol_size(k, n->at);
+}
+
+void hv_section_keep_names(struct hv_section *s, const struct hv_kernel *k)
+{
+	s->names = hv_alloc((2 * (s->nr_calls + 2) + s->nr_callers) * sizeof(*s->names));
+	add_event(s, k, &s->from);
+	add_event(s, k, &s->to);
+	for (size_t i = 0; i < s->nr_calls; i++)
+		add_event(s, k, &s->calls[i]);
+	for (size_t i = 0; i < s->nr_callers; i++)
+		add(s, k, s->callers[i]);
+	remove_doubles(s);
+	for (size_t i = 0; i < s->nr_names; i++)
+		look_up(&s->names[i], k);
+}
+
+/* -- the tracer -------------------------------------------------------------------------------- */
 
 #define TRIES_MAX 1000 /* attempts to read a section while the guest writes it */
 

@@ -10,15 +10,191 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "base/addr.h"
 #include "base/err.h"
-#include "tracer/sections/section.h"
-#include "tracer/sections/section_plan.h"
+#include "tracer/events/event.h"
 
 struct hv_clock;
 struct hv_decoder;
+struct hv_detour_want;
+struct hv_kernel;
 struct hv_section_tracer;
+struct hv_sections;
+struct hv_state;
 struct hv_tracee;
+
+/* -- a saved section --------------------------------------------------------------------------- */
+
+/* A saved section: its time, place and task, the functions called in it, and the stack at its end.
+ * Reference-counted, because a reader may use it while a worse one is found. tree/format/ formats
+ * it. */
+
+/* The name of an address in a module at the time of the section. */
+struct hv_section_name {
+	struct hv_gva at;
+	char *name;   /* owned; untrusted; NULL: no name */
+	char *module; /* owned; untrusted; NULL: no name */
+	uint64_t off; /* offset in the symbol */
+	uint64_t len_bytes;
+};
+
+struct hv_section {
+	unsigned nr_refs;
+	unsigned cpu;
+	uint64_t ns;	    /* duration without stolen_ns */
+	uint64_t stolen_ns; /* time in which the host did not run the vCPU, as reported to the
+			       guest; 0 if not reported (struct kvm_steal_time) */
+	/* The ends are like calls: ip is in the function that switched preemption or interrupts off
+	 * or on, parent_ip in its caller (0: unknown). */
+	struct hv_event from, to;
+	/* The task at the end of the section: */
+	uint32_t uid;
+	int32_t nice;
+	uint32_t policy;
+	uint32_t rt_priority;
+	/* The calls recorded in it, in ring order. Owned. */
+	struct hv_event *calls;
+	size_t nr_calls;
+	uint64_t nr_lost; /* overwritten calls */
+	/* Callers of the function that switched preemption or interrupts on, innermost first.
+	 * Owned. */
+	struct hv_gva *callers;
+	size_t nr_callers; /* 0: unknown */
+	uint8_t callers_end_early;
+	struct hv_section_name *names; /* owned; sorted by address */
+	size_t nr_names;
+};
+
+static inline int hv_section_by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_section_name *)a)->at.v;
+	uint64_t y = ((const struct hv_section_name *)b)->at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns NULL if the name of AT was not saved. */
+static inline const struct hv_section_name *hv_section_name_at(const struct hv_section *s,
+							       struct hv_gva at)
+{
+	const struct hv_section_name key = {.at = at};
+
+	if (!s->nr_names)
+		return NULL;
+	return (const struct hv_section_name *)bsearch(&key, s->names, s->nr_names, sizeof(key),
+						       hv_section_by_address);
+}
+
+static inline struct hv_section *hv_section_ref(struct hv_section *s)
+{
+	s->nr_refs++;
+	return s;
+}
+
+/* Accepts NULL. */
+static inline void hv_section_unref(struct hv_section *s)
+{
+	if (!s || --s->nr_refs)
+		return;
+	free(s->calls);
+	free(s->callers);
+	for (size_t i = 0; i < s->nr_names; i++) {
+		free(s->names[i].name);
+		free(s->names[i].module);
+	}
+	free(s->names);
+	free(s);
+}
+
+/* -- instructions to replace ------------------------------------------------------------------- */
+
+/* Selects the kernel's instructions to replace in order to measure sections, and computes how much
+ * of the kernel they cover. Reads only the kernel. detours.h replaces the instructions. */
+
+/* Whether preemption, interrupts or either of them are off in a section. */
+enum hv_section_kind {
+	HV_SECTION_PREEMPT, /* preemptoff */
+	HV_SECTION_IRQ,	    /* irqsoff */
+	HV_SECTION_EITHER,  /* preemptirqsoff */
+};
+
+/* An instruction that is not covered. */
+struct hv_section_left {
+	struct hv_gva at;
+	const char *reason; /* static */
+};
+
+#define HV_SECTION_LEFT_MAX 64 /* number of uncovered instructions that are listed */
+
+/* Returns whether covering NR_COVERED of NR instructions is enough to trust the measured sections.
+ * With less, sections would often be missed. */
+bool hv_sections_cover_enough(size_t nr_covered, size_t nr);
+
+/* -- whether to replace again ------------------------------------------------------------------ */
+
+/* The modules that existed when the instructions for sections were replaced. Decides whether
+ * instructions must be replaced again: a new module needs this, a removed one does not, and open
+ * sections then continue. */
+
+struct hv_section_module {
+	struct hv_gva at; /* address of its struct module */
+	struct hv_gva_range text;
+	size_t nr_replaced; /* number of replaced instructions in it */
+};
+
+/* Zero-initialised: empty. */
+struct hv_section_modules {
+	struct hv_section_module *list; /* owned, sorted by text.start */
+	size_t nr;
+};
+void hv_section_modules_deinit(struct hv_section_modules *m);
+
+/* Notes the modules of T's kernel and the present number of replaced instructions in them. */
+void hv_section_modules_note(struct hv_section_modules *m, const struct hv_tracee *t);
+/* Returns whether T's kernel has a module that was not noted, or one with fewer replaced
+ * instructions than noted, which is a new module at an old address. */
+bool hv_section_modules_have_come(const struct hv_section_modules *m, const struct hv_tracee *t);
+
+/* -- records of a section ---------------------------------------------------------------------- */
+
+/* Reads the records of one section from the ring of its vCPU: the calls in it and the stack at its
+ * end. Reads the ring independently of other readers and consumes nothing. */
+
+/* Maximum number of calls, counted from the end. */
+#define HV_SECTION_CALLS_MAX 65536
+
+/* The ring of vCPU CPU. All pointers are borrowed. */
+struct hv_section_ring {
+	struct hv_decoder *decoder;
+	const struct hv_state *state; /* followed by the records */
+	uint64_t nr_slots;
+	unsigned cpu;
+};
+
+/* Returns whether to include a call. */
+typedef bool (*hv_section_wants)(void *ctx, const struct hv_event *call);
+
+/* Fills in the calls of RET, the section described by KEPT. WANTS NULL: includes all calls. */
+void hv_section_log_calls(const struct hv_section_ring *ring, const struct hv_sections *kept,
+			  hv_section_wants wants, void *ctx, struct hv_section *ret);
+/* Fills in the callers of RET. */
+void hv_section_log_stack(const struct hv_section_ring *ring, const struct hv_sections *kept,
+			  struct hv_section *ret);
+
+/* -- names of a section's addresses ------------------------------------------------------------ */
+
+/* Names of addresses in modules at the time of a section. A section is kept until a worse one is
+ * found. Until then its module may be unloaded and another one loaded at the same addresses. The
+ * core kernel does not change.
+ *
+ * tree/format/ shows the names. */
+
+/* Looks up all addresses of S outside the core kernel. */
+void hv_section_keep_names(struct hv_section *s, const struct hv_kernel *k);
+
+/* -- the tracer -------------------------------------------------------------------------------- */
 
 /* Borrows all arguments. CLOCK is the guest's clock. From now on, DECODER uses the tracer to find
  * the instructions of detours. */

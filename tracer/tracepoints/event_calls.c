@@ -8,7 +8,7 @@
 #include "kernel/events/probe_calls.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"
-#include "tracer/hooks/redirect.h"
+#include "tracer/hooks/kernel_calls.h"
 
 /* The calls in the probes of the core kernel or of a module. */
 struct probe_set {

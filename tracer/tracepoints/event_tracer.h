@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The event tracer: selects which trace events of the guest are recorded into the session's ring,
- * and makes the necessary changes in the guest: plugs (plug.h), redirected calls (redirect.h), and
- * the wait until removed parts are no longer used (docs/users/events.md).
+ * and makes the necessary changes in the guest: plugs (plug.h), redirected calls (event_calls.h),
+ * flags of tasks, and the wait until removed parts are no longer used (docs/users/events.md).
  *
  * A session has one event tracer because it has one ring. An event is on in the guest while any
  * instance wants it. The caller passes the union of all instances' events, and separates the events
@@ -24,6 +24,23 @@ struct hv_event_type;
 struct hv_stub_filter;
 struct hv_stub_program;
 struct hv_tracee;
+struct hv_tracepoint_layout;
+
+/* -- flags of tasks for system calls ----------------------------------------------------------- */
+
+/* The flag in the guest's tasks that makes system calls reach their tracepoints
+ * (kernel/events/tracepoint_state.h). It is set in all tasks while we have a probe there, and
+ * cleared when there is no probe left. A task that keeps the flag without need only checks the
+ * tracepoint's static key. plug.h changes the tracepoints and their count. */
+
+/* Sets the flag of every task if a system call tracepoint is on according to the guest's count, and
+ * clears it otherwise. Does not write to tasks whose flag is right. May miss a task that constantly
+ * changes its other flags or is just being created; the next call finds it. EBUSY: the guest is
+ * changing tracepoints. */
+struct hv_err *hv_syscall_tasks_set(struct hv_tracee *t,
+				    const struct hv_tracepoint_layout *layout) hv_must_use;
+
+/* -- the event tracer -------------------------------------------------------------------------- */
 
 /* Neither changes nor reads the guest. Borrows T. */
 struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t);

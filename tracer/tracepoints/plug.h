@@ -138,7 +138,7 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 /* Plans and carries out STEPS in as few holds as possible. Retries steps that fail for a temporary
  * reason for about 40 ms. Afterwards why_not is set in each step that was not made. *RET_SYSCALLS
  * is also set on error: a step concerns system calls, so call hv_syscall_tasks_set()
- * (syscall_tasks.h). */
+ * (event_tracer.h). */
 struct hv_err *hv_plug_steps_make_all(struct hv_tracee *t,
 				      const struct hv_tracepoint_layout *layout,
 				      struct hv_plug_step *steps, size_t nr,

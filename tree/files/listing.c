@@ -3,7 +3,6 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/buffer.h"
-#include "tracer/sections/section.h"
 #include "tracer/sections/section_tracer.h"
 #include "tree/format/format.h"
 #include "tree/format/graph.h"

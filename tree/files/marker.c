@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* trace_marker and trace_marker_raw: add text and bytes from the host to the trace. */
 #include "kernel/kernel.h"
-#include "tracer/events/marker.h"
+#include "tracer/events/host_buffer.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"

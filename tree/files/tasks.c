@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "tracer/events/buffer.h"
-#include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 #include "tree/files/files.h"
 #include "tree/instance/core/sharing.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/events/comms.h"
+#include "tracer/events/names.h"
 #include "tree/settings/hist/hist_action.h"
 
 #define TEXT_WIDTH	 50

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
-#include "tracer/sections/section.h"
+#include "tracer/sections/section_tracer.h"
 #include "tree/format/flags.h"
 #include "tree/format/symbol.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/sections/section.h"
+#include "tracer/sections/section_tracer.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 

@@ -12,7 +12,7 @@
 #include "base/addr.h"
 #include "base/bytes.h"
 #include "kernel/events/catalogue.h"
-#include "tracer/events/comms.h"
+#include "tracer/events/names.h"
 #include "tree/settings/glob.h"
 
 struct hv_kernel;

@@ -12,8 +12,7 @@
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
 #include "tracer/graph/graph_tracer.h"
-#include "tracer/hooks/hibernation.h"
-#include "tracer/hooks/renames.h"
+#include "tracer/hooks/kernel_calls.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/hooks/yield.h"
@@ -362,7 +361,7 @@ bool hv_early_is_up(const struct hv_kernel_core *core)
 	return false;
 }
 
-/* tracer/hooks/hibernation.h */
+/* tracer/hooks/kernel_calls.h: hibernation */
 
 struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 				   struct hv_text *ret_reason hv_unused)
@@ -370,7 +369,7 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 	return NULL;
 }
 
-/* tracer/hooks/renames.h */
+/* tracer/hooks/kernel_calls.h: names of tasks */
 
 struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
 			       struct hv_text *ret_reason hv_unused)

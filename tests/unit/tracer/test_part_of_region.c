@@ -7,7 +7,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/guest/region_use.h"
+#include "tracer/guest/tracee.h"
 #include "tracer/session.h"
 
 #define REGION_GPA   0x200000000ull

@@ -7,7 +7,6 @@
 #include "kernel/tasks/unwind.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
-#include "tracer/events/marker.h"
 #include "tracer/host_tracer.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/recording.h"

@@ -7,7 +7,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "kernel/types/btf.h"
-#include "tracer/events/marker.h"
+#include "tracer/events/host_buffer.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes to trace_marker and trace_marker_raw on the host: each becomes an event in the instance's
- * buffer, and a line runs the triggers of ftrace:print (tracing_mark_write). tracer/events/marker.h
- * defines the record. */
+ * buffer, and a line runs the triggers of ftrace:print (tracing_mark_write).
+ * tracer/events/host_buffer.h defines the record. */
 #pragma once
 
 #include <stddef.h>

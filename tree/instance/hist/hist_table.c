@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/events/comms.h"
+#include "tracer/events/names.h"
 #include "tree/format/hist_text.h"
 
 /* -- sorting ----------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/names.h"
 #include "tracer/guest/stubs.h"
-#include "tracer/sections/section.h"
+#include "tracer/sections/section_tracer.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/events/backlog.h"
+#include "tracer/events/merge.h"
 
 #define NR_MAX 700
 

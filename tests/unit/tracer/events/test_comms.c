@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/events/comms.h"
+#include "tracer/events/names.h"
 
 static struct hv_comms *comms;
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/events/comms.h"
 #include "tracer/events/decode.h"
+#include "tracer/events/names.h"
 
 static struct hv_context context; /* the architecture's result */
 static uint32_t got_preempt_count;

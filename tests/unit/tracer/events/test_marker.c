@@ -4,8 +4,8 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/one_ring.h"
-#include "tracer/events/marker.h"
-#include "tracer/events/marks.h"
+#include "tracer/events/decoder.h"
+#include "tracer/events/host_buffer.h"
 
 static void record(uint64_t position, unsigned kind, uint64_t tsc)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/events/marks.h"
+#include "tracer/events/decoder.h"
 
 static const char page[4096] = {'p'};
 

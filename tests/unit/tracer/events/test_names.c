@@ -4,7 +4,6 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
-#include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 
 static struct ft t;

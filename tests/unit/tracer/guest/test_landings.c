@@ -9,7 +9,6 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/guest/landings.h"
 #include "tracer/guest/stubs.h"
 
 #define PAGE_BYTES 4096u

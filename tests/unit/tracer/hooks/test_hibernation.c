@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The call through which a hibernating kernel waits for hvtrace: finding, changing and restoring
  * it. */
-#include "tracer/hooks/hibernation.h"
+#include "tracer/hooks/kernel_calls.h"
 
 #include <check.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/hooks/redirect.h"
+#include "tracer/hooks/kernel_calls.h"
 
 #define CALLEE	 (FK_BASE + 0x20000)
 #define CALLER	 (FK_BASE + 0x30000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The calls that report a new name of a task in the kernel: finding, changing and restoring
  * them. */
-#include "tracer/hooks/renames.h"
+#include "tracer/hooks/kernel_calls.h"
 
 #include <check.h>
 

@@ -6,7 +6,7 @@
 
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/places/detours_code.h"
-#include "tracer/sections/section_plan.h"
+#include "tracer/sections/section_tracer.h"
 
 #define COUNT	  0x1fb88ull
 #define INC	  (FK_BASE + 0x40000)

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "tracer/places/place_runs.h"
+#include "tracer/places/places.h"
 
 #define AT  0xffffffff81001000ull
 #define MAX 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads a section's calls and its stack from a ring, also from corrupt rings. */
-#include "tracer/sections/section_log.h"
+#include "tracer/sections/section_tracer.h"
 
 #include <check.h>
 #include <stdio.h>

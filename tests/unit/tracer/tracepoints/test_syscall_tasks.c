@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The flag that makes tasks use the tracepoints of system calls. */
-#include "tracer/tracepoints/syscall_tasks.h"
+#include "tracer/tracepoints/event_tracer.h"
 
 #include "kernel/events/tracepoint_state.h"
 #include "tests/lib/run_suite.h"
