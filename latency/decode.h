@@ -3,14 +3,14 @@
  * the analysers need and the fields that they use.
  *
  * The guest supplies the event formats; events that lack a field are skipped. export/page_decode.h
- * decodes the pages, and limits.h follows which groups are throttled. Pure. */
+ * decodes the pages, and sched.h follows which groups are throttled. Pure. */
 #pragma once
 
 #include "base/text.h"
 #include "export/page_decode.h"
 #include "kernel/events/catalogue.h"
-#include "latency/event.h"
-#include "latency/limits.h"
+#include "latency/sched.h"
+#include "latency/stall.h"
 #include "tracer/events/event.h"
 
 struct hv_exit_names;

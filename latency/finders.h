@@ -1,14 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The analysers. Each processes every event in order of time and adds the stalls that it finds.
  *
- * They share the state of the tasks, which is updated after they have processed the event.
- * verdict.h finds which stalls caused others, and subtracts the time that the host took. Pure. */
+ * They share the state of the tasks, which is updated after they have processed the event, and
+ * where tasks were in the kernel: stack records of the guest, and samples of positions, which are
+ * not interpreted. verdict.h finds which stalls caused others, and subtracts the time that the host
+ * took. Pure. */
 #pragma once
 
-#include "latency/limits.h"
+#include <stdint.h>
+
 #include "latency/sched.h"
-#include "latency/stacks.h"
 #include "latency/stall.h"
+
+/* -- stacks of events -------------------------------------------------------------------------- */
+
+/* Matches stack records with the events they belong to.
+ *
+ * The guest records an event first and its stack later, on the same vCPU and for the same task. An
+ * interrupt between the two can record events with their own stacks, so pending events form a stack
+ * per vCPU. Stacks recorded at the end of a section (docs/users/latency-tracers.md) match no event.
+ */
+
+#define HV_DUE_STACKS_MAX 4	   /* per vCPU, nested */
+#define HV_DUE_STACK_NS	  10000000 /* later stacks count as lost */
+
+struct hv_due_cpu {
+	struct hv_moment list[HV_DUE_STACKS_MAX]; /* the oldest first */
+	unsigned nr;
+};
+
+struct hv_due_stacks {
+	struct hv_due_cpu *cpus; /* owned */
+	unsigned nr_cpus;
+	uint32_t kinds; /* events with stacks: 1 << enum hv_moment_kind */
+};
+
+void hv_due_stacks_init(struct hv_due_stacks *d, unsigned nr_cpus);
+void hv_due_stacks_deinit(struct hv_due_stacks *d);
+/* Returns whether the guest records a stack with an event like M. */
+bool hv_moment_has_stack(const struct hv_moment *m);
+/* Adds M if its stack will follow. */
+void hv_due_stacks_see(struct hv_due_stacks *d, const struct hv_moment *m);
+/* Returns the event that a stack of PID on CPU belongs to, or NULL. Valid until the next call. */
+const struct hv_moment *hv_due_stacks_take(struct hv_due_stacks *d, unsigned cpu, uint32_t pid,
+					   uint64_t time_ns);
+/* Forgets the pending events of CPU. Call it when events of CPU were lost. */
+void hv_due_stacks_lose(struct hv_due_stacks *d, unsigned cpu);
+
+/* -- samples ----------------------------------------------------------------------------------- */
+
+/* Samples of kernel positions, taken when the timer interrupts a vCPU.
+ *
+ * They show where a long system call or section spent its time if no other event does. The last
+ * samples of each vCPU are kept. The caller removes the frames of the interrupt itself and resolves
+ * names. */
+
+#define HV_TICKS_MAX 1024 /* per vCPU: four seconds at 250 Hz */
+
+struct hv_tick {
+	uint64_t time_ns;
+	uint32_t pid;
+	struct hv_stall_stack stack; /* the interrupted address, then its callers */
+};
+
+struct hv_tick_cpu {
+	struct hv_tick *list; /* owned; a ring, in order of time */
+	unsigned first, nr;
+};
+
+struct hv_ticks {
+	struct hv_tick_cpu *cpus; /* owned */
+	unsigned nr_cpus;
+	/* Returns the start of the function that contains the address. If NULL, each address counts
+	 * as a function. */
+	uint64_t (*function_of)(const void *data, uint64_t address);
+	const void *data;
+};
+
+void hv_ticks_init(struct hv_ticks *t, unsigned nr_cpus);
+void hv_ticks_deinit(struct hv_ticks *t);
+void hv_ticks_add(struct hv_ticks *t, unsigned cpu, const struct hv_tick *tick);
+/* Counts the samples of S's task in its interval on its vCPUs, and the samples in the most frequent
+ * function. The stack of a system call is replaced by the last of those samples. */
+void hv_ticks_choose(const struct hv_ticks *t, struct hv_stall *s);
+
+/* -- analysers --------------------------------------------------------------------------------- */
 
 #define HV_FINDERS_CPUS_MAX 4096
 #define HV_IO_REQUESTS_MAX  1024 /* in flight; a power of two */

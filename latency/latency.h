@@ -14,7 +14,6 @@
 #include "latency/decode.h"
 #include "latency/finders.h"
 #include "latency/outages.h"
-#include "latency/stacks.h"
 #include "latency/vcpu_threads.h"
 #include "latency/verdict.h"
 

@@ -1,16 +1,114 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the host's events show about the vCPUs: their exits, and what their threads did. Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "latency/outages.h"
+#include "latency/sched.h"
+#include "latency/stall.h"
+
+/* -- exits ------------------------------------------------------------------------------------- */
+
+/* Statistics on vCPU exits by reason (number, total and longest time), and exit storms.
+ *
+ * A storm is a time in which exits took at least a fifth of a vCPU's time. Halts are not work, so
+ * they never count as a storm or a fault, even while the host polls for the end of a halt. The time
+ * of an exit excludes the time that other threads of the host took from it.
+ *
+ * decode.h names the reasons; verdict.h decides whose fault a storm is. */
+
+#define HV_EXIT_REASONS_MAX 32 /* the last one collects reasons beyond the limit */
+#define HV_EXIT_NAME_LEN    32
+#define HV_EXIT_CPUS_MAX    4096
+
+/* Why a vCPU exits. */
+enum hv_exit_sort {
+	HV_EXIT_OTHER,	  /* caused by the host, or unknown */
+	HV_EXIT_HALT,	  /* the vCPU is idle */
+	HV_EXIT_PROVOKED, /* caused by an instruction of the guest */
+	HV_NR_EXIT_SORTS,
+};
+
+/* Flags of stalls of kind HV_STALL_EXITS. */
+#define HV_EXITS_PROVOKED  0x1 /* see HV_EXIT_PROVOKED */
+#define HV_EXITS_IN_KERNEL 0x2 /* most exit time began in the guest's kernel */
+
+struct hv_exit_reason {
+	uint64_t key; /* hv_exit_key() */
+	char name[HV_EXIT_NAME_LEN];
+	enum hv_exit_sort sort;
+	uint64_t nr, total_ns, longest_ns;
+};
+
+struct hv_exit_share {
+	uint64_t nr, ns, longest_ns, kernel_ns;
+};
+
+/* State of a vCPU: the current window of half a second, and the current storm. */
+struct hv_exit_cpu {
+	uint64_t nr;		      /* exits since hv_exits_since() */
+	uint64_t from_ns, newest_ns;  /* the current window; 0: no event yet */
+	uint64_t unseen_ns;	      /* part of the window in which events were lost */
+	struct hv_exit_share *shares; /* owned; by reason, in this window */
+	struct hv_stall_task task;    /* leads in exit time by TASK_NS (vote()) */
+	uint64_t task_ns;
+	struct hv_stall storm; /* valid if length_ns is not 0 */
+	uint64_t storm_kernel_ns, storm_task_ns;
+};
+
+struct hv_exits {
+	struct hv_exit_reason reasons[HV_EXIT_REASONS_MAX];
+	unsigned nr_reasons;
+	struct hv_exit_cpu *cpus; /* owned */
+	unsigned nr_cpus;
+	uint64_t threshold_ns;	  /* minimum exit time of a storm that is reported */
+	struct hv_stalls *stalls; /* borrowed; receives the storms */
+};
+
+static inline uint64_t hv_exit_key(uint64_t isa, uint64_t reason)
+{
+	return isa << 32 | (reason & UINT32_MAX);
+}
+
+/* NR_CPUS is at most HV_EXIT_CPUS_MAX. */
+void hv_exits_init(struct hv_exits *x, unsigned nr_cpus, struct hv_stalls *stalls);
+void hv_exits_deinit(struct hv_exits *x);
+
+bool hv_exits_knows(const struct hv_exits *x, uint64_t key);
+/* Adds the reason KEY with the host's name for it. Call it if hv_exits_knows() is false, before
+ * the first exit of this reason. */
+void hv_exits_name(struct hv_exits *x, uint64_t key, const char *name);
+
+struct hv_exit {
+	uint64_t key;
+	uint64_t entry_ns;	   /* when the vCPU entered the guest again */
+	uint64_t length_ns;	   /* without the time that other threads took */
+	bool is_in_kernel;	   /* the guest's kernel was interrupted */
+	struct hv_stall_task task; /* of the guest; pid 0: idle or unknown */
+};
+/* Records an exit of CPU. */
+void hv_exits_add(struct hv_exits *x, unsigned cpu, const struct hv_exit *exit);
+/* Advances the window of CPU to NOW_NS. */
+void hv_exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
+/* Excludes the time from the last event of CPU to NOW_NS, in which events were lost. */
+void hv_exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
+/* Returns the number of exits since the last call, of the vCPU with the most exits. */
+uint64_t hv_exits_since(struct hv_exits *x);
+/* Returns the storm in progress on CPU. NULL if there is none that reaches the threshold. */
+const struct hv_stall *hv_exits_storm(const struct hv_exits *x, unsigned cpu);
+/* Adds the storms that are still in progress. */
+void hv_exits_end(struct hv_exits *x);
+
+/* -- threads ----------------------------------------------------------------------------------- */
+
 /* Follows the host's threads that run the vCPUs, from the host's own events (docs/users/events.md).
  *
  * Finds when a thread was runnable but did not run, which thread had the CPU, how long it took to
  * run after a wakeup, and its exits. Unlike samples of schedstat, the results are exact and on the
  * clock of the guest's events. A thread is recognized as a vCPU by its exits.
  *
- * outages.h and exits.h decide which of these times are stalls. Pure. */
-#pragma once
-
-#include "latency/exits.h"
-#include "latency/outages.h"
-#include "latency/sched.h"
+ * outages.h and the statistics on exits decide which of these times are stalls. */
 
 enum hv_vcpu_state {
 	HV_VCPU_UNKNOWN,

@@ -16,9 +16,9 @@
  * cli/verbs/latency_text.h formats the verdict. Pure. */
 #pragma once
 
-#include "latency/exits.h"
 #include "latency/outages.h"
 #include "latency/stall.h"
+#include "latency/vcpu_threads.h"
 
 enum hv_fault {
 	HV_FAULT_UNKNOWN,

@@ -10,7 +10,7 @@
 #include "cli/client.h"
 #include "cli/verbs/record/section.h"
 #include "latency/decode.h"
-#include "latency/section_text.h"
+#include "latency/stall.h"
 
 /* -- sections ---------------------------------------------------------------------------------- */
 

@@ -30,7 +30,7 @@ struct hv_err *latency_sections_take(struct latency_sections *s, struct client *
 /* -- stacks ------------------------------------------------------------------------------------ */
 
 /* Stacks for `hvtrace latency`: triggers on events of its instance record the stacks of tasks that
- * start to sleep or wait. latency/stacks.h matches stacks with events. */
+ * start to sleep or wait. latency/finders.h matches stacks with events. */
 
 /* Zero-initialised is off. */
 struct latency_stacks {
@@ -74,7 +74,7 @@ struct hv_err *latency_host_events_look(struct latency_host_events *h, struct cl
 /* Probes on the kernel's two functions that throttle and unthrottle the run queue of a cgroup:
  * `hvtrace latency` uses them to see when a cgroup of the guest has used up its CPU time. All
  * measuring commands share them: the first one defines them, and the last one removes them.
- * latency/limits.h interprets the events. */
+ * latency/sched.h interprets the events. */
 
 struct client;
 

@@ -2,7 +2,7 @@
 /* The stalls that each analyser must find in a list of events, and those it must not find. */
 #include <check.h>
 
-#include "latency/stacks.h"
+#include "latency/finders.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
 

@@ -4,8 +4,8 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/latency/planted.h"
-#include "latency/limits.h"
-#include "latency/section_text.h"
+#include "latency/sched.h"
+#include "latency/stall.h"
 #include "latency/verdict.h"
 
 static struct hv_stalls stalls;
