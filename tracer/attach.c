@@ -18,7 +18,7 @@
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/kernel_calls.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 #include "tracer/places/detours.h"
 #include "tracer/session.h"
 #include "tracer/sites/init_code.h"
@@ -97,7 +97,7 @@ static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *
 
 /* Returns whether hvtrace wrote the byte at OFF of BEFORE. When recover copies the text, our
  * changes are still in it: calls of stubs, including those where the guest's ftrace reads sites
- * (yield.h), and jumps to detours with the bytes after them (detours.h). */
+ * (guest_ftrace.h), and jumps to detours with the bytes after them (detours.h). */
 static bool was_ours(const struct hv_tracee *t, const uint8_t *before, size_t off)
 {
 	for (size_t back = 0; back < HV_DETOUR_PATCH_MAX && back <= off; back++)
@@ -500,7 +500,7 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 		if (entries[i].kind == HV_CHANGE_TEXT)
 			err = site_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_YIELD)
-			err = hv_yield_is_ours(s->yield, &entries[i], &ours);
+			err = hv_guest_ftrace_is_ours(s->guest_ftrace, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_DETOUR || entries[i].kind == HV_CHANGE_PLACE)
 			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_HIBERNATION)

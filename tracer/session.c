@@ -14,7 +14,7 @@
 #include "tracer/guest/scope.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/kernel_calls.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 #include "tracer/host_tracer.h"
 #include "tracer/places/places.h"
 #include "tracer/sections/section_tracer.h"
@@ -53,10 +53,10 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->counts = hv_call_counts_new(t, clock, s->graph);
 	s->sections = hv_section_tracer_new(t, clock, s->decoder);
 	s->events = hv_event_tracer_new(t);
-	s->yield = hv_yield_new(t, &s->decoder->decode);
+	s->guest_ftrace = hv_guest_ftrace_new(t, &s->decoder->decode);
 	s->host = hv_host_tracer_new(t->guest, s->clocks, s->types, t->plan.nr_cpus);
 	s->places = hv_places_new(t, s->actions);
-	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield, s->places);
+	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->guest_ftrace, s->places);
 }
 
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -86,7 +86,7 @@ void hv_session_free(struct hv_session *s)
 	hv_site_stubs_free(s->stubs);
 	hv_places_free(s->places);
 	hv_host_tracer_free(s->host);
-	hv_yield_free(s->yield);
+	hv_guest_ftrace_free(s->guest_ftrace);
 	hv_event_tracer_free(s->events);
 	hv_section_tracer_free(s->sections);
 	hv_call_counts_free(s->counts);
@@ -163,7 +163,7 @@ static void settle(struct hv_tracee *t)
 static void forget_changes(struct hv_session *s)
 {
 	hv_patcher_forget_gone(s->tracee->patcher);
-	hv_yield_forget_taken(s->yield);
+	hv_guest_ftrace_forget_taken(s->guest_ftrace);
 }
 
 unsigned hv_session_refresh(struct hv_session *s)
@@ -177,8 +177,8 @@ unsigned hv_session_refresh(struct hv_session *s)
 	hv_event_tracer_tend(s->events);
 	if (init_ended)
 		hv_site_stubs_look(s->stubs);
-	if (unseen ||
-	    (!hv_yield_looked(s->yield, hv_now_ns()) && signature == s->modules_signature))
+	if (unseen || (!hv_guest_ftrace_has_read(s->guest_ftrace, hv_now_ns()) &&
+		       signature == s->modules_signature))
 		return init_ended;
 	err = hv_kernel_refresh(s->kernel);
 	if (err) {

@@ -33,11 +33,11 @@ struct hv_session {
 	struct hv_actions *actions;  /* additional work of calls: actions.h */
 	struct hv_places *places;    /* probes inside functions: places.h */
 	struct hv_graph_tracer *graph;
-	struct hv_call_counts *counts;	    /* the function profile: call_counts.h */
-	struct hv_section_tracer *sections; /* latency tracers: section_tracer.h */
-	struct hv_event_tracer *events;	    /* guest events: event_tracer.h */
-	struct hv_yield *yield;		    /* for the guest's own ftrace: yield.h */
-	struct hv_host_tracer *host;	    /* host events: host_tracer.h */
+	struct hv_call_counts *counts;	      /* the function profile: call_counts.h */
+	struct hv_section_tracer *sections;   /* latency tracers: section_tracer.h */
+	struct hv_event_tracer *events;	      /* guest events: event_tracer.h */
+	struct hv_guest_ftrace *guest_ftrace; /* for the guest's own ftrace: guest_ftrace.h */
+	struct hv_host_tracer *host;	      /* host events: host_tracer.h */
 
 	uint64_t modules_signature; /* modules at the time when kernel->sites was read */
 	bool found_stale; /* attach discarded a journal from an earlier boot of the guest */

@@ -19,7 +19,7 @@
 #include "patcher/mapping.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/hooks/kernel_calls.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
 #include "vmm/open.h"
@@ -228,7 +228,7 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
-	HV_AUTO_ERR struct hv_err *err = hv_yield_look(k, &reasons);
+	HV_AUTO_ERR struct hv_err *err = hv_guest_ftrace_look(k, &reasons);
 	json_object *o;
 
 	if (!err && reasons.len_bytes && is_patched) {

@@ -153,8 +153,8 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c);
 }
 
-struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
-				   size_t len_bytes)
+struct hv_marker_time hv_buffer_put_marker(struct hv_buffer *b, enum hv_event_kind kind,
+					   const char *bytes, size_t len_bytes)
 {
 	const struct hv_event *last = b->nr_events ? &b->events[b->nr_events - 1] : NULL;
 
@@ -163,7 +163,7 @@ struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind,
 					      .comm = "hvtrace",
 					      .text = bytes ? bytes : "",
 					      .text_len = len_bytes});
-	return (struct hv_mark_time){0, b->events[b->nr_events - 1].time_ns};
+	return (struct hv_marker_time){0, b->events[b->nr_events - 1].time_ns};
 }
 
 void hv_buffer_put_made(struct hv_buffer *b, uint64_t tsc, const struct hv_event *e)

@@ -9,7 +9,7 @@
 #include "tracer/events/decoder.h"
 
 /* One record per text. Only the part in use takes memory. */
-#define MARKS_BYTES (HV_MARKS_MAX * sizeof(struct hv_record))
+#define MARKERS_BYTES (HV_MARKER_TEXTS_MAX * sizeof(struct hv_record))
 
 struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
 {
@@ -28,11 +28,11 @@ struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
 struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus)
 {
 	struct hv_buffer *b = hv_buffer_alloc(d, nr_cpus);
-	struct hv_state *state = hv_alloc(sizeof(*state) + MARKS_BYTES);
+	struct hv_state *state = hv_alloc(sizeof(*state) + MARKERS_BYTES);
 
-	state->head = hv_ring_head_at(0, MARKS_BYTES / sizeof(struct hv_record));
-	hv_buffer_set_lane(b, 0, state, MARKS_BYTES, MARKS_BYTES);
-	b->marks = state;
+	state->head = hv_ring_head_at(0, MARKERS_BYTES / sizeof(struct hv_record));
+	hv_buffer_set_lane(b, 0, state, MARKERS_BYTES, MARKERS_BYTES);
+	b->markers = state;
 	return b;
 }
 
@@ -48,7 +48,7 @@ void hv_buffer_unref(struct hv_buffer *b)
 		return;
 	if (b->memory)
 		munmap(b->memory, b->memory_bytes);
-	free(b->marks);
+	free(b->markers);
 	free(b->lanes);
 	free(b);
 }
@@ -62,7 +62,7 @@ void hv_buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_stat
 		.nr_slots = ring_bytes / sizeof(struct hv_record),
 		.size_bytes = size_bytes,
 		.nr_kept = size_bytes / sizeof(struct hv_record),
-		.mark = hv_merge_mark_at(0),
+		.consumed = hv_merge_checkpoint_at(0),
 	};
 }
 
@@ -111,11 +111,11 @@ uint64_t hv_buffer_head(const struct hv_buffer *b, unsigned cpu)
 static uint64_t overwritten(const struct hv_buffer *b, unsigned lane)
 {
 	uint64_t head = head_of(b, lane);
-	uint64_t mark = b->lanes[lane].mark.position, nr_kept = b->lanes[lane].nr_kept;
+	uint64_t consumed = b->lanes[lane].consumed.position, nr_kept = b->lanes[lane].nr_kept;
 
-	if (head < mark || head - mark <= nr_kept)
+	if (head < consumed || head - consumed <= nr_kept)
 		return 0;
-	return head - mark - nr_kept;
+	return head - consumed - nr_kept;
 }
 
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
@@ -130,10 +130,10 @@ uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 
 static uint64_t unread(const struct hv_buffer *b, unsigned lane)
 {
-	uint64_t head = head_of(b, lane), mark = b->lanes[lane].mark.position;
+	uint64_t head = head_of(b, lane), consumed = b->lanes[lane].consumed.position;
 	uint64_t nr_kept = b->lanes[lane].nr_kept;
 
-	return head < mark || head - mark >= nr_kept ? nr_kept : head - mark;
+	return head < consumed || head - consumed >= nr_kept ? nr_kept : head - consumed;
 }
 
 /* In a full lane the next record overwrites one. So the vCPU counts as full, even if its other lane
@@ -169,7 +169,7 @@ static void clear_lane(struct hv_buffer *b, unsigned lane)
 	struct hv_buffer_lane *l = &b->lanes[lane];
 
 	b->decoder->nr_lost += overwritten(b, lane);
-	l->mark = hv_merge_mark_at(head_of(b, lane));
+	l->consumed = hv_merge_checkpoint_at(head_of(b, lane));
 	l->nr_clears++;
 	b->nr_clears++;
 	l->nr_lost = 0;
@@ -217,7 +217,7 @@ static void note_lane(const struct hv_buffer *b, unsigned lane, struct hv_comms 
 
 	hv_buffer_ring(b, lane, &ring);
 	end = hv_ring_head(&ring);
-	ring.position = b->lanes[lane].mark.position;
+	ring.position = b->lanes[lane].consumed.position;
 	if (end < ring.position) /* invalid head */
 		return;
 	if (end - ring.position > ring.nr_kept)

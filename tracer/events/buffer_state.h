@@ -19,7 +19,7 @@ struct hv_buffer {
 	struct hv_buffer_lane *cpus;  /* the lanes of the vCPUs */
 	unsigned nr_refs;
 	unsigned nr_clears; /* incremented when any lane is cleared */
-	void *marks;	    /* owned; ring of lane 0; NULL: the lane is empty */
+	void *markers;	    /* owned; ring of lane 0; NULL: the lane is empty */
 	void *memory;	    /* owned; rings in host memory; NULL: the guest's rings */
 	size_t memory_bytes;
 	enum hv_when_full when_full;
@@ -30,14 +30,14 @@ struct hv_buffer_lane {
 	const struct hv_state *state;	 /* borrowed */
 	const struct hv_record *records; /* borrowed; NR_SLOTS records after the state */
 	uint64_t nr_slots;
-	uint64_t size_bytes;	   /* only the newest SIZE_BYTES count */
-	uint64_t nr_kept;	   /* SIZE_BYTES as a number of records */
-	struct hv_merge_mark mark; /* how far the lane is consumed */
-	unsigned nr_clears;	   /* incremented at each clear, for open cursors */
-	uint64_t nr_lost;	   /* lost since the last clear, as found by consuming cursors */
-	uint64_t nr_read;	   /* records consumed since the last clear */
-	uint64_t nr_dropped;	   /* events dropped since the last clear */
-	uint32_t named_pid;	   /* task of the last task record written, and its name */
+	uint64_t size_bytes;		     /* only the newest SIZE_BYTES count */
+	uint64_t nr_kept;		     /* SIZE_BYTES as a number of records */
+	struct hv_merge_checkpoint consumed; /* how far the lane is consumed */
+	unsigned nr_clears;		     /* incremented at each clear, for open cursors */
+	uint64_t nr_lost;    /* lost since the last clear, as found by consuming cursors */
+	uint64_t nr_read;    /* records consumed since the last clear */
+	uint64_t nr_dropped; /* events dropped since the last clear */
+	uint32_t named_pid;  /* task of the last task record written, and its name */
 	char named_comm[HV_COMM_LEN];
 };
 
@@ -62,7 +62,7 @@ static inline struct hv_lanes hv_lanes_of(const struct hv_buffer *b, int only_cp
 	unsigned first = hv_lane_of_cpu(only_cpu < 0 ? 0 : (unsigned)only_cpu);
 	unsigned nr = only_cpu < 0 ? b->nr_cpus : 1;
 
-	if (only_cpu <= 0 && b->marks)
+	if (only_cpu <= 0 && b->markers)
 		return (struct hv_lanes){0, nr + 1};
 	return (struct hv_lanes){first, nr};
 }

@@ -77,9 +77,9 @@ static size_t unwind(struct hv_callers *c, const struct hv_stack_words *words, s
 		     size_t max, bool *ret_early)
 {
 	const struct hv_stub_image *image = &c->kernel->core.as.arch->stubs;
-	struct hv_gva yields = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
+	struct hv_gva readers = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
 	const struct hv_unwind_stubs stubs = {
-		{yields, hv_gva_add(yields, HV_NR_YIELDS * image->yield_len_bytes)},
+		{readers, hv_gva_add(readers, HV_NR_YIELDS * image->yield_len_bytes)},
 		image->yield_rule,
 	};
 

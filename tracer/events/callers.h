@@ -30,7 +30,7 @@ void hv_callers_forget_modules(struct hv_callers *c);
 size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr);
 
 /* Finds the callers in WORDS, starting with the caller of the function. Returns their number, at
- * most MAX; 0 before hv_callers_prepare. *RET_EARLY: whether further callers may exist
- * that could not be found. */
+ * most MAX; 0 before hv_callers_prepare. Sets *RET_EARLY to whether further callers may exist that
+ * could not be found. */
 size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
 		       size_t max, bool *ret_early);

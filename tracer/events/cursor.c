@@ -22,14 +22,14 @@ struct hv_cursor {
 		struct hv_gva callers[HV_CALLERS_MAX];
 		uint8_t entry[HV_ENTRY_LEN_MAX];
 	} places[2];
-	unsigned place;		     /* index for the last event */
-	uint64_t no_marks;	     /* lane 0's head when no mark was left in it */
-	unsigned run_lane;	     /* lane of the last hv_cursor_briefs() */
-	const struct hv_kept *run;   /* its records, borrowed from the merge */
-	unsigned *nr_clears;	     /* owned, per lane: the buffer's value when the merge began */
-	unsigned nr_all_clears;	     /* the buffer's value for all lanes */
-	struct hv_merge_mark *marks; /* owned, per lane, for hv_cursor_consume() */
-	struct hv_merge_item item;   /* the last event */
+	unsigned place;		   /* index for the last event */
+	uint64_t no_markers;	   /* lane 0's head when no marker was left in it */
+	unsigned run_lane;	   /* lane of the last hv_cursor_briefs() */
+	const struct hv_kept *run; /* its records, borrowed from the merge */
+	unsigned *nr_clears;	   /* owned, per lane: the buffer's value when the merge began */
+	unsigned nr_all_clears;	   /* the buffer's value for all lanes */
+	struct hv_merge_checkpoint *checkpoints; /* owned, per lane, for hv_cursor_consume() */
+	struct hv_merge_item item;		 /* the last event */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event, if it has parts */
 	unsigned nr_records;
 };
@@ -64,7 +64,7 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 }
 
 /* Starts merging at MARKS, one per lane. */
-static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
+static void begin(struct hv_cursor *c, const struct hv_merge_checkpoint *checkpoints)
 {
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->lanes.nr * sizeof(*rings));
 
@@ -73,11 +73,11 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 		c->nr_clears[i] = c->buffer->lanes[c->lanes.first + i].nr_clears;
 	}
 	c->nr_all_clears = c->buffer->nr_clears;
-	c->no_marks = UINT64_MAX;
+	c->no_markers = UINT64_MAX;
 	for (unsigned i = 0; i < c->lanes.nr; i++)
 		c->parts[i].nr = 0;
 	hv_merge_free(c->merge);
-	c->merge = hv_merge_new(rings, c->lanes.first, c->lanes.nr, marks,
+	c->merge = hv_merge_new(rings, c->lanes.first, c->lanes.nr, checkpoints,
 				(struct hv_merge_clock){clock_ns, c});
 	if (c->mode == HV_CURSOR_DUMP || c->mode == HV_CURSOR_TAKE)
 		hv_merge_stop_here(c->merge);
@@ -91,7 +91,7 @@ static bool is_cleared(const struct hv_cursor *c, unsigned i)
 /* Continues after the clear in cleared lanes, and at the present position in the others. */
 static void follow_clears(struct hv_cursor *c)
 {
-	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
+	HV_AUTO_FREE struct hv_merge_checkpoint *checkpoints = NULL;
 	unsigned nr = 0;
 
 	c->nr_all_clears = c->buffer->nr_clears;
@@ -101,20 +101,20 @@ static void follow_clears(struct hv_cursor *c)
 		nr += is_cleared(c, i);
 	if (!nr)
 		return;
-	marks = hv_alloc(c->lanes.nr * sizeof(*marks));
-	hv_merge_marks(c->merge, marks);
+	checkpoints = hv_alloc(c->lanes.nr * sizeof(*checkpoints));
+	hv_merge_checkpoints(c->merge, checkpoints);
 	for (unsigned i = 0; i < c->lanes.nr; i++) {
 		if (!is_cleared(c, i))
 			continue;
-		marks[i] = c->buffer->lanes[c->lanes.first + i].mark;
+		checkpoints[i] = c->buffer->lanes[c->lanes.first + i].consumed;
 		c->returned[i] = (struct hv_buffer_lane){0};
 	}
-	begin(c, marks);
+	begin(c, checkpoints);
 }
 
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
 {
-	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
+	HV_AUTO_FREE struct hv_merge_checkpoint *checkpoints = NULL;
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
 	c->buffer = hv_buffer_ref(b);
@@ -122,12 +122,12 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	c->mode = mode;
 	c->nr_clears = hv_alloc(c->lanes.nr * sizeof(*c->nr_clears));
 	c->returned = hv_alloc(c->lanes.nr * sizeof(*c->returned));
-	marks = hv_alloc(c->lanes.nr * sizeof(*marks));
+	checkpoints = hv_alloc(c->lanes.nr * sizeof(*checkpoints));
 	for (unsigned i = 0; i < c->lanes.nr; i++)
-		marks[i] = b->lanes[c->lanes.first + i].mark;
+		checkpoints[i] = b->lanes[c->lanes.first + i].consumed;
 	c->parts = hv_alloc(c->lanes.nr * sizeof(*c->parts));
-	c->marks = hv_alloc(c->lanes.nr * sizeof(*c->marks));
-	begin(c, marks);
+	c->checkpoints = hv_alloc(c->lanes.nr * sizeof(*c->checkpoints));
+	begin(c, checkpoints);
 	return c;
 }
 
@@ -139,7 +139,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c->nr_clears);
 	free(c->returned);
 	free(c->parts);
-	free(c->marks);
+	free(c->checkpoints);
 	hv_buffer_unref(c->buffer);
 	free(c);
 }
@@ -244,7 +244,7 @@ static inline bool is_forged(const struct hv_cursor *c)
 {
 	bool claims = hv_record_kind(&c->item.record) == HV_RECORD_MARK || is_hosts(&c->item);
 
-	return claims && c->buffer->marks && c->item.cpu;
+	return claims && c->buffer->markers && c->item.cpu;
 }
 
 /* Returns false if the item is a guest event with missing parts. */
@@ -411,23 +411,23 @@ void hv_cursor_take_briefs(struct hv_cursor *c, size_t nr)
 	c->returned[c->run_lane - c->lanes.first].nr_read += nr;
 }
 
-/* Returns whether a mark precedes an event of vCPU 0 at TIME_NS. Usually there are no marks, and
- * none is added before the next call. */
+/* Returns whether a marker precedes an event of vCPU 0 at TIME_NS. Usually there are no markers,
+ * and none is added before the next call. */
 static bool mark_comes_first(struct hv_cursor *c, unsigned cpu, uint64_t time_ns)
 {
-	struct hv_merge_item mark;
-	struct hv_ring marks;
+	struct hv_merge_item marker;
+	struct hv_ring markers;
 	uint64_t head;
 
 	if (cpu || c->lanes.first)
 		return false;
-	hv_buffer_ring(c->buffer, 0, &marks);
-	head = hv_ring_head(&marks);
-	if (head == c->no_marks)
+	hv_buffer_ring(c->buffer, 0, &markers);
+	head = hv_ring_head(&markers);
+	if (head == c->no_markers)
 		return false;
-	if (hv_merge_peek(c->merge, 0, hv_last_tick_ns(), until_of(c), &mark))
-		return mark.time_ns <= time_ns;
-	c->no_marks = head;
+	if (hv_merge_peek(c->merge, 0, hv_last_tick_ns(), until_of(c), &marker))
+		return marker.time_ns <= time_ns;
+	c->no_markers = head;
 	return false;
 }
 
@@ -464,13 +464,13 @@ void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
-	hv_merge_marks(c->merge, c->marks);
+	hv_merge_checkpoints(c->merge, c->checkpoints);
 	for (unsigned i = 0; i < c->lanes.nr; i++) {
 		struct hv_buffer_lane *lane = &c->buffer->lanes[c->lanes.first + i];
 
 		if (is_cleared(c, i))
 			continue;
-		lane->mark = c->marks[i];
+		lane->consumed = c->checkpoints[i];
 		lane->nr_lost += c->returned[i].nr_lost;
 		lane->nr_read += c->returned[i].nr_read;
 		c->buffer->decoder->nr_lost += c->returned[i].nr_lost;
@@ -531,7 +531,7 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const st
 	stat.overrun = hv_merge_lost(c->merge);
 	for (unsigned i = 0; i < c->lanes.nr; i++) {
 		stat.overrun += b->lanes[c->lanes.first + i].nr_lost +
-				b->lanes[c->lanes.first + i].mark.lost;
+				b->lanes[c->lanes.first + i].consumed.lost;
 		stat.read += b->lanes[c->lanes.first + i].nr_read;
 		stat.dropped += b->lanes[c->lanes.first + i].nr_dropped;
 	}

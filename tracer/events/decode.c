@@ -184,10 +184,10 @@ static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller
 {
 	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | caller);
 	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
-	uint64_t off = parent.v - d->yields.v;
+	uint64_t off = parent.v - d->ftrace_readers.v;
 
 	if (off < HV_NR_YIELDS * yield_len)
-		return d->yield_callers[off / yield_len];
+		return d->ftrace_reader_callers[off / yield_len];
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 

@@ -81,9 +81,9 @@ struct hv_decode {
 	struct hv_context_bits context_bits;
 	struct hv_gva handler; /* return address that a graph puts on stacks; never a caller */
 	/* The first entry through which the guest's ftrace reads sites. Functions called by entry N
-	 * are shown as called at yield_callers[N]. */
-	struct hv_gva yields;
-	struct hv_gva yield_callers[HV_NR_YIELDS];
+	 * are shown as called at ftrace_reader_callers[N]. */
+	struct hv_gva ftrace_readers;
+	struct hv_gva ftrace_reader_callers[HV_NR_YIELDS];
 	/* How much higher the preempt count is inside the probe of a guest event than where the
 	 * event happens. */
 	uint8_t probe_preempt_depth;

@@ -8,47 +8,48 @@
 
 /* -- texts of markers -------------------------------------------------------------------------- */
 
-static struct hv_mark *at(const struct hv_marks *m, uint64_t id)
+static struct hv_marker_text *at(const struct hv_marker_texts *m, uint64_t id)
 {
-	return &m->list[id % HV_MARKS_MAX];
+	return &m->list[id % HV_MARKER_TEXTS_MAX];
 }
 
-static void forget_first(struct hv_marks *m)
+static void forget_first(struct hv_marker_texts *m)
 {
-	struct hv_mark *mark = at(m, m->first++);
+	struct hv_marker_text *text = at(m, m->first++);
 
-	m->nr_bytes -= mark->len_bytes;
-	free(mark->bytes);
-	*mark = (struct hv_mark){0};
+	m->nr_bytes -= text->len_bytes;
+	free(text->bytes);
+	*text = (struct hv_marker_text){0};
 }
 
-void hv_marks_deinit(struct hv_marks *m)
+void hv_marker_texts_deinit(struct hv_marker_texts *m)
 {
 	while (m->first < m->next)
 		forget_first(m);
 	free(m->list);
-	*m = (struct hv_marks){0};
+	*m = (struct hv_marker_texts){0};
 }
 
-uint64_t hv_marks_add(struct hv_marks *m, unsigned kind, const char *bytes, size_t len_bytes)
+uint64_t hv_marker_texts_add(struct hv_marker_texts *m, unsigned kind, const char *bytes,
+			     size_t len_bytes)
 {
-	struct hv_mark *mark;
+	struct hv_marker_text *text;
 
 	if (!m->list)
-		m->list = hv_alloc(HV_MARKS_MAX * sizeof(*m->list));
-	while (m->first < m->next &&
-	       (m->next - m->first == HV_MARKS_MAX || m->nr_bytes + len_bytes > HV_MARKS_BYTES_MAX))
+		m->list = hv_alloc(HV_MARKER_TEXTS_MAX * sizeof(*m->list));
+	while (m->first < m->next && (m->next - m->first == HV_MARKER_TEXTS_MAX ||
+				      m->nr_bytes + len_bytes > HV_MARKER_TEXTS_BYTES_MAX))
 		forget_first(m);
-	mark = at(m, m->next);
-	*mark = (struct hv_mark){
+	text = at(m, m->next);
+	*text = (struct hv_marker_text){
 		.id = m->next, .kind = kind, .bytes = hv_alloc(len_bytes), .len_bytes = len_bytes};
 	if (len_bytes)
-		memcpy(mark->bytes, bytes, len_bytes);
+		memcpy(text->bytes, bytes, len_bytes);
 	m->nr_bytes += len_bytes;
 	return m->next++;
 }
 
-const struct hv_mark *hv_marks_find(const struct hv_marks *m, uint64_t id)
+const struct hv_marker_text *hv_marker_texts_find(const struct hv_marker_texts *m, uint64_t id)
 {
 	return id >= m->first && id < m->next ? at(m, id) : NULL;
 }
@@ -78,22 +79,22 @@ void hv_decoder_free(struct hv_decoder *d)
 {
 	if (!d)
 		return;
-	hv_marks_deinit(&d->marks);
+	hv_marker_texts_deinit(&d->marker_texts);
 	free(d);
 }
 
-void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
-		     struct hv_event *ret)
+void hv_decoder_marker(const struct hv_decoder *d, const struct hv_record *record,
+		       struct hv_event *ret)
 {
-	const struct hv_mark *mark = hv_marks_find(&d->marks, record->word[1]);
+	const struct hv_marker_text *text = hv_marker_texts_find(&d->marker_texts, record->word[1]);
 
 	*ret = (struct hv_event){.kind = HV_EVENT_PRINT, .comm = "hvtrace"};
 	hv_kernel_symbol(d->kernel, "tracing_mark_write", &ret->ip);
-	if (!mark)
+	if (!text)
 		return;
-	ret->kind = mark->kind;
-	ret->text = mark->bytes;
-	ret->text_len = mark->len_bytes;
+	ret->kind = text->kind;
+	ret->text = text->bytes;
+	ret->text_len = text->len_bytes;
 }
 
 void hv_decoder_note_old_task(struct hv_decoder *d, const struct hv_record *record)

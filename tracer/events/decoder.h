@@ -19,10 +19,10 @@
 /* Texts of trace_marker, stored on the host by number because a record has no room for a text. If
  * there are too many, the oldest are evicted. host_buffer.h writes the records with the numbers. */
 
-#define HV_MARKS_MAX	   65536
-#define HV_MARKS_BYTES_MAX (8u << 20)
+#define HV_MARKER_TEXTS_MAX	  65536
+#define HV_MARKER_TEXTS_BYTES_MAX (8u << 20)
 
-struct hv_mark {
+struct hv_marker_text {
 	uint64_t id;
 	unsigned kind; /* enum hv_event_kind */
 	char *bytes;   /* owned */
@@ -30,18 +30,20 @@ struct hv_mark {
 };
 
 /* Zero-initialised: empty. */
-struct hv_marks {
-	struct hv_mark *list; /* owned; HV_MARKS_MAX entries; text N is at N % HV_MARKS_MAX */
-	uint64_t first;	      /* number of the oldest text that is kept */
+struct hv_marker_texts {
+	struct hv_marker_text *
+		list; /* owned; HV_MARKER_TEXTS_MAX entries; text N is at N % HV_MARKER_TEXTS_MAX */
+	uint64_t first; /* number of the oldest text that is kept */
 	uint64_t next;
 	size_t nr_bytes;
 };
 
-void hv_marks_deinit(struct hv_marks *m);
+void hv_marker_texts_deinit(struct hv_marker_texts *m);
 /* Copies BYTES and returns the number of the text. */
-uint64_t hv_marks_add(struct hv_marks *m, unsigned kind, const char *bytes, size_t len_bytes);
+uint64_t hv_marker_texts_add(struct hv_marker_texts *m, unsigned kind, const char *bytes,
+			     size_t len_bytes);
 /* Returns NULL if the text was evicted or never existed. */
-const struct hv_mark *hv_marks_find(const struct hv_marks *m, uint64_t id);
+const struct hv_marker_text *hv_marker_texts_find(const struct hv_marker_texts *m, uint64_t id);
 
 /* -- the decoder ------------------------------------------------------------------------------- */
 
@@ -53,8 +55,8 @@ struct hv_decoder {
 	struct hv_names *names;
 	struct hv_callers *callers;
 	struct hv_decode decode;
-	struct hv_marks marks; /* owned */
-	uint64_t nr_lost;      /* lost records in all buffers */
+	struct hv_marker_texts marker_texts; /* owned */
+	uint64_t nr_lost;		     /* lost records in all buffers */
 	/* Names of the latest tasks, indexed by the low bits of their pids. */
 	struct hv_named_task {
 		uint32_t pid; /* 0: none */
@@ -70,8 +72,8 @@ struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *c
 void hv_decoder_free(struct hv_decoder *d);
 
 /* Part of hv_decoder_event(), for a record of the host. */
-void hv_decoder_mark(const struct hv_decoder *d, const struct hv_record *record,
-		     struct hv_event *ret);
+void hv_decoder_marker(const struct hv_decoder *d, const struct hv_record *record,
+		       struct hv_event *ret);
 
 /* Decodes RECORD, an event, and its PARTS (NULL: none, or some are missing). The caller sets cpu,
  * times, loss, callers and the task's name. */
@@ -79,7 +81,7 @@ static inline void hv_decoder_event(const struct hv_decoder *d, const struct hv_
 				    const struct hv_parts *parts, struct hv_event *ret)
 {
 	if (hv_record_kind(record) == HV_RECORD_MARK)
-		hv_decoder_mark(d, record, ret);
+		hv_decoder_marker(d, record, ret);
 	else
 		hv_decode_event(&d->decode, record, parts ? parts->list : NULL, ret);
 }

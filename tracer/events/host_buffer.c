@@ -109,7 +109,7 @@ static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *recor
 
 static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 {
-	return hv_buffer_head(b, cpu) - b->cpus[cpu].mark.position + nr <= b->cpus[cpu].nr_kept;
+	return hv_buffer_head(b, cpu) - b->cpus[cpu].consumed.position + nr <= b->cpus[cpu].nr_kept;
 }
 
 /* Idle tasks always have the same name, and unknown names are not recorded. */
@@ -373,17 +373,17 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 	return hv_clocks_tsc_at(b->decoder->clocks, CPU, time_of_mark(b));
 }
 
-struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
-				   size_t len_bytes)
+struct hv_marker_time hv_buffer_put_marker(struct hv_buffer *b, enum hv_event_kind kind,
+					   const char *bytes, size_t len_bytes)
 {
-	uint64_t id = hv_marks_add(&b->decoder->marks, kind, bytes, len_bytes);
+	uint64_t id = hv_marker_texts_add(&b->decoder->marker_texts, kind, bytes, len_bytes);
 	uint64_t tsc = tsc_of_mark(b);
 	struct hv_record record = {
 		.word = {tsc, id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
 
-	hv_buffer_put_records(b, b->marks ? 0 : hv_lane_of_cpu(CPU), &record, 1);
-	return (struct hv_mark_time){
+	hv_buffer_put_records(b, b->markers ? 0 : hv_lane_of_cpu(CPU), &record, 1);
+	return (struct hv_marker_time){
 		tsc,
 		hv_clocks_event_ns(b->decoder->clocks, HV_TRACE_CLOCK_GUEST, CPU, tsc),
 	};
@@ -391,11 +391,11 @@ struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind,
 
 void hv_buffer_put_made(struct hv_buffer *b, uint64_t tsc, const struct hv_event *e)
 {
-	const struct hv_record mark = {
+	const struct hv_record marker = {
 		.word = {tsc, 0, 0, (uint64_t)HV_RECORD_EVENT << HV_RECORD_KIND_SHIFT},
 	};
 	struct hv_record records[HV_DATA_RECORDS_MAX + 1];
-	unsigned nr = hv_encode_entry(&mark, e, records);
+	unsigned nr = hv_encode_entry(&marker, e, records);
 
 	hv_buffer_put_host(b, records, nr, e);
 }

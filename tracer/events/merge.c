@@ -226,7 +226,7 @@ struct hv_lane {
 	uint64_t blocked_position;
 	uint64_t blocked_since_ns;
 
-	struct hv_merge_mark from;
+	struct hv_merge_checkpoint from;
 	uint64_t last_tsc; /* time and position of the youngest record returned */
 	uint64_t last_position;
 };
@@ -438,7 +438,7 @@ static inline void hv_lane_take(struct hv_lane *l, const struct hv_kept *k,
 
 /* Copies RING, whose memory remains the caller's. The lane starts at FROM. L must be zeroed. */
 static void hv_lane_init(struct hv_lane *l, unsigned cpu, const struct hv_ring *ring,
-			 const struct hv_merge_mark *from)
+			 const struct hv_merge_checkpoint *from)
 {
 	l->cpu = cpu;
 	l->ring = *ring;
@@ -463,18 +463,18 @@ static void hv_lane_deinit(struct hv_lane *l)
 }
 
 /* Returns how far the records of the lane were returned. */
-static struct hv_merge_mark hv_lane_mark(const struct hv_lane *l)
+static struct hv_merge_checkpoint hv_lane_mark(const struct hv_lane *l)
 {
-	struct hv_merge_mark mark = {.position = l->ring.position,
-				     .read = l->ring.position,
-				     .tsc = l->last_tsc,
-				     .last = l->last_position};
+	struct hv_merge_checkpoint checkpoint = {.position = l->ring.position,
+						 .read = l->ring.position,
+						 .tsc = l->last_tsc,
+						 .last = l->last_position};
 
-	if (hv_position_before(mark.read, l->from.read))
-		mark.read = l->from.read;
-	mark.position = hv_backlog_lowest(&l->kept, mark.position);
-	mark.lost = hv_gaps_sum(&l->gaps);
-	return mark;
+	if (hv_position_before(checkpoint.read, l->from.read))
+		checkpoint.read = l->from.read;
+	checkpoint.position = hv_backlog_lowest(&l->kept, checkpoint.position);
+	checkpoint.lost = hv_gaps_sum(&l->gaps);
+	return checkpoint;
 }
 
 /* Returns the number of records lost since the lane started. */
@@ -815,7 +815,8 @@ void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 }
 
 struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, size_t nr,
-			      const struct hv_merge_mark *marks, struct hv_merge_clock clock)
+			      const struct hv_merge_checkpoint *checkpoints,
+			      struct hv_merge_clock clock)
 {
 	struct hv_merge *m = hv_alloc(sizeof(*m));
 
@@ -825,10 +826,10 @@ struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, s
 	m->lanes = hv_alloc(nr * sizeof(*m->lanes));
 	m->order = hv_alloc(nr * sizeof(*m->order));
 	for (size_t i = 0; i < nr; i++) {
-		struct hv_merge_mark from = hv_merge_mark_at(rings[i].position);
+		struct hv_merge_checkpoint from = hv_merge_checkpoint_at(rings[i].position);
 
 		hv_lane_init(&m->lanes[i], first_cpu + (unsigned)i, &rings[i],
-			     marks ? &marks[i] : &from);
+			     checkpoints ? &checkpoints[i] : &from);
 	}
 	order_lanes(m);
 	return m;
@@ -853,7 +854,7 @@ void hv_merge_stop_here(struct hv_merge *m)
 	}
 }
 
-void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret)
+void hv_merge_checkpoints(const struct hv_merge *m, struct hv_merge_checkpoint *ret)
 {
 	for (size_t i = 0; i < m->nr_lanes; i++)
 		ret[i] = hv_lane_mark(&m->lanes[i]);

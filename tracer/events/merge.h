@@ -159,7 +159,7 @@ struct hv_merge_clock {
 /* How far a ring was returned, so that another merge can continue exactly there. All records before
  * POSITION were returned. Of the records from POSITION to READ, those up to (TSC, LAST) were. To
  * read from position P on, use {P, P, 0, 0, 0}. */
-struct hv_merge_mark {
+struct hv_merge_checkpoint {
 	uint64_t position;
 	uint64_t read;
 	uint64_t tsc;  /* of the youngest record returned */
@@ -167,10 +167,10 @@ struct hv_merge_mark {
 	uint64_t lost; /* records skipped and not yet reported with a returned record */
 };
 
-/* Returns the mark at which all records before POSITION were returned. */
-static inline struct hv_merge_mark hv_merge_mark_at(uint64_t position)
+/* Returns the checkpoint at which all records before POSITION were returned. */
+static inline struct hv_merge_checkpoint hv_merge_checkpoint_at(uint64_t position)
 {
-	return (struct hv_merge_mark){position, position, 0, position - 1, 0};
+	return (struct hv_merge_checkpoint){position, position, 0, position - 1, 0};
 }
 
 struct hv_merge_item {
@@ -184,10 +184,12 @@ struct hv_merge_item {
 
 struct hv_merge;
 
-/* Merges RINGS of vCPUs FIRST_CPU to FIRST_CPU + NR - 1, from MARKS on, or from their own positions
- * if MARKS is NULL. Copies RINGS; their memory remains the caller's and must outlive the merge. */
+/* Merges RINGS of vCPUs FIRST_CPU to FIRST_CPU + NR - 1, from CHECKPOINTS on, or from their own
+ * positions if CHECKPOINTS is NULL. Copies RINGS; their memory remains the caller's and must
+ * outlive the merge. */
 struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, size_t nr,
-			      const struct hv_merge_mark *marks, struct hv_merge_clock clock);
+			      const struct hv_merge_checkpoint *checkpoints,
+			      struct hv_merge_clock clock);
 void hv_merge_free(struct hv_merge *m);
 
 /* Ends the stream at the records that are reserved now. */
@@ -227,9 +229,9 @@ void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
  * unusable, like a record of an unknown kind. Losses before it are reported with the next event. */
 void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item);
 
-/* RET has room for one mark per ring. Reads all rings, so call it once per batch, not per
+/* RET has room for one checkpoint per ring. Reads all rings, so call it once per batch, not per
  * record. */
-void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret);
+void hv_merge_checkpoints(const struct hv_merge *m, struct hv_merge_checkpoint *ret);
 
 /* Returns the number of records lost on all vCPUs since the merge started, including those not yet
  * reported in lost_before. */

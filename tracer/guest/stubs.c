@@ -550,7 +550,7 @@ uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role)
 			    stub & HV_STUB_PROFILED);
 }
 
-struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
+struct hv_gva hv_stubs_ftrace_reader(const struct hv_tracee *t, size_t nr)
 {
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 

@@ -82,7 +82,7 @@ struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot);
 uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role);
 /* Returns entry NR of the stub through which the guest's ftrace reads sites; for HV_NR_YIELDS, the
  * end of the last entry. */
-struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr);
+struct hv_gva hv_stubs_ftrace_reader(const struct hv_tracee *t, size_t nr);
 /* Returns the stub that the kernel calls before it hibernates; 0: not on this architecture. */
 struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t);
 /* The function at which the stub for renames (kernel_calls.h) continues; some kernels lack it. */

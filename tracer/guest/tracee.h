@@ -61,8 +61,8 @@ void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes);
 /* Call this when the page-table slots of the range are filled, and when some may have been emptied.
  * From then on nothing is written to another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* *RET: whether the guest's page tables map the range and the landings to the region, which they no
- * longer do after a reboot. */
+/* Sets *RET to whether the guest's page tables map the range and the landings to the region, which
+ * they no longer do after a reboot. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
 /* Returns whether any page-table slot maps the region. A hold that timed out may have emptied only
  * some of the slots. */
@@ -95,9 +95,9 @@ bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_
  * result must still be checked. */
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
-/* *RET: whether E, an entry of an untrusted journal, describes a patched site: one whose bytes call
- * into the region. It may call another stub than E records, since the dead service may have been
- * replacing one stub by another. The site's bytes become E's new ones. */
+/* Sets *RET to whether E, an entry of an untrusted journal, describes a patched site: one whose
+ * bytes call into the region. It may call another stub than E records, since the dead service may
+ * have been replacing one stub by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret) hv_must_use;
 

@@ -29,9 +29,9 @@ struct hv_err *hv_redirect_plan(const struct hv_tracee *t, const struct hv_call 
 				struct hv_gva to, enum hv_change_kind kind, struct hv_change *ret,
 				bool *ret_planned) hv_must_use;
 
-/* *RET: whether E, an entry of an untrusted journal, is a redirected call: it leads into the range
- * of T now, and the journal would make it lead into FUNCTIONS with the same instruction. The bytes
- * in the guest become E's new ones. */
+/* Sets *RET to whether E, an entry of an untrusted journal, is a redirected call: it leads into the
+ * range of T now, and the journal would make it lead into FUNCTIONS with the same instruction. The
+ * bytes in the guest become E's new ones. */
 struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_range functions,
 				   struct hv_journal_entry *e, bool *ret) hv_must_use;
 
@@ -57,8 +57,8 @@ bool hv_renames_are_followed(const struct hv_tracee *t);
  * guest has copied our call. */
 struct hv_err *hv_renames_end(const struct hv_tracee *t) hv_must_use;
 
-/* *RET: whether E, an entry of an untrusted journal, is a call that hv_renames_begin() changed,
- * and the journal would restore it. */
+/* Sets *RET to whether E, an entry of an untrusted journal, is a call that hv_renames_begin()
+ * changed, and the journal would restore it. */
 struct hv_err *hv_renames_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 
@@ -88,7 +88,7 @@ bool hv_hibernation_waits(const struct hv_tracee *t);
  * *RET. */
 size_t hv_hibernation_undo_plan(const struct hv_tracee *t, struct hv_change **ret);
 
-/* *RET: whether E, an entry of an untrusted journal, is a call that hv_hibernation_begin()
+/* Sets *RET to whether E, an entry of an untrusted journal, is a call that hv_hibernation_begin()
  * changed, and the journal would restore it. */
 struct hv_err *hv_hibernation_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				      bool *ret) hv_must_use;

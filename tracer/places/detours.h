@@ -83,8 +83,8 @@ struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind ki
 typedef bool (*hv_keeps_fn)(void *ctx, struct hv_gva at);
 struct hv_err *hv_detours_put_back(struct hv_tracee *t, enum hv_change_kind kind, hv_keeps_fn keeps,
 				   void *ctx, size_t *ret_nr) hv_must_use;
-/* *RET: whether E, an entry of an untrusted journal, describes one of our detours. The code at E
- * must lead into our range now, and E must restore one of these:
+/* Sets *RET to whether E, an entry of an untrusted journal, describes one of our detours. The code
+ * at E must lead into our range now, and E must restore one of these:
  *
  *   - an instruction that counts preemption or switches interrupts
  *   - a call of hv_idle_functions

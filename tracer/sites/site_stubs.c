@@ -10,7 +10,7 @@
 #include "tracer/graph/graph_tracer.h"
 #include "tracer/guest/actions.h"
 #include "tracer/guest/tracee.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 #include "tracer/places/places.h"
 
 /* -- calls of two instructions ----------------------------------------------------------------- */
@@ -314,7 +314,7 @@ struct hv_site_stubs {
 	struct hv_tracee *tracee; /* borrowed, like the next four */
 	struct hv_graph_tracer *graph;
 	struct hv_actions *actions;
-	struct hv_yield *yield;
+	struct hv_guest_ftrace *guest_ftrace;
 	struct hv_places *places;
 	uint8_t *now; /* owned, one per site of kernel->sites: enum hv_stub */
 	struct hv_refused refused;
@@ -323,7 +323,8 @@ struct hv_site_stubs {
 };
 
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
-					struct hv_actions *actions, struct hv_yield *yield,
+					struct hv_actions *actions,
+					struct hv_guest_ftrace *guest_ftrace,
 					struct hv_places *places)
 {
 	struct hv_site_stubs *s = hv_alloc(sizeof(*s));
@@ -332,7 +333,7 @@ struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tra
 		.tracee = t,
 		.graph = graph,
 		.actions = actions,
-		.yield = yield,
+		.guest_ftrace = guest_ftrace,
 		.places = places,
 		.now = hv_alloc(t->kernel->sites.nr),
 	};
@@ -646,13 +647,13 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *pl
 		else
 			nr += verdict == CHANGE;
 	}
-	err = nr || sleep.nr ? hv_yield_begin(s->yield) : NULL;
+	err = nr || sleep.nr ? hv_guest_ftrace_begin(s->guest_ftrace) : NULL;
 	if (!err)
 		err = apply_all(s->tracee, &sleep, changes, nr);
 	/* All sites are changed or refused now. The rest must not be interrupted. If the calls of
 	 * ftrace's reader cannot be restored now, the next change or detach does it. */
 	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
-	ended = hv_yield_end_if_done(s->yield);
+	ended = hv_guest_ftrace_end_if_done(s->guest_ftrace);
 	if (ended && ended->facts & HV_ERR_NEEDS_RECOVERY) {
 		hv_err_free(err);
 		err = hv_take(ended);
@@ -816,7 +817,7 @@ struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
 			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
 					  (unsigned long long)site->ip.v);
 	}
-	return hv_yield_check_gone(s->yield);
+	return hv_guest_ftrace_check_gone(s->guest_ftrace);
 }
 
 /* Notes the stubs that the sites call at their present addresses. Sites that cannot be translated
@@ -846,11 +847,11 @@ struct hv_err *hv_site_stubs_restore(struct hv_site_stubs *s, struct hv_text *re
 	size_t nr, nr_restored;
 
 	hv_patcher_forget_gone(p);
-	hv_yield_forget_taken(s->yield);
+	hv_guest_ftrace_forget_taken(s->guest_ftrace);
 	nr = hv_patcher_undo_plan(p, HV_CHANGE_TEXT, &undo);
 	err = hv_patcher_apply(p, undo, nr);
 	if (!err)
-		err = hv_yield_end_if_done(s->yield);
+		err = hv_guest_ftrace_end_if_done(s->guest_ftrace);
 	if (err)
 		return err;
 	memset(s->now, HV_STUB_NONE, s->tracee->kernel->sites.nr);

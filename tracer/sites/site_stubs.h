@@ -18,7 +18,7 @@ struct hv_graph_tracer;
 struct hv_places;
 struct hv_site_stubs;
 struct hv_tracee;
-struct hv_yield;
+struct hv_guest_ftrace;
 
 /* -- calls of two instructions ----------------------------------------------------------------- */
 
@@ -55,7 +55,8 @@ void hv_site_pairs_deinit(struct hv_site_pairs *pairs);
 
 /* Borrows all arguments. */
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
-					struct hv_actions *actions, struct hv_yield *yield,
+					struct hv_actions *actions,
+					struct hv_guest_ftrace *guest_ftrace,
 					struct hv_places *places);
 void hv_site_stubs_free(struct hv_site_stubs *s);
 

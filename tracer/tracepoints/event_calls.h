@@ -54,6 +54,7 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c);
  * call_srcu() since 7.0 if they can. The calls that exist show which one this kernel uses. */
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c);
 
-/* *RET: whether E, an entry of an untrusted journal, is a call that leads to an event stub. */
+/* Sets *RET to whether E, an entry of an untrusted journal, is a call that leads to an event stub.
+ */
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				       bool *ret) hv_must_use;

@@ -18,8 +18,8 @@ struct hv_tracee;
 #define HV_MODULE_CLAIM	     (1u << 29)
 #define HV_MODULE_CLAIM_BYTE 3
 
-/* Claims MODULE of the tracee's kernel. *RET_NEW: whether it was unclaimed before. EBUSY: the guest
- * is loading or removing it. */
+/* Claims MODULE of the tracee's kernel. Sets *RET_NEW to whether it was unclaimed before. EBUSY:
+ * the guest is loading or removing it. */
 struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *module,
 			       bool *ret_new) hv_must_use;
 

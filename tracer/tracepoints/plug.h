@@ -157,9 +157,9 @@ struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoi
  * error. EBUSY: some could not be removed, or new ones keep appearing. */
 struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				 size_t *ret_nr) hv_must_use;
-/* *RET: whether E, an entry of an untrusted journal, records only the nop of a static branch, or
- * the earlier target of a static call. Such entries are not used to restore bytes: hv_unplug_plan()
- * takes from them the branch's nop, or the fact that the call was changed. */
+/* Sets *RET to whether E, an entry of an untrusted journal, records only the nop of a static
+ * branch, or the earlier target of a static call. Such entries are not used to restore bytes:
+ * hv_unplug_plan() takes from them the branch's nop, or the fact that the call was changed. */
 struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

@@ -36,7 +36,7 @@ static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t
 	max = hv_raw_text_max(&layout, kind) - more_bytes;
 	if (max > old_max && !hv_kernel_symbol(k, "ring_buffer_max_event_size", &at))
 		return old_max;
-	return max < HV_MARK_LEN_MAX ? max : HV_MARK_LEN_MAX;
+	return max < HV_MARKER_LEN_MAX ? max : HV_MARKER_LEN_MAX;
 }
 
 /* Like the kernel, accepts only part of a text that is too long; the writer then writes the rest
@@ -59,7 +59,7 @@ static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_
 				       size_t *ret_len)
 {
 	struct hv_instance *in = f->at.instance;
-	size_t more = hv_instance_raw_mark_len(in, HV_MARK_LEN_MAX) - HV_MARK_LEN_MAX;
+	size_t more = hv_instance_raw_mark_len(in, HV_MARKER_LEN_MAX) - HV_MARKER_LEN_MAX;
 	size_t max = max_bytes(f, HV_EVENT_RAW_DATA, more, RAW_OLD_MAX);
 	struct hv_err *err = refusal(in);
 

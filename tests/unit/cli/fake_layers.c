@@ -15,7 +15,7 @@
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/guest/stubs.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 
 #define FAKE_EPOCH_NS UINT64_C(1700000000000000000)
 
@@ -377,7 +377,7 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
 	return NULL;
 }
 
-/* tracer/hooks/yield.h */
+/* tracer/hooks/guest_ftrace.h */
 
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
@@ -391,7 +391,8 @@ struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
 	return NULL;
 }
 
-struct hv_err *hv_yield_look(const struct hv_kernel *k hv_unused, struct hv_text *ret_reasons)
+struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k hv_unused,
+				    struct hv_text *ret_reasons)
 {
 	hv_text_add(ret_reasons, "its call of the reader was not found");
 	return NULL;

@@ -8,7 +8,7 @@
 #include "tracer/graph/graph_tracer.h"
 #include "tracer/guest/actions.h"
 #include "tracer/guest/scope.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 #include "tracer/places/places.h"
 #include "tracer/sites/site_stubs.h"
 
@@ -22,7 +22,7 @@ struct traced {
 	struct hv_scope *scope;
 	struct hv_actions *actions;
 	struct hv_graph_tracer *graph;
-	struct hv_yield *yield;
+	struct hv_guest_ftrace *guest_ftrace;
 	struct hv_places *places;
 	struct hv_site_stubs *stubs;
 };
@@ -54,16 +54,16 @@ static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
 	t->scope = hv_scope_new(&r->tracee);
 	t->actions = hv_actions_new(&r->tracee, t->scope);
 	t->graph = hv_graph_tracer_new(&r->tracee, t->clock);
-	t->yield = hv_yield_new(&r->tracee, &t->decode);
+	t->guest_ftrace = hv_guest_ftrace_new(&r->tracee, &t->decode);
 	t->places = hv_places_new(&r->tracee, t->actions);
-	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->yield, t->places);
+	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->guest_ftrace, t->places);
 }
 
 static inline void traced_deinit(struct traced *t)
 {
 	hv_site_stubs_free(t->stubs);
 	hv_places_free(t->places);
-	hv_yield_free(t->yield);
+	hv_guest_ftrace_free(t->guest_ftrace);
 	hv_graph_tracer_free(t->graph);
 	hv_actions_free(t->actions);
 	hv_scope_free(t->scope);

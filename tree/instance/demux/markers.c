@@ -60,7 +60,7 @@ static size_t make_entry(const struct hv_catalogue *c, const struct hv_event_typ
 /* The record of a marker does not contain the task. */
 static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 		 const struct hv_event_type *type, const char *text, size_t len_bytes,
-		 struct hv_mark_time at)
+		 struct hv_marker_time at)
 {
 	uint8_t entry[HV_ENTRY_LEN_MAX];
 	struct hv_event marker = {
@@ -84,7 +84,7 @@ static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes)
 {
 	struct hv_buffer *b = hv_instance_buffer(in);
-	struct hv_mark_time at = hv_buffer_mark(b, HV_EVENT_PRINT, line, len_bytes);
+	struct hv_marker_time at = hv_buffer_put_marker(b, HV_EVENT_PRINT, line, len_bytes);
 	const struct hv_catalogue *c = NULL;
 	const struct hv_event_type *type = type_with_triggers(in, &c);
 
@@ -111,5 +111,5 @@ void hv_instance_mark_raw(struct hv_instance *in, const char *bytes, size_t len_
 	HV_AUTO_FREE char *record = hv_alloc(record_len);
 
 	memcpy(record, bytes, len_bytes);
-	hv_buffer_mark(hv_instance_buffer(in), HV_EVENT_RAW_DATA, record, record_len);
+	hv_buffer_put_marker(hv_instance_buffer(in), HV_EVENT_RAW_DATA, record, record_len);
 }

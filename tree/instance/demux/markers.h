@@ -10,7 +10,7 @@
 
 struct hv_instance;
 
-/* Writes a line of at most HV_MARK_LEN_MAX bytes, after everything that the guest has recorded
+/* Writes a line of at most HV_MARKER_LEN_MAX bytes, after everything that the guest has recorded
  * until now. */
 void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes);
 /* Like hv_instance_mark(), for raw bytes. The record is padded with zeros to the length that the

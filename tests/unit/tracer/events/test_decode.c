@@ -40,8 +40,9 @@ static const struct hv_decode decode = {
 	.text_base = {0xffffffff00000000},
 	.context_bits = {.need = NEED},
 	.handler = {0xffffffffa0001300},
-	.yields = {0xffffffffa0001400},
-	.yield_callers = {{0}, {0xffffffff81000ff5}, [HV_NR_YIELDS - 1] = {0xffffffff81000fe5}}};
+	.ftrace_readers = {0xffffffffa0001400},
+	.ftrace_reader_callers = {
+		{0}, {0xffffffff81000ff5}, [HV_NR_YIELDS - 1] = {0xffffffff81000fe5}}};
 
 #define SITE   UINT64_C(0xffffffff81012345)
 #define CALLER UINT64_C(0xffffffffc0a01235)
@@ -261,15 +262,15 @@ END_TEST
 
 START_TEST(the_caller_of_a_read_for_ftrace_is_shown_as_ftrace)
 {
-	const uint64_t yields = decode.yields.v;
+	const uint64_t readers = decode.ftrace_readers.v;
 
-	ck_assert_uint_eq(parent_shown(yields - 1), yields - 1);
-	ck_assert_uint_eq(parent_shown(yields + 5), 0); /* there is no such place */
-	ck_assert_uint_eq(parent_shown(yields + 16), 0xffffffff81000ff5);
-	ck_assert_uint_eq(parent_shown(yields + 31), 0xffffffff81000ff5);
-	ck_assert_uint_eq(parent_shown(yields + 16ull * HV_NR_YIELDS - 11), 0xffffffff81000fe5);
-	ck_assert_uint_eq(parent_shown(yields + 16ull * HV_NR_YIELDS),
-			  yields + 16ull * HV_NR_YIELDS);
+	ck_assert_uint_eq(parent_shown(readers - 1), readers - 1);
+	ck_assert_uint_eq(parent_shown(readers + 5), 0); /* there is no such place */
+	ck_assert_uint_eq(parent_shown(readers + 16), 0xffffffff81000ff5);
+	ck_assert_uint_eq(parent_shown(readers + 31), 0xffffffff81000ff5);
+	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_YIELDS - 11), 0xffffffff81000fe5);
+	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_YIELDS),
+			  readers + 16ull * HV_NR_YIELDS);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The host's marks among the events of a guest's ring. */
+/* The host's markers among the events of a guest's ring. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -13,9 +13,9 @@ static void record(uint64_t position, unsigned kind, uint64_t tsc)
 	publish(position + 1);
 }
 
-static uint64_t mark(const char *text)
+static uint64_t put_marker(const char *text)
 {
-	return hv_buffer_mark(rings, HV_EVENT_PRINT, text, strlen(text)).tsc;
+	return hv_buffer_put_marker(rings, HV_EVENT_PRINT, text, strlen(text)).tsc;
 }
 
 static void expect_mark(const char *text)
@@ -35,21 +35,21 @@ START_TEST(the_guests_ring_is_not_written)
 
 	record(START, HV_RECORD_FUNCTION, 1000);
 	memcpy(before, block.records, sizeof(before));
-	mark("a");
+	put_marker("a");
 	ck_assert_uint_eq(published(), START + 1);
 	ck_assert_mem_eq(before, block.records, sizeof(before));
 }
 END_TEST
 
-/* A mark comes after all events recorded before it, even if the guest's clock is not known. */
+/* A marker comes after all events recorded before it, even if the guest's clock is not known. */
 START_TEST(a_mark_has_its_place)
 {
 	struct hv_event event;
 
 	record(START, HV_RECORD_FUNCTION, 1000);
-	ck_assert_uint_gt(mark("a"), 1000);
-	mark("b");
-	record(START + 1, HV_RECORD_FUNCTION, mark("c") + 1);
+	ck_assert_uint_gt(put_marker("a"), 1000);
+	put_marker("b");
+	record(START + 1, HV_RECORD_FUNCTION, put_marker("c") + 1);
 	expect(HV_EVENT_FUNCTION, &event);
 	expect_mark("a");
 	expect_mark("b");
@@ -73,7 +73,7 @@ START_TEST(a_mark_comes_between)
 	expect(HV_EVENT_GRAPH_EXIT, &event);
 
 	record(START + 2, HV_RECORD_ENTRY, 1010);
-	tsc = mark("a");
+	tsc = put_marker("a");
 	record(START + 3, HV_RECORD_EXIT, tsc + 1);
 	expect(HV_EVENT_GRAPH_ENTRY, &event);
 	ck_assert(!hv_cursor_peek(cursor, 0, &event));
@@ -88,9 +88,9 @@ START_TEST(a_guest_writes_no_marks)
 {
 	struct hv_event event;
 
-	mark("a");
+	put_marker("a");
 	expect_mark("a");
-	record(START, HV_RECORD_MARK, mark("b"));
+	record(START, HV_RECORD_MARK, put_marker("b"));
 	record(START + 1, HV_RECORD_FUNCTION, UINT64_C(1) << 40);
 	expect_mark("b");
 	expect(HV_EVENT_FUNCTION, &event);
@@ -109,30 +109,30 @@ static uint64_t entries(struct hv_buffer *b, int only_cpu)
 START_TEST(marks_are_of_vcpu_0)
 {
 	record(START, HV_RECORD_FUNCTION, 1000);
-	mark("a");
+	put_marker("a");
 	ck_assert_uint_eq(entries(rings, -1), 2);
 	ck_assert_uint_eq(entries(rings, 0), 2);
 	hv_buffer_clear(rings, 0);
 	ck_assert_uint_eq(entries(rings, 0), 0);
-	mark("b");
-	mark("c");
+	put_marker("b");
+	put_marker("c");
 	hv_buffer_move(rings, 0, host);
 	ck_assert_uint_eq(entries(rings, 0), 0);
 	ck_assert_uint_eq(entries(host, 0), 2);
-	hv_buffer_mark(host, HV_EVENT_PRINT, "d", 1);
+	hv_buffer_put_marker(host, HV_EVENT_PRINT, "d", 1);
 	ck_assert_uint_eq(entries(host, 0), 3);
 }
 END_TEST
 
-/* If there are too many marks, the oldest are lost, and no event is lost. */
+/* If there are too many markers, the oldest are lost, and no event is lost. */
 START_TEST(too_many_marks)
 {
 	struct hv_buffer_stat stat;
-	unsigned nr = HV_MARKS_MAX + 1000;
+	unsigned nr = HV_MARKER_TEXTS_MAX + 1000;
 
 	record(START, HV_RECORD_FUNCTION, 1000);
 	for (unsigned i = 0; i < nr; i++)
-		mark("a");
+		put_marker("a");
 	hv_buffer_stat(rings, -1, NULL, &stat);
 	ck_assert_uint_lt(stat.entries, nr);
 	ck_assert_uint_eq(stat.entries + stat.overrun, nr + 1);
@@ -140,18 +140,18 @@ START_TEST(too_many_marks)
 }
 END_TEST
 
-/* A program that waits until vCPU 0 is filled to a percentage gets marks, too. */
+/* A program that waits until vCPU 0 is filled to a percentage gets markers, too. */
 START_TEST(marks_fill_vcpu_0)
 {
 	uint64_t size_bytes = hv_buffer_size(rings, 0);
 
 	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 0);
 	record(START, HV_RECORD_FUNCTION, 1000);
-	mark("a");
-	mark("b");
+	put_marker("a");
+	put_marker("b");
 	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 3 * sizeof(struct hv_record));
-	for (unsigned i = 0; i < HV_MARKS_MAX; i++)
-		mark("c");
+	for (unsigned i = 0; i < HV_MARKER_TEXTS_MAX; i++)
+		put_marker("c");
 	ck_assert_uint_eq(hv_buffer_unread(rings, 0), size_bytes);
 	hv_buffer_clear(rings, 0);
 	ck_assert_uint_eq(hv_buffer_unread(rings, 0), 0);

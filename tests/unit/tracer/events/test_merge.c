@@ -250,11 +250,11 @@ START_TEST(a_long_backlog_is_sorted)
 END_TEST
 
 /* Two merges read two rings with inversions and a gap. One returns runs, the other single records;
- * records and marks must be equal. */
+ * records and checkpoints must be equal. */
 START_TEST(a_run_is_what_comes_one_by_one)
 {
 	enum { NR = 1 << 12 };
-	struct hv_merge_mark marks[2][2];
+	struct hv_merge_checkpoint checkpoints[2][2];
 	const struct hv_kept *kept;
 	struct hv_merge *other;
 	uint64_t seed = 7;
@@ -286,12 +286,12 @@ START_TEST(a_run_is_what_comes_one_by_one)
 		if (kept)
 			hv_merge_take_run(merge, nr);
 		nr_shown += kept ? nr : 0;
-		hv_merge_marks(merge, marks[0]);
-		hv_merge_marks(other, marks[1]);
+		hv_merge_checkpoints(merge, checkpoints[0]);
+		hv_merge_checkpoints(other, checkpoints[1]);
 		for (unsigned lane = 0; lane < 2; lane++) {
-			ck_assert_uint_eq(marks[0][lane].tsc, marks[1][lane].tsc);
-			ck_assert_uint_eq(marks[0][lane].last, marks[1][lane].last);
-			ck_assert_uint_eq(marks[0][lane].read, marks[1][lane].read);
+			ck_assert_uint_eq(checkpoints[0][lane].tsc, checkpoints[1][lane].tsc);
+			ck_assert_uint_eq(checkpoints[0][lane].last, checkpoints[1][lane].last);
+			ck_assert_uint_eq(checkpoints[0][lane].read, checkpoints[1][lane].read);
 		}
 	}
 	ck_assert(!hv_merge_next(other, 0, HV_MERGE_FINAL, &item));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The merge: marks at which another merge continues, and reading one ring out of turn. */
+/* The merge: checkpoints at which another merge continues, and reading one ring out of turn. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
@@ -19,18 +19,19 @@ START_TEST(reading_goes_on_exactly_at_the_marks)
 	ck_assert_uint_eq(sorted, 12);
 	for (unsigned first = 0; first <= 12; first++) {
 		for (unsigned second = first; second <= 12; second++) {
-			struct hv_merge_mark marks[2] = {hv_merge_mark_at(0), hv_merge_mark_at(0)};
+			struct hv_merge_checkpoint checkpoints[2] = {hv_merge_checkpoint_at(0),
+								     hv_merge_checkpoint_at(0)};
 			const unsigned ends[] = {first, second, 12};
 			unsigned n = 0;
 
 			for (unsigned i = 0; i < 3; i++) {
 				hv_merge_free(merge);
-				merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
+				merge = hv_merge_new(rings, 0, 2, checkpoints, tsc_clock);
 				for (; n < ends[i]; n++) {
 					ck_assert(next_item(0, HV_MERGE_LIVE));
 					ck_assert_uint_eq(item.cpu << 8 | item.position, all[n]);
 				}
-				hv_merge_marks(merge, marks);
+				hv_merge_checkpoints(merge, checkpoints);
 			}
 			expect_none();
 		}
@@ -38,17 +39,18 @@ START_TEST(reading_goes_on_exactly_at_the_marks)
 }
 END_TEST
 
-/* Records reserved after the marks are returned even if their time is before the marks'. */
+/* Records reserved after the checkpoints are returned even if their time is before the
+ * checkpoints'. */
 START_TEST(marks_let_a_late_record_through)
 {
-	struct hv_merge_mark mark;
+	struct hv_merge_checkpoint checkpoint;
 
 	start(1, 8);
 	add(0, 100);
 	expect(0, 100);
-	hv_merge_marks(merge, &mark);
+	hv_merge_checkpoints(merge, &checkpoint);
 	hv_merge_free(merge);
-	merge = hv_merge_new(rings, 0, 1, &mark, tsc_clock);
+	merge = hv_merge_new(rings, 0, 1, &checkpoint, tsc_clock);
 	add(0, 50);
 	expect(0, 50);
 	expect_none();
@@ -57,21 +59,21 @@ END_TEST
 
 START_TEST(marks_keep_loss_that_was_not_told)
 {
-	struct hv_merge_mark mark;
+	struct hv_merge_checkpoint checkpoint;
 
 	start(1, 8);
 	add_kind(0, NO_KIND, 1);
 	expect_none();
-	hv_merge_marks(merge, &mark);
-	ck_assert_uint_eq(mark.lost, 1);
+	hv_merge_checkpoints(merge, &checkpoint);
+	ck_assert_uint_eq(checkpoint.lost, 1);
 	hv_merge_free(merge);
-	merge = hv_merge_new(rings, 0, 1, &mark, tsc_clock);
+	merge = hv_merge_new(rings, 0, 1, &checkpoint, tsc_clock);
 	add(0, 2);
 	expect(0, 2);
 	ck_assert_uint_eq(item.lost_before, 1);
-	hv_merge_marks(merge, &mark);
-	ck_assert_uint_eq(mark.lost, 0);
-	ck_assert_uint_eq(mark.position, 2);
+	hv_merge_checkpoints(merge, &checkpoint);
+	ck_assert_uint_eq(checkpoint.lost, 0);
+	ck_assert_uint_eq(checkpoint.position, 2);
 }
 END_TEST
 
@@ -137,7 +139,7 @@ END_TEST
 
 START_TEST(what_is_skipped_does_not_come)
 {
-	struct hv_merge_mark marks[2];
+	struct hv_merge_checkpoint checkpoints[2];
 
 	start(2, 8);
 	add(0, 1);
@@ -148,14 +150,14 @@ START_TEST(what_is_skipped_does_not_come)
 	expect(0, 1);
 	expect_next_of(0, 3);
 	hv_merge_skip(merge, 0, 0, HV_MERGE_LIVE);
-	hv_merge_marks(merge, marks);
+	hv_merge_checkpoints(merge, checkpoints);
 	for (unsigned i = 0; i < 2; i++) {
 		expect(1, 2);
 		expect(1, 4);
 		expect(0, 5);
 		expect_none();
 		hv_merge_free(merge);
-		merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
+		merge = hv_merge_new(rings, 0, 2, checkpoints, tsc_clock);
 	}
 }
 END_TEST
@@ -174,5 +176,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("merge_marks", add_tests);
+	return run_suite("merge_checkpoints", add_tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,26 +24,26 @@ static const char *const readers[] = {
 #define WRITTEN_NS 5000000000ull
 #define AGAIN_NS   900000000ull
 
-struct hv_yield {
+struct hv_guest_ftrace {
 	struct hv_tracee *tracee; /* borrowed */
 	struct hv_decode *decode; /* borrowed */
 	uint32_t looks;		  /* number of known reads of sites by the guest's ftrace */
 	uint64_t looked_ns;	  /* time at which the last read was noticed; 0: never */
-	uint64_t look_told_ns;	  /* when hv_yield_looked last returned true */
+	uint64_t reported_ns;	  /* when hv_guest_ftrace_has_read last returned true */
 };
 
-struct hv_yield *hv_yield_new(struct hv_tracee *t, struct hv_decode *decode)
+struct hv_guest_ftrace *hv_guest_ftrace_new(struct hv_tracee *t, struct hv_decode *decode)
 {
-	struct hv_yield *y = hv_alloc(sizeof(*y));
+	struct hv_guest_ftrace *g = hv_alloc(sizeof(*g));
 
-	y->tracee = t;
-	y->decode = decode;
-	return y;
+	g->tracee = t;
+	g->decode = decode;
+	return g;
 }
 
-void hv_yield_free(struct hv_yield *y)
+void hv_guest_ftrace_free(struct hv_guest_ftrace *g)
 {
-	free(y);
+	free(g);
 }
 
 struct places {
@@ -110,7 +110,7 @@ static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
 	return hv_site_crosses_pages(k->core.as.arch, at.v);
 }
 
-struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
+struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
 {
 	struct hv_gva reader;
 	const char *name = find_reader(k, &reader);
@@ -146,27 +146,27 @@ static struct hv_err *plan(const struct hv_tracee *t, const struct places *place
 	for (size_t i = 0; i < places->nr && !err; i++) {
 		bool is_planned;
 
-		err = hv_redirect_plan(t, &places->list[i], hv_stubs_yield(t, i), HV_CHANGE_YIELD,
-				       &changes[*ret_nr], &is_planned);
+		err = hv_redirect_plan(t, &places->list[i], hv_stubs_ftrace_reader(t, i),
+				       HV_CHANGE_YIELD, &changes[*ret_nr], &is_planned);
 		*ret_nr += is_planned;
 	}
 	return err;
 }
 
 /* Makes functions that our stub calls appear as called by ftrace. */
-static void note_callers(struct hv_yield *y, const struct places *places)
+static void note_callers(struct hv_guest_ftrace *g, const struct places *places)
 {
-	size_t len = y->tracee->kernel->core.as.arch->site_len_bytes;
+	size_t len = g->tracee->kernel->core.as.arch->site_len_bytes;
 
-	y->decode->yields = hv_stubs_yield(y->tracee, 0);
+	g->decode->ftrace_readers = hv_stubs_ftrace_reader(g->tracee, 0);
 	for (size_t i = 0; i < places->nr; i++)
-		y->decode->yield_callers[i] = hv_gva_add(places->list[i].at, len);
+		g->decode->ftrace_reader_callers[i] = hv_gva_add(places->list[i].at, len);
 }
 
-struct hv_err *hv_yield_begin(struct hv_yield *y)
+struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g)
 {
-	const struct hv_kernel *k = y->tracee->kernel;
-	struct hv_params *params = hv_region_params(&y->tracee->region);
+	const struct hv_kernel *k = g->tracee->kernel;
+	struct hv_params *params = hv_region_params(&g->tracee->region);
 	struct hv_change changes[HV_NR_YIELDS];
 	struct places places;
 	struct hv_gva reader;
@@ -174,55 +174,55 @@ struct hv_err *hv_yield_begin(struct hv_yield *y)
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_is_patched(y) || !k->core.as.arch->stubs.yields_off ||
+	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->stubs.yields_off ||
 	    !find_reader(k, &reader))
 		return NULL;
 	err = find_places(k, hv_gva_alone(reader), &places);
 	if (!err)
-		err = plan(y->tracee, &places, changes, &nr);
+		err = plan(g->tracee, &places, changes, &nr);
 	if (!err)
 		err = find_nop(k, params->yield_nop, &has_nop);
 	if (err || !has_nop || !nr)
 		return err;
-	note_callers(y, &places);
+	note_callers(g, &places);
 	params->yield_reader_gva = reader.v;
-	return hv_patcher_apply(y->tracee->patcher, changes, nr);
+	return hv_patcher_apply(g->tracee->patcher, changes, nr);
 }
 
-struct hv_err *hv_yield_end_if_done(struct hv_yield *y)
+struct hv_err *hv_guest_ftrace_end_if_done(struct hv_guest_ftrace *g)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	size_t nr;
 
-	if (hv_patcher_nr_patched(y->tracee->patcher, HV_CHANGE_TEXT))
+	if (hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_TEXT))
 		return NULL;
-	nr = hv_patcher_undo_plan(y->tracee->patcher, HV_CHANGE_YIELD, &undo);
-	return nr ? hv_patcher_apply(y->tracee->patcher, undo, nr) : NULL;
+	nr = hv_patcher_undo_plan(g->tracee->patcher, HV_CHANGE_YIELD, &undo);
+	return nr ? hv_patcher_apply(g->tracee->patcher, undo, nr) : NULL;
 }
 
-bool hv_yield_is_patched(const struct hv_yield *y)
+bool hv_guest_ftrace_is_patched(const struct hv_guest_ftrace *g)
 {
-	return hv_patcher_nr_patched(y->tracee->patcher, HV_CHANGE_YIELD) != 0;
+	return hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_YIELD) != 0;
 }
 
-bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns)
+bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns)
 {
 	uint32_t looks =
-		__atomic_load_n(&hv_region_control(&y->tracee->region)->looks, __ATOMIC_RELAXED);
+		__atomic_load_n(&hv_region_control(&g->tracee->region)->looks, __ATOMIC_RELAXED);
 
-	if (looks != y->looks)
-		y->looked_ns = now_ns;
-	y->looks = looks;
-	if (!y->looked_ns || now_ns - y->looked_ns >= WRITTEN_NS ||
-	    now_ns - y->look_told_ns < AGAIN_NS)
+	if (looks != g->looks)
+		g->looked_ns = now_ns;
+	g->looks = looks;
+	if (!g->looked_ns || now_ns - g->looked_ns >= WRITTEN_NS ||
+	    now_ns - g->reported_ns < AGAIN_NS)
 		return false;
-	y->look_told_ns = now_ns;
+	g->reported_ns = now_ns;
 	return true;
 }
 
-size_t hv_yield_forget_taken(struct hv_yield *y)
+size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g)
 {
-	const struct hv_tracee *t = y->tracee;
+	const struct hv_tracee *t = g->tracee;
 	HV_AUTO_FREE struct hv_change *patched = NULL;
 	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_TEXT, &patched), nr_taken = 0;
 
@@ -239,22 +239,23 @@ size_t hv_yield_forget_taken(struct hv_yield *y)
 	return nr_taken;
 }
 
-struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e, bool *ret)
+struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct hv_journal_entry *e,
+				       bool *ret)
 {
 	struct hv_gva reader;
 
 	*ret = false;
-	if (!find_reader(y->tracee->kernel, &reader))
+	if (!find_reader(g->tracee->kernel, &reader))
 		return NULL;
-	return hv_redirect_is_ours(y->tracee, hv_gva_alone(reader), e, ret);
+	return hv_redirect_is_ours(g->tracee, hv_gva_alone(reader), e, ret);
 }
 
-struct hv_err *hv_yield_check_gone(const struct hv_yield *y)
+struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g)
 {
-	struct hv_gva_range ours = {hv_stubs_yield(y->tracee, 0),
-				    hv_stubs_yield(y->tracee, HV_NR_YIELDS)};
+	struct hv_gva_range ours = {hv_stubs_ftrace_reader(g->tracee, 0),
+				    hv_stubs_ftrace_reader(g->tracee, HV_NR_YIELDS)};
 	struct places places;
-	struct hv_err *err = find_places(y->tracee->kernel, ours, &places);
+	struct hv_err *err = find_places(g->tracee->kernel, ours, &places);
 
 	if (!err && places.nr)
 		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/hooks/yield.h"
+#include "tracer/hooks/guest_ftrace.h"
 
 #define NR_SITES 4u
 #define READER	 (FK_BASE + 0x20000)
@@ -63,7 +63,7 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 	const struct hv_params *params = hv_region_params(&r.tracee.region);
 
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_yield(&r.tracee, 0).v);
+	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_ftrace_reader(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
@@ -71,7 +71,7 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
-	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 }
 END_TEST
 
@@ -85,11 +85,11 @@ START_TEST(each_place_reads_by_an_entry_of_its_own)
 
 	call(second, READER);
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(d->yields.v, hv_stubs_yield(&r.tracee, 0).v);
-	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
-	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
-	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
-	ck_assert_uint_eq(d->yield_callers[1].v, second + FR_SITE_BYTES);
+	ck_assert_uint_eq(d->ftrace_readers.v, hv_stubs_ftrace_reader(&r.tracee, 0).v);
+	ck_assert_uint_eq(target_of(PLACE).v, d->ftrace_readers.v);
+	ck_assert_uint_eq(target_of(second).v, d->ftrace_readers.v + stubs->yield_len_bytes);
+	ck_assert_uint_eq(d->ftrace_reader_callers[0].v, PLACE + FR_SITE_BYTES);
+	ck_assert_uint_eq(d->ftrace_reader_callers[1].v, second + FR_SITE_BYTES);
 	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(target_of(second).v, READER);
 }
@@ -120,7 +120,7 @@ START_TEST(no_site_is_ours_while_ftrace_sees_it)
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	traced_check_want(&t, HV_STUB_NONE);
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_ptr_null(hv_yield_begin(t.yield)); /* again */
+	ck_assert_ptr_null(hv_guest_ftrace_begin(t.guest_ftrace)); /* again */
 	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(nr_seen, 0);
 }
@@ -129,15 +129,15 @@ END_TEST
 START_TEST(what_the_guest_took_is_its_own)
 {
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
+	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS));
 	hv_region_control(&r.tracee.region)->looks++;
 	call(FR_SITE(1), FK_BASE + 0x500);
 	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
-	ck_assert(hv_yield_looked(t.yield, NOW_NS));
-	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
-	ck_assert(hv_yield_looked(t.yield, NOW_NS + HV_NS_PER_S));
-	ck_assert(!hv_yield_looked(t.yield, NOW_NS + 6 * HV_NS_PER_S));
-	ck_assert_uint_eq(hv_yield_forget_taken(t.yield), 2);
+	ck_assert(hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS));
+	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS));
+	ck_assert(hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS + HV_NS_PER_S));
+	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS + 6 * HV_NS_PER_S));
+	ck_assert_uint_eq(hv_guest_ftrace_forget_taken(t.guest_ftrace), 2);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
@@ -164,32 +164,32 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 				      .len_bytes = FR_SITE_BYTES};
 	memcpy(e.old_bytes, before, FR_SITE_BYTES);
 	good = e;
-	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(ours);
 	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
-	busy = hv_yield_check_gone(t.yield);
+	busy = hv_guest_ftrace_check_gone(t.guest_ftrace);
 	ck_assert(busy && busy->code == EBUSY);
 	hv_err_free(busy);
 
 	e = good;
 	e.old_bytes[1]++; /* another function would be called */
-	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
 	e = good;
 	e.gpa += 8;
-	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
 	e = good;
 	e.gva = e.gva + (FK_DATA - FK_BASE); /* not text */
 	e.gpa = e.gpa + (FK_DATA - FK_BASE);
-	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
 
 	traced_check_want(&t, HV_STUB_NONE);
 	e = good; /* unchanged */
-	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
+	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
-	ck_assert_ptr_null(hv_yield_check_gone(t.yield));
+	ck_assert_ptr_null(hv_guest_ftrace_check_gone(t.guest_ftrace));
 }
 END_TEST
 
@@ -197,7 +197,7 @@ static void check_reasons(const char *expected)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
 
-	ck_assert_ptr_null(hv_yield_look(&r.t.f.k, &reasons));
+	ck_assert_ptr_null(hv_guest_ftrace_look(&r.t.f.k, &reasons));
 	ck_assert_str_eq(reasons.data ? reasons.data : "", expected);
 }
 
@@ -232,7 +232,7 @@ START_TEST(a_kernel_without_the_place_can_be_traced)
 {
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
 END_TEST
@@ -248,17 +248,17 @@ START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
-	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 	ck_assert_uint_eq(target_of(PLACE).v, READER);
 
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
 	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 1);
-	ck_assert(hv_yield_is_patched(t.yield));
+	ck_assert(hv_guest_ftrace_is_patched(t.guest_ftrace));
 	r.regs[0].ip = hv_gva(0x401000);
 	traced_check_want(&t, HV_STUB_NONE);
-	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 }
 END_TEST
 
@@ -277,5 +277,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("yield", add_tests);
+	return run_suite("guest_ftrace", add_tests);
 }

@@ -19,35 +19,37 @@ struct hv_decode;
 struct hv_journal_entry;
 struct hv_kernel;
 struct hv_tracee;
-struct hv_yield;
+struct hv_guest_ftrace;
 
 /* Adds to RET_REASONS why the guest's ftrace must not be used on traced functions; adds nothing if
  * it may. Changes nothing. Also reports reasons while the guest's sites call our stubs. */
-struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons) hv_must_use;
+struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k,
+				    struct hv_text *ret_reasons) hv_must_use;
 
 /* Borrows T, and DECODE, which receives the callers of the stub. */
-struct hv_yield *hv_yield_new(struct hv_tracee *t, struct hv_decode *decode);
-void hv_yield_free(struct hv_yield *y);
+struct hv_guest_ftrace *hv_guest_ftrace_new(struct hv_tracee *t, struct hv_decode *decode);
+void hv_guest_ftrace_free(struct hv_guest_ftrace *g);
 
 /* Call this before the first site is changed. Does nothing if it was done already, or if the kernel
  * has no suitable call. In the latter case the guest's own ftrace must not be used on traced
- * functions (hv_yield_is_patched). */
-struct hv_err *hv_yield_begin(struct hv_yield *y) hv_must_use;
+ * functions (hv_guest_ftrace_is_patched). */
+struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g) hv_must_use;
 /* Call this after sites were restored. Restores the reader's calls if no site is patched any
  * longer. */
-struct hv_err *hv_yield_end_if_done(struct hv_yield *y) hv_must_use;
-bool hv_yield_is_patched(const struct hv_yield *y);
+struct hv_err *hv_guest_ftrace_end_if_done(struct hv_guest_ftrace *g) hv_must_use;
+bool hv_guest_ftrace_is_patched(const struct hv_guest_ftrace *g);
 /* EBUSY: the guest's ftrace still reads through our stub. */
-struct hv_err *hv_yield_check_gone(const struct hv_yield *y) hv_must_use;
+struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g) hv_must_use;
 
 /* Returns true if the guest's ftrace has read a site since the last call, and then again every
  * second for a while, because ftrace writes after it has read. Returns true at most once a second,
  * whatever the guest does. NOW_NS is the host's monotonic clock. */
-bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns);
+bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns);
 /* Removes from the journal the sites that the guest has taken over. Returns their number. */
-size_t hv_yield_forget_taken(struct hv_yield *y);
+size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g);
 
-/* *RET: whether E, an entry of an untrusted journal, is a call through which the guest's ftrace now
- * reads with our stub, and the journal would restore the call of the kernel's own function. */
-struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e,
-				bool *ret) hv_must_use;
+/* Sets *RET to whether E, an entry of an untrusted journal, is a call through which the guest's
+ * ftrace now reads with our stub, and the journal would restore the call of the kernel's own
+ * function. */
+struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct hv_journal_entry *e,
+				       bool *ret) hv_must_use;
