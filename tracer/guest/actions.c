@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/code/probe_place.h"
-#include "kernel/code/readers.h"
+#include "kernel/code/nofault.h"
 #include "tracer/guest/scope.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/guest/tracee.h"
@@ -88,12 +88,12 @@ void hv_actions_free(struct hv_actions *a)
 
 struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
 {
-	for (enum hv_reader reader = 0; reader < HV_NR_READERS; reader++)
-		if (!hv_reader(a->tracee->kernel, reader).v)
+	for (enum hv_nofault function = 0; function < HV_NR_NOFAULTS; function++)
+		if (!hv_nofault_address(a->tracee->kernel, function).v)
 			return hv_err_new(EOPNOTSUPP,
 					  "memory cannot be read for probes: this kernel has no"
 					  " function %s",
-					  hv_reader_name(reader));
+					  hv_nofault_name(function));
 	if (!a->tracee->plan.drafts_off)
 		return hv_err_new(ENOSPC, "memory cannot be read for probes: the region has no room"
 					  " for drafts of events");

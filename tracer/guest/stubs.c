@@ -5,7 +5,7 @@
 
 #include "arch/preempt_count.h"
 #include "kernel/arch/kernel_arch.h"
-#include "kernel/code/readers.h"
+#include "kernel/code/nofault.h"
 #include "ringbuf/ring.h"
 #include "tracer/guest/tracee.h"
 
@@ -282,10 +282,10 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
 	hole[HV_HOLE_text_base] = hv_reach_of(&k->core).text_base.v;
 	hole[HV_HOLE_kernel_start] = k->core.as.arch->kernel_start(k->core.as.levels).v;
-	hole[HV_HOLE_copy_kernel] = hv_reader(k, HV_READER_COPY_KERNEL).v;
-	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
-	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
-	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
+	hole[HV_HOLE_copy_kernel] = hv_nofault_address(k, HV_NOFAULT_COPY_KERNEL).v;
+	hole[HV_HOLE_copy_user] = hv_nofault_address(k, HV_NOFAULT_COPY_USER).v;
+	hole[HV_HOLE_string_kernel] = hv_nofault_address(k, HV_NOFAULT_STRING_KERNEL).v;
+	hole[HV_HOLE_string_user] = hv_nofault_address(k, HV_NOFAULT_STRING_USER).v;
 	hole[HV_HOLE_renamed] = renamed.v;
 	set_entry_values(k, hole);
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
