@@ -13,12 +13,34 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/addr.h"
 #include "base/err.h"
-#include "kernel/events/store.h"
+#include "base/guard.h"
 
 struct hv_kernel;
+struct hv_store_block;
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+/* The memory of a catalogue. Allocations do not move and are all freed together. pages.h stores
+ * each guest string once. */
+
+/* Zero-initialised is empty and valid. */
+struct hv_store {
+	struct hv_store_block *blocks; /* owned, the newest first */
+	size_t len_bytes;	       /* total size of allocations */
+};
+
+void hv_store_deinit(struct hv_store *s);
+/* Returns zeroed memory, aligned for any type. */
+void *hv_store_alloc(struct hv_store *s, size_t len_bytes) hv_must_use;
+/* Returns a copy of LEN_BYTES with a NUL appended. */
+char *hv_store_string(struct hv_store *s, const char *string, size_t len_bytes) hv_must_use;
+
+/* -- events ------------------------------------------------------------------------------------ */
 
 /* Data bytes of a page in the guest's ring buffer. A whole record must fit. */
 #define HV_EVENT_RECORD_MAX 4080u

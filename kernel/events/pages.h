@@ -8,7 +8,7 @@
 #include "base/addr.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "kernel/events/store.h"
+#include "kernel/events/catalogue.h"
 #include "kernel/image/address_space.h"
 
 struct hv_pages {

@@ -10,7 +10,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
-#include "kernel/events/store.h"
+#include "kernel/events/catalogue.h"
 
 struct hv_kernel;
 
