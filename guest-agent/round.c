@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "guest-agent/build_id.h"
-#include "guest-agent/ticks.h"
 
 #define FILES_MAX      4096
 #define SLOTS	       8192 /* twice FILES_MAX, to keep probe sequences short */
@@ -23,6 +23,31 @@
 #define LINE_MAX_BYTES 4096
 #define NS_PER_S       UINT64_C(1000000000)
 #define TRIES	       8
+
+/* The CPU counter that both guest programs and the host can read. It relates guest time to host
+ * time. */
+#if defined(__x86_64__) || defined(__i386__)
+#define TICKS_NAME "tsc"
+static inline uint64_t ticks_now(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__)
+#define TICKS_NAME "cntvct"
+static inline uint64_t ticks_now(void)
+{
+	uint64_t now;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(now) : : "memory");
+	return now;
+}
+#else
+#define TICKS_NAME "none"
+static inline uint64_t ticks_now(void)
+{
+	return 0;
+}
+#endif
 
 /* Writes TEXT with spaces, '%' and non-printable bytes as %XX. */
 static void put_escaped(FILE *port, const char *text)

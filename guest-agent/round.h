@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes a report of hvtrace-agent. docs/users/agent.md describes its lines. serve.h and vsock.h
- * transport it to the host. */
+/* Writes a report of hvtrace-agent. docs/users/agent.md describes its lines. hvtrace-agent.c
+ * transports it to the host. */
 #pragma once
 
 #include <stdio.h>
