@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "export/maker.h"
+#include "export/sink.h"
 #include "vmm/warden/channel.h"
 
 /* Kinds of requests; answers have lower numbers. Errands of a verb start at ERRAND_OWN. */

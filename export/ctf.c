@@ -16,9 +16,8 @@
 
 #include "base/clock.h"
 #include "export/ctf_classes.h"
-#include "export/formats.h"
-#include "export/maker.h"
-#include "export/page_merge.h"
+#include "export/export.h"
+#include "export/raw_pages.h"
 #include "export/sink.h"
 
 #define METADATA     "metadata"

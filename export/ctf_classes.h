@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base/text.h"
-#include "export/entry_value.h"
 #include "export/page_decode.h"
 
 struct hv_ctf_field {

@@ -13,9 +13,8 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "export/dat_head.h"
-#include "export/formats.h"
-#include "export/page_joiner.h"
-#include "export/page_sift.h"
+#include "export/export.h"
+#include "export/raw_pages.h"
 #include "tracer/events/host_event.h"
 
 /* -- space for the data of each vCPU ----------------------------------------------------------- */
@@ -579,7 +578,7 @@ static const char *system_of(const struct hv_export_event *e)
 										    : "kvm";
 }
 
-/* Returns E's format with the id used in host pages (page_sift.h). */
+/* Returns E's format with the id used in host pages (raw_pages.h). */
 static struct hv_export_text renumbered(const struct hv_export_event *e)
 {
 	HV_AUTO_FREE char *text = hv_format("%.*s", (int)e->format.len_bytes, e->format.text);

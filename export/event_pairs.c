@@ -6,7 +6,7 @@
 
 #include "base/guard.h"
 #include "base/prefix.h"
-#include "export/entry_value.h"
+#include "export/page_decode.h"
 
 #define PROBES	 8 /* entries searched for a key */
 #define IDLE	 (UINT64_C(1) << 32)

@@ -62,7 +62,7 @@ enum hv_export_input {
 
 enum hv_compression { HV_COMPRESSION_NONE, HV_COMPRESSION_ZSTD };
 
-struct hv_maker;     /* export/maker.h */
+struct hv_maker;     /* export/sink.h */
 struct hv_stream_to; /* stream/sender.h */
 
 /* A second file for the events of the host. Borrowed until both files are closed. */
@@ -117,6 +117,16 @@ struct hv_export {
 	const struct hv_export_format *format;
 	bool wants_names; /* call hv_export_name_tasks() before hv_export_turn() */
 };
+
+/* The formats, one per source file. */
+extern const struct hv_export_format hv_export_dat;	/* dat.c: trace.dat, one or two files */
+extern const struct hv_export_format hv_export_dat_one; /* dat.c: trace.dat, version 7 */
+extern const struct hv_export_format hv_export_ctf;	/* ctf.c: a directory in CTF 1.8 */
+extern const struct hv_export_format hv_export_jsonl;	/* jsonl.c: JSON, one event per line */
+extern const struct hv_export_format hv_export_txt;	/* txt.c: the text of trace_pipe */
+/* histogram.c: durations, as bars or as JSON */
+extern const struct hv_export_format hv_export_histogram, hv_export_histogram_json;
+extern const struct hv_export_format hv_export_perfetto; /* perfetto.c: for ui.perfetto.dev */
 
 extern const struct hv_export_format *const hv_export_formats[];
 extern const size_t hv_nr_export_formats;

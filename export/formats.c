@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "export/formats.h"
+#include "export/export.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/bisect.h"
 #include "export/event_pairs.h"
-#include "export/formats.h"
+#include "export/export.h"
 #include "export/page_decode.h"
 #include "export/sink.h"
 

@@ -3,11 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/entry_value.h"
-#include "export/formats.h"
+#include "export/export.h"
 #include "export/json_string.h"
 #include "export/page_decode.h"
-#include "export/page_merge.h"
+#include "export/raw_pages.h"
 #include "export/sink.h"
 #include "tracer/events/host_event.h"
 

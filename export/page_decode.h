@@ -2,11 +2,12 @@
 /* Decodes the payloads of pages, using the event formats, symbols and task names in struct
  * hv_export_head. These texts may come from a modified file: invalid parts are skipped.
  *
- * raw_events.h parses the pages; page_merge.h sorts the events. Pure. */
+ * raw_pages.h parses the pages and sorts the events. Pure. */
 #pragma once
 
+#include "base/bytes.h"
 #include "export/export.h"
-#include "export/page_merge.h"
+#include "export/raw_pages.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/image/symbols.h"
 #include "tree/format/raw_layout.h"
@@ -50,3 +51,30 @@ bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m,
 			  struct hv_event *ret);
 /* Returns the symbol at or before ADDR, or NULL. */
 const struct hv_symbol *hv_page_decode_symbol(const struct hv_page_decode *d, struct hv_gva addr);
+
+/* -- values of fields ------------------------------------------------------------------------- */
+
+/* Extracts the values of fields from entries of the guest's trace events. Formats and entries can
+ * contain anything: a field outside the entry has no value.
+ *
+ * tree/format/print_fmt/ formats entries as the guest's own trace does. */
+
+enum hv_entry_kind {
+	HV_ENTRY_NUMBER,
+	HV_ENTRY_POINTER,
+	HV_ENTRY_STRING, /* without its NUL */
+	HV_ENTRY_BYTES,
+};
+
+struct hv_entry_value {
+	enum hv_entry_kind kind;
+	bool is_signed;
+	uint64_t number; /* sign-extended */
+	struct hv_span bytes;
+};
+
+/* Returns the kind of FIELD's values. */
+enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field);
+/* RET borrows ENTRY. Returns false if FIELD is not entirely in ENTRY. */
+bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
+		    struct hv_entry_value *ret);

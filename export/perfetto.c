@@ -13,10 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/entry_value.h"
-#include "export/formats.h"
+#include "export/export.h"
 #include "export/page_decode.h"
-#include "export/page_merge.h"
+#include "export/raw_pages.h"
 #include "export/sink.h"
 #include "tracer/events/host_event.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Plain text: the unchanged lines of trace_pipe. */
-#include "export/formats.h"
+#include "export/export.h"
 #include "export/sink.h"
 
 struct txt {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "export/entry_value.h"
+#include "export/page_decode.h"
 #include "tree/format/print_fmt/print_fmt.h"
 
 /* -- names of exit reasons --------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "base/clock.h"
-#include "export/raw_events.h"
+#include "export/raw_pages.h"
 #include "stream/split.h"
 
 /* -- the files of a stream --------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "export/export.h"
-#include "export/maker.h"
+#include "export/sink.h"
 #include "stream/address.h"
 #include "stream/budget.h"
 #include "stream/head.h"

@@ -4,7 +4,7 @@
  * events. Pure. */
 #pragma once
 
-#include "export/raw_events.h"
+#include "export/raw_pages.h"
 
 struct hv_stream_split {
 	struct hv_raw_events events; /* positioned after the last event taken */

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "export/formats.h"
+#include "export/export.h"
 #include "stream/collector.h"
 
 #define IN_LEN 5

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/formats.h"
+#include "export/export.h"
 #include "tests/lib/run_suite.h"
 
 static const struct hv_export_head head = {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "export/page_joiner.h"
-#include "export/raw_events.h"
+#include "export/raw_pages.h"
 #include "tests/lib/run_suite.h"
 #include "tree/format/raw_page.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/page_sift.h"
+#include "export/raw_pages.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/host_event.h"
 #include "tree/format/raw_page.h"

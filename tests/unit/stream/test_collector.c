@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "export/formats.h"
-#include "export/raw_events.h"
+#include "export/export.h"
+#include "export/raw_pages.h"
 #include "stream/collector.h"
 #include "stream/sender.h"
 #include "tests/lib/run_suite.h"
