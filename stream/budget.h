@@ -5,7 +5,7 @@
  * each stream may use a fixed amount plus a multiple of the bytes it sent, and all streams share a
  * budget.
  *
- * guest.h decides what to charge, and what happens to a stream over its budget. Pure. */
+ * collector.c decides what to charge, and what happens to a stream over its budget. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -76,7 +76,7 @@ size_t hv_stream_encode(uint8_t *at, const struct hv_stream_frame *f, size_t len
 /* A table is a text longer than a frame. The sender splits it into parts of PART_BYTES, the last of
  * which can be shorter, and sends them repeatedly. */
 enum hv_stream_table_id {
-	HV_STREAM_HEAD,	 /* the metadata needed to decode events (head.h) */
+	HV_STREAM_HEAD,	 /* the metadata needed to decode events (table.h) */
 	HV_STREAM_NAMES, /* the text of saved_cmdlines */
 	HV_STREAM_NR_TABLES
 };

@@ -6,7 +6,6 @@
 #include <zstd.h>
 
 #include "base/clock.h"
-#include "stream/head.h"
 #include "stream/split.h"
 #include "stream/table.h"
 

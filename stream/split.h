@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Splits a page of trace_pipe_raw into shorter pages that can be decoded independently. The page is
- * untrusted: splitting stops at the first event that cannot be decoded. export/raw_events.h decodes
+ * untrusted: splitting stops at the first event that cannot be decoded. export/raw_pages.h decodes
  * events. Pure. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replaces in_xdp.c and out_xdp.c in a build without libxdp. */
+/* Replaces xdp.c in a build without libxdp. */
 #include "stream/xdp.h"
 
 struct hv_err *hv_stream_in_xdp(const char *dev hv_unused, const struct hv_stream_at *at hv_unused,

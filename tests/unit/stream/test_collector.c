@@ -324,6 +324,7 @@ START_TEST(limits)
 	ck_assert_uint_eq(collector.nr_too_many, 1);
 	hv_stream_collector_turn(&collector, 2 * HV_NS_PER_S);
 	ck_assert_uint_eq(collector.nr_guests, 0);
+	ck_assert_str_eq(last_note, "1 frame refused in total, 1: over the limit of 2 guests");
 	end_collector();
 
 	begin_collector();

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/address.h"
-#include "stream/head.h"
+#include "stream/inet.h"
 #include "stream/split.h"
 #include "stream/table.h"
 #include "stream/window.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/guard.h"
-#include "stream/packet.h"
+#include "stream/inet.h"
 #include "tests/lib/run_suite.h"
 
 #define DATA "a datagram"
