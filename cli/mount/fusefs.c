@@ -8,14 +8,10 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "cli/mount/fusefs_ask.h"
-#include "cli/mount/fusefs_dir.h"
-#include "cli/mount/fusefs_file.h"
-#include "cli/mount/fusefs_inspector.h"
+#include "cli/mount/fusefs_ops.h"
 
 #define HOLD_LOOK_MS	2
 #define GIVE_UP_LOOK_MS 100
-#define MAX_WRITE	131072
 
 /* Ends the waits of interrupted callers: immediately for reads of streams and deferred requests,
  * which may take long; for requests that change something, only after a timeout, when the service
@@ -68,41 +64,6 @@ static void see_to_late(struct fusefs *fs)
 	}
 }
 
-static void fs_init(void *fs hv_unused, struct fuse_conn_info *conn)
-{
-	/* O_TRUNC clears a file when it is opened, and read-ahead would consume pipe data. */
-	conn->want |= conn->capable & FUSE_CAP_ATOMIC_O_TRUNC;
-	conn->max_readahead = 0;
-	conn->max_write = MAX_WRITE;
-}
-
-static const struct fuse_lowlevel_ops operations = {
-	.init = fs_init,
-	.lookup = fusefs_lookup,
-	.forget = fusefs_forget,
-	.getattr = fusefs_getattr,
-	.setattr = fusefs_setattr,
-	.mknod = fusefs_mknod,
-	.mkdir = fusefs_mkdir,
-	.unlink = fusefs_unlink,
-	.rmdir = fusefs_rmdir,
-	.rename = fusefs_rename,
-	.symlink = fusefs_symlink,
-	.link = fusefs_link,
-	.create = fusefs_create,
-	.open = fusefs_open,
-	.read = fusefs_read,
-	.write = fusefs_write,
-	.flush = fusefs_flush,
-	.release = fusefs_release,
-	.poll = fusefs_poll,
-	.ioctl = fusefs_ioctl,
-	.opendir = fusefs_opendir,
-	.readdir = fusefs_readdir,
-	.releasedir = fusefs_releasedir,
-	.statfs = fusefs_statfs,
-};
-
 /* The main loop. */
 
 struct hv_err *fusefs_available(void)
@@ -123,7 +84,7 @@ static struct fuse_session *session_new(struct fusefs *fs)
 	struct fuse_session *session;
 
 	fuse_set_log_func(be_quiet);
-	session = fuse_session_new(&args, &operations, sizeof(operations), fs);
+	session = fuse_session_new(&args, &fusefs_operations, sizeof(fusefs_operations), fs);
 	fuse_opt_free_args(&args);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fs->fuse_fd);
 	if (session && fuse_session_mount(session, name) != 0) {

@@ -5,7 +5,7 @@
  *
  * Reading /proc can block: in execve(2) the other process holds a lock that /proc needs, while it
  * closes files and waits for the mount. So the process that serves the mount never reads it. A
- * child does, and the process waits for the child only briefly. fusefs_inspector.c acts on the
+ * child does, and the process waits for the child only briefly. fusefs_ask.c acts on the
  * answers. */
 #pragma once
 

@@ -3,7 +3,7 @@
  * directories of instances/ that belong to a connection. If a function returns an error, the caller
  * sends it as the answer. Otherwise the function has sent an answer, or the request waits.
  *
- * tree/tree.h defines the contents of files, serve.h retries waiting requests, and mount/enter.h
+ * tree/tree.h defines the contents of files, serve.h retries waiting requests, and verbs/exec.c
  * shows the guest's /proc to programs. */
 #pragma once
 
