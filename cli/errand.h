@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "cli/client.h"
 #include "export/sink.h"
 #include "vmm/warden/channel.h"
 
@@ -71,3 +72,21 @@ struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd);
 /* Ends the helper and waits for it. */
 void errand_end(struct errand *e);
+
+/* -- errands about sessions ------------------------------------------------------------------- */
+
+/* Lists the sessions of this host and connects to them, for a verb that follows sessions after it
+ * gave up its rights. The errand process reads the run directory, whose files root's processes
+ * write, and connects to the sockets. client.h sends the requests. */
+
+/* Performs a request in the errand process, for the kinds from SESSIONS_LIST on. */
+enum { SESSIONS_LIST = ERRAND_OWN, SESSIONS_CONNECT };
+struct hv_err *sessions_run(const char *run_dir, const struct hv_message *what,
+			    struct hv_message *ret) hv_must_use;
+
+/* Lists the sessions that accept connections, with their ids, names and processes; the rest of the
+ * rundir_info is empty. The caller frees the list with rundir_list_free(). */
+struct hv_err *sessions_list(struct errand *e, struct rundir_info **ret,
+			     size_t *ret_nr) hv_must_use;
+/* Connects to the session ID. Any thread. */
+struct hv_err *sessions_connect(struct errand *e, const char *id, struct client *ret) hv_must_use;

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cli/errand.h"
 #include "cli/metrics/metrics_text.h"
 #include "cli/metrics/profile.h"
 #include "cli/session_stat.h"
-#include "cli/sessions.h"
 
 #define ANSWER_S  2
 #define AT_A_TIME 64 /* sessions queried in parallel */

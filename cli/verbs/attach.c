@@ -8,10 +8,10 @@
 #include "cli/domain_state.h"
 #include "cli/mount/mounter.h"
 #include "cli/parse.h"
-#include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/session_stat.h"
 #include "cli/spec.h"
+#include "cli/terminal.h"
 #include "cli/verbs/verb.h"
 
 static bool parse_via(const char *text, enum hv_via *ret)

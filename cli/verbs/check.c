@@ -7,10 +7,10 @@
 
 #include "cli/domain_state.h"
 #include "cli/explain.h"
-#include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/service/unprivileged.h"
 #include "cli/spec.h"
+#include "cli/terminal.h"
 #include "cli/verbs/verb.h"
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"

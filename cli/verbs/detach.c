@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace detach: ends a session. */
 #include "cli/client.h"
-#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/verbs/verb.h"
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -15,7 +15,6 @@
 #include "cli/metrics/http.h"
 #include "cli/metrics/metrics.h"
 #include "cli/parse.h"
-#include "cli/sessions.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs/exporter/run_queues.h"
 #include "cli/verbs/verb.h"

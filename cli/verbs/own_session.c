@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "cli/progress.h"
 #include "cli/service/service.h"
+#include "cli/terminal.h"
 #include "cli/verbs/verb.h"
 
 static struct hv_err *attach(const struct cli *cli, const char *spec, struct own_session *s)

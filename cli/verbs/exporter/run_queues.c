@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/prefix.h"
+#include "cli/errand.h"
 #include "cli/session_stat.h"
-#include "cli/sessions.h"
 #include "cli/verbs/record/recording.h"
 #include "latency/wait_times.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/client.h"
-#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/recording.h"
