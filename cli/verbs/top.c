@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
-#include "cli/metrics/kvm_exits.h"
+#include "cli/metrics/host_counts.h"
 #include "cli/parse.h"
 #include "cli/verbs/top/screen.h"
 #include "cli/verbs/top/text.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/prefix.h"
 #include "base/text.h"
-#include "cli/metrics/kvm_exits.h"
+#include "cli/metrics/host_counts.h"
 #include "cli/session_stat.h"
 #include "latency/wait_times.h"
 

@@ -6,14 +6,14 @@
 #include "cli/client.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/recording.h"
-#include "cli/verbs/top/look.h"
+#include "cli/verbs/top/table.h"
 #include "latency/wait_times.h"
 
 /* -- waits for a vCPU -------------------------------------------------------------------------- */
 
 /* Measures how long tasks of a domain wait for a vCPU, for `hvtrace top`: records the guest's
  * scheduler events in an instance that ends with the connection. latency/wait_times.h computes the
- * waits; look.h computes rates. */
+ * waits; table.h computes rates. */
 
 struct top_waits {
 	struct recording recording; /* has no instance if waits are not measured */

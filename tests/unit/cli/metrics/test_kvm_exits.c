@@ -9,7 +9,7 @@
 
 #include "base/guard.h"
 #include "base/text.h"
-#include "cli/metrics/kvm_exits.h"
+#include "cli/metrics/host_counts.h"
 #include "tests/lib/run_suite.h"
 
 static char debugfs[] = "/tmp/test_kvm_exits.XXXXXX";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/metrics/metrics_text.h"
+#include "cli/metrics/metrics.h"
 #include "tests/lib/run_suite.h"
 
 #define ID "{domain=\"web\",id=\"1\""

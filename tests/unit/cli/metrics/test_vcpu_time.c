@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/metrics/vcpu_time.h"
+#include "cli/metrics/host_counts.h"
 #include "tests/lib/run_suite.h"
 
 static pthread_barrier_t named, done;
