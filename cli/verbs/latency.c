@@ -13,7 +13,6 @@
 #include "cli/session_stat.h"
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
-#include "cli/verbs/latency/calls.h"
 #include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/neighbours.h"
 #include "cli/verbs/latency/report.h"

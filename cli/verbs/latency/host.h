@@ -1,16 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `hvtrace latency` reads on the host about the VMM's threads: the CPU time limits of their
+ * cgroups, and the time that they waited for a CPU. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "latency/latency.h"
+
+/* -- limits of CPU time ----------------------------------------------------------------------- */
+
+/* CPU time limits of the host's cgroups for the VMM's threads (cpu.max, cpu.cfs_quota_us): how
+ * long, and how often, they were throttled during the measurement. All files are opened at the
+ * start, while the command still has its rights. */
+
+#define VMM_LIMITS_MAX 64
+
+struct vmm_limit {
+	char *path;		   /* owned; path of the cgroup on the host */
+	int stat;		   /* fd of its cpu.stat */
+	int max;		   /* fd of its cpu.max, or cpu.cfs_quota_us; -1: it has no limit */
+	int period;		   /* fd of its cpu.cfs_period_us; -1: `max` includes the period */
+	uint64_t nr, throttled_ns; /* since vmm_limits_begin() */
+	uint64_t first_nr, first_ns;
+	uint64_t quota_us, period_us; /* 0: no limit, or unknown */
+};
+
+/* Zero-initialised is empty. */
+struct vmm_limits {
+	struct vmm_limit list[VMM_LIMITS_MAX];
+	size_t nr;
+	char *root; /* owned; root of the host's cgroups; NULL: not found */
+	bool is_v1;
+};
+
+void vmm_limits_deinit(struct vmm_limits *l);
+/* Opens the cgroups of thread TID of process PID, up to the root. Returns the path of the thread's
+ * innermost cgroup, which the caller frees; NULL: unknown. */
+char *vmm_limits_open(struct vmm_limits *l, uint64_t pid, uint32_t tid) hv_must_use;
+void vmm_limits_begin(struct vmm_limits *l);
+void vmm_limits_end(struct vmm_limits *l);
+/* Returns the limit that throttled longest among the cgroup PATH, which may be NULL, and its
+ * ancestors; NULL: no limit throttled. */
+const struct vmm_limit *vmm_limits_worst(const struct vmm_limits *l, const char *path);
+
+/* Finds the root of the cgroups with the CPU controller in MOUNTS, the text of /proc/self/mounts.
+ * The caller frees the result; NULL: not found. */
+char *vmm_limits_find_root(const char *mounts, bool *ret_is_v1);
+/* Returns the path of a thread in these cgroups, from the text of its /proc/PID/task/TID/cgroup.
+ * The caller frees the result; NULL: it has no path, or the path is outside the cgroup
+ * namespace. */
+char *vmm_limits_find_path(const char *cgroups, bool is_v1);
+
+/* -- time of the threads ---------------------------------------------------------------------- */
+
 /* Samples the host scheduler's data about the threads of a guest's VMM:
  * /proc/PID/task/TID/schedstat and their states. For threads that run vCPUs, this shows the time
  * that the host took from the vCPU; for the other threads, which do I/O, it shows how long the
  * guest's devices waited for a CPU. This needs no tracing of the host, and works under TCG, too. It
  * does not show which other thread had the CPU. All data is from between latency_host_begin() and
  * latency_host_end(). latency/outages.h interprets it. */
-#pragma once
-
-#include <pthread.h>
-
-#include "cli/verbs/latency/vmm_limits.h"
-#include "latency/latency.h"
 
 struct latency_thread {
 	/* The vCPU; LATENCY_ALL_CPUS: this thread runs all vCPUs in turn; LATENCY_NO_CPU: no

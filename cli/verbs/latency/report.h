@@ -6,8 +6,8 @@
 #include <json-c/json.h>
 
 #include "base/text.h"
+#include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/neighbours.h"
-#include "cli/verbs/latency/vmm_limits.h"
 #include "latency/calls.h"
 #include "latency/latency.h"
 
@@ -32,13 +32,8 @@ struct latency_report {
 const char *latency_word_kind(const struct hv_stall *s); /* one word, for programs */
 const char *latency_word_fault(enum hv_fault fault);	 /* one word, for programs */
 const char *latency_phrase_fault(enum hv_fault fault);	 /* for people */
-/* Adds one or two sentences that explain why the guest is slow, and the part that caused it
- * (answer.c). */
+/* Adds one or two sentences that explain why the guest is slow, and the part that caused it. */
 void latency_add_answer(struct hv_text *out, const struct latency_report *r);
-/* Adds a line per vCPU with the host scheduler's treatment; nothing if it is unknown. */
-void latency_add_shares(struct hv_text *out, const struct latency_report *r);
-/* NULL: unknown. */
-json_object *latency_json_shares(const struct latency_report *r);
 /* Adds the limit of a cgroup of the guest, or of a class of tasks. */
 void latency_add_limit(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s);
 void latency_add_vmm_limit(struct hv_text *out, const struct vmm_limit *limit);

@@ -8,7 +8,7 @@
 
 #include "base/guard.h"
 #include "base/text.h"
-#include "cli/verbs/latency/vmm_limits.h"
+#include "cli/verbs/latency/host.h"
 #include "tests/lib/run_suite.h"
 
 #define V2     "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
