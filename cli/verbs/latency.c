@@ -19,7 +19,7 @@
 #include "cli/verbs/latency/sources.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/recording.h"
-#include "cli/verbs/record/settings.h"
+#include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
 
 #define TURN_MS		 20

@@ -15,7 +15,7 @@
 #include "cli/parse.h"
 #include "cli/rundir.h"
 #include "cli/verbs/console.h"
-#include "cli/verbs/record/section.h"
+#include "cli/verbs/record/recording.h"
 #include "cli/verbs/run/session.h"
 #include "cli/verbs/run/trace.h"
 #include "cli/verbs/verb.h"

@@ -15,7 +15,7 @@
 #include "cli/metrics/profile.h"
 #include "cli/mount/link.h"
 #include "cli/session_stat.h"
-#include "cli/verbs/record/head.h"
+#include "cli/verbs/record/file.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 #include "tests/fuzz/input.h"

@@ -10,7 +10,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "cli/client.h"
-#include "cli/verbs/record/section.h"
+#include "cli/verbs/record/recording.h"
 #include "latency/decode.h"
 #include "latency/stall.h"
 

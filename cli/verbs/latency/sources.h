@@ -78,8 +78,6 @@ struct hv_err *latency_host_events_look(struct latency_host_events *h, struct cl
  * measuring commands share them: the first one defines them, and the last one removes them.
  * latency/sched.h interprets the events. */
 
-struct client;
-
 struct latency_limits {
 	bool is_defined;
 	bool is_on;

@@ -13,6 +13,23 @@
 #include "cli/verbs/record/file.h"
 #include "stream/out.h"
 
+/* -- the output file -------------------------------------------------------------------------- */
+
+/* Opens the output file that the user names. */
+
+enum output_links {
+	OUTPUT_FOLLOWS_LINKS, /* the user named the file */
+	OUTPUT_FOLLOWS_NONE,
+};
+
+/* Opens PATH for reading and writing, or creates it (0600); keeps its contents. Like the kernel
+ * with fs.protected_regular, refuses another user's file in a world-writable directory (EACCES),
+ * because its owner could read or change the output. */
+struct hv_err *output_open(const char *path, enum output_links links, int *ret_fd,
+			   bool *ret_new) hv_must_use;
+
+/* -- the processes ---------------------------------------------------------------------------- */
+
 struct record_command {
 	char **words; /* NULL: no command */
 	pid_t pid;    /* 0: not running */
@@ -52,6 +69,8 @@ struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
 				  const struct record_command *c) hv_must_use;
 /* Has the errand process end the command. */
 void record_apart_stop_command(struct errand *e, struct record_command *c);
+/* Returns the name of the second file: "a/b-host.dat" for "a/b.dat". The caller frees it. */
+char *record_host_path(const char *path) hv_must_use;
 /* Opens an empty file for the host's events, next to the file of record_apart_begin(). */
 struct hv_err *record_apart_host_file(struct errand *e, const char *path, int *ret_fd) hv_must_use;
 /* The files have content now: keep them, however this process ends. */

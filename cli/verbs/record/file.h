@@ -4,8 +4,49 @@
 #pragma once
 
 #include "cli/client.h"
-#include "cli/verbs/record/head.h"
-#include "cli/verbs/record/host.h"
+#include "cli/errand.h"
+#include "export/export.h"
+
+/* -- the head --------------------------------------------------------------------------------- */
+
+/* Reads from a session the data that precedes the first event in a trace file: event formats, the
+ * guest's symbols, the clock, sizes. export/export.h writes the file. */
+
+struct record_head {
+	struct hv_export_head head; /* borrows the members below */
+	struct hv_text kallsyms;
+	struct hv_text printk_formats;
+	struct hv_text header_page;
+	struct hv_text header_event;
+	struct hv_text trace_clock;
+	struct hv_text version;
+	char *clock;
+	struct hv_export_event *events; /* each owns its texts */
+	size_t nr_events;
+};
+
+/* DIR is the directory of the instance. */
+struct hv_err *record_head_read(struct record_head *h, struct client *c,
+				const char *dir) hv_must_use;
+void record_head_deinit(struct record_head *h);
+
+/* -- the second file -------------------------------------------------------------------------- */
+
+/* The second file of `hvtrace record -o FILE.dat`, FILE-host.dat, for the host's events if the
+ * instance has any. Gets the data about the host from its /proc: its kernel, the names of the VMM's
+ * threads, and the vCPU threads, which QEMU names. export/dat.c decides which events go
+ * there. */
+
+struct record_host {
+	char *path;	    /* owned; NULL: no such file */
+	int fd;		    /* owned; -1: not open */
+	char *kernel;	    /* owned */
+	int32_t *tids;	    /* owned; vCPU threads */
+	char vmm_tasks[32]; /* directory of the VMM's threads */
+	struct hv_export_host host;
+};
+
+/* -- the file --------------------------------------------------------------------------------- */
 
 struct record_dial; /* record/apart.h */
 

@@ -13,8 +13,6 @@
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/recording.h"
-#include "cli/verbs/record/section.h"
-#include "cli/verbs/record/settings.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
