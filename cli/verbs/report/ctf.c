@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/verbs/report/ctf.h"
+#include "cli/verbs/report/libraries.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <inttypes.h>

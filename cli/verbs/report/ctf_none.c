@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Used in builds without libbabeltrace2. */
-#include "cli/verbs/report/ctf.h"
+#include "cli/verbs/report/libraries.h"
 
 void report_ctf_prepare(void)
 {

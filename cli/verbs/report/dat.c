@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/verbs/report/dat.h"
+#include "cli/verbs/report/libraries.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
