@@ -2,7 +2,6 @@
 /* hvtrace top: shows the activity of several domains repeatedly. */
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/confine.h"
 #include "cli/metrics/host_counts.h"
 #include "cli/parse.h"
+#include "cli/stop_signals.h"
 #include "cli/verbs/top/screen.h"
 #include "cli/verbs/top/text.h"
 #include "cli/verbs/verb.h"
@@ -22,14 +22,6 @@
 #define INTERVAL_NS  HV_NS_PER_S
 #define INTERVAL_MIN (HV_NS_PER_S / 10)
 #define TURN_MS	     100 /* interval of checks for signals */
-
-/* The only variable that a signal handler writes. */
-static volatile sig_atomic_t caught_signal;
-
-static void on_signal(int signo)
-{
-	caught_signal = signo;
-}
 
 struct top {
 	struct top_view view;
@@ -273,26 +265,6 @@ static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 	return err;
 }
 
-static void catch_signals(void)
-{
-	/* The second signal of a kind ends the process immediately, because a session may not
-	 * answer. The service undoes this process's settings when its connection ends. */
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	sigaction(SIGQUIT, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-/* All settings are restored; end by the signal as its sender intended. */
-static void die_of(int signo)
-{
-	signal(signo, SIG_DFL);
-	raise(signo);
-}
-
 /* Options. */
 
 /* GLOBS are separated by commas or blanks. */
@@ -390,12 +362,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!parse(cli, argc, argv, &t, &exit_code))
 		return exit_code;
 	make_domains(&t, (size_t)(argc - optind));
-	catch_signals();
+	stop_signals_catch();
+	stop_signals_catch_also(SIGQUIT);
 	exit_code = fail_if(top(cli, &t, argv + optind));
 	if (exit_code == EXIT_OK && caught_signal)
-		die_of(caught_signal);
+		stop_signals_die(caught_signal);
 	if (exit_code == EXIT_OK && t.out_error == EPIPE)
-		die_of(SIGPIPE);
+		stop_signals_die(SIGPIPE);
 	return t.out_error ? EXIT_FAILED : exit_code;
 }
 

@@ -3,12 +3,12 @@
 #include "cli/verbs/record/request.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli/client.h"
+#include "cli/stop_signals.h"
 #include "cli/terminal.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/apart.h"
@@ -19,14 +19,6 @@
 #define TURN_MS	    100 /* interval of checks for signals, the time, and the command's end */
 #define REST_MAX_NS (600 * HV_NS_PER_S)
 #define DRAIN_MS    300 /* longer than a reader waits for records that are being written */
-
-/* The only variable that a signal handler writes. */
-static volatile sig_atomic_t caught_signal;
-
-static void on_signal(int signo)
-{
-	caught_signal = signo;
-}
 
 struct record {
 	const struct record_request *request;
@@ -290,26 +282,6 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 	return err;
 }
 
-static void catch_signals(void)
-{
-	/* The second signal of a kind ends the process immediately, because a session may not
-	 * answer. The service undoes this process's settings when its connection ends. */
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* writes return EFBIG instead */
-}
-
-/* All settings are restored; end by the signal as its sender intended. */
-static void die_of(int signo)
-{
-	signal(signo, SIG_DFL);
-	raise(signo);
-}
-
 /* Returns EXIT_OK, or prints the problem and returns EXIT_USAGE. */
 static int check_settings(const struct cli *cli, const struct record_request *q)
 {
@@ -368,14 +340,15 @@ int record_run(struct cli *cli, const struct record_request *q)
 		exit_code = choose_format(cli, q, file);
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	catch_signals();
+	stop_signals_catch();
+	signal(SIGXFSZ, SIG_IGN); /* writes return EFBIG instead */
 	err = file->target.path ? record_file_open(file) : NULL;
 	if (!err)
 		err = record(cli, &r);
 	exit_code = fail_if(err);
 	if (!err && caught_signal)
-		die_of(caught_signal);
+		stop_signals_die(caught_signal);
 	if (!err && r.out_error == EPIPE)
-		die_of(SIGPIPE);
+		stop_signals_die(SIGPIPE);
 	return r.out_error ? EXIT_FAILED : exit_code;
 }
