@@ -42,7 +42,7 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 	const char *whole = path, *end = path + len;
 	struct hv_place at = {
 		.tree = tree,
-		.instance = &tree->instances.top,
+		.instance = hv_instances_top(tree->instances),
 		.node = tree->root,
 		.name = "",
 		.cpu = HV_ALL_CPUS,

@@ -23,7 +23,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	struct hv_session_stat stat;
 
 	hv_session_stat(session, &stat);
-	hv_instances_init(&t->instances, session, stat.nr_cpus, &hv_publisher);
+	t->instances = hv_instances_new(session, stat.nr_cpus, &hv_publisher);
 	t->root = &hv_root_node;
 	hv_scope_set_recording(session->scope, 1);
 	*ret = t;
@@ -35,37 +35,37 @@ void hv_tree_free(struct hv_tree *tree)
 	if (!tree)
 		return;
 	assert(tree->nr_open == 0);
-	hv_instances_deinit(&tree->instances);
+	hv_instances_free(tree->instances);
 	free(tree);
 }
 
 void hv_tree_drain(struct hv_tree *tree)
 {
-	if (hv_sections_need_looks(&tree->instances))
-		hv_section_tracer_look(tree->instances.session->sections);
-	hv_instances_drain(&tree->instances);
+	if (hv_sections_need_looks(tree->instances))
+		hv_section_tracer_look(hv_instances_session(tree->instances)->sections);
+	hv_instances_drain(tree->instances);
 }
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return hv_instances_share(&tree->instances) || hv_sections_need_looks(&tree->instances);
+	return hv_instances_share(tree->instances) || hv_sections_need_looks(tree->instances);
 }
 
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,
 				   size_t *ret_nr)
 {
-	return hv_budget_keep(&tree->instances, limit_ppm, now_ns, ret_nr);
+	return hv_budget_keep(tree->instances, limit_ppm, now_ns, ret_nr);
 }
 
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 {
-	hv_budget_names(&tree->instances, ret_names);
-	return hv_budget_load_ppm(tree->instances.budget);
+	hv_budget_names(tree->instances, ret_names);
+	return hv_budget_load_ppm(tree->instances);
 }
 
 uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
 {
-	return hv_budget_taken_ns(tree->instances.budget);
+	return hv_budget_taken_ns(tree->instances);
 }
 
 void hv_tree_end(struct hv_tree *tree)
@@ -163,22 +163,22 @@ struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *right
 
 void hv_tree_refresh(struct hv_tree *tree)
 {
-	hv_instances_refresh(&tree->instances);
+	hv_instances_refresh(tree->instances);
 }
 
 void hv_tree_retire(struct hv_tree *tree)
 {
-	hv_instances_retire(&tree->instances);
+	hv_instances_retire(tree->instances);
 }
 
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
-	return hv_instances_step_aside(&tree->instances);
+	return hv_instances_step_aside(tree->instances);
 }
 
 void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret)
 {
-	hv_tasks_missing(&tree->instances, ret);
+	hv_tasks_missing(tree->instances, ret);
 }
 
 struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)

@@ -24,7 +24,7 @@ static bool sizes_differ(const struct hv_buffers *b)
 /* tracing_entries_read */
 static void show_size(struct hv_file *f)
 {
-	const struct hv_buffers *b = &f->at.instance->buffers;
+	const struct hv_buffers *b = hv_instance_buffers(f->at.instance);
 	unsigned cpu = f->at.cpu < 0 ? 0 : (unsigned)f->at.cpu;
 
 	if (f->at.cpu < 0 && sizes_differ(b))
@@ -36,7 +36,7 @@ static void show_size(struct hv_file *f)
 /* tracing_total_entries_read: each vCPU's size counts in full KiB. */
 static void show_total(struct hv_file *f)
 {
-	const struct hv_buffers *b = &f->at.instance->buffers;
+	const struct hv_buffers *b = hv_instance_buffers(f->at.instance);
 	uint64_t kb = 0;
 
 	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++)
@@ -59,13 +59,14 @@ static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
  * has exactly this size. */
 static struct hv_err *resize(struct hv_instance *in, int cpu, uint64_t kb)
 {
-	uint64_t bytes = kb * 1024, data_bytes = hv_buffers_page_data(&in->buffers), pages;
+	uint64_t bytes = kb * 1024, data_bytes = hv_buffers_page_data(hv_instance_buffers(in)),
+		 pages;
 
 	if (!kb)
 		return hv_err_new(EINVAL, "a buffer cannot have 0 KiB");
 	if (kb > UINT64_MAX / 4 / 1024)
 		return hv_err_new(ENOMEM, "there is no memory for %" PRIu64 " KiB", kb);
-	if (is_a_size(&in->buffers, bytes))
+	if (is_a_size(hv_instance_buffers(in), bytes))
 		return hv_instance_resize(in, cpu, bytes);
 	pages = (bytes + data_bytes - 1) / data_bytes;
 	return hv_instance_resize(in, cpu,
@@ -87,7 +88,7 @@ static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_
 
 static void show_subbuf(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->at.instance->buffers.page_bytes / 1024);
+	hv_text_printf(&f->text, "%u\n", hv_instance_buffers(f->at.instance)->page_bytes / 1024);
 }
 
 /* Rounds the size up to a power of two times the smallest page (buffer_subbuf_size_write). */
@@ -117,10 +118,11 @@ static struct hv_err *close_free_buffer(struct hv_file *f)
 
 	if (f->at.tree->ending)
 		return NULL;
-	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
+	if (hv_options_on(hv_instance_options(in), HV_OPT_DISABLE_ON_FREE))
 		hv_instance_set_recording(in, 0);
 	return hv_instance_resize(in, HV_ALL_CPUS,
-				  (uint64_t)HV_PAGES_MIN * hv_buffers_page_data(&in->buffers));
+				  (uint64_t)HV_PAGES_MIN *
+					  hv_buffers_page_data(hv_instance_buffers(in)));
 }
 
 const struct hv_node hv_size_node = {
@@ -161,7 +163,7 @@ const struct hv_node hv_free_buffer_node = {
 
 static void show_percent(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->at.instance->fill_percent);
+	hv_text_printf(&f->text, "%u\n", hv_instance_buffers(f->at.instance)->fill_percent);
 }
 
 static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -174,7 +176,7 @@ static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t l
 		err = hv_err_new(EINVAL, "%" PRIu64 " is more than 100 percent", value);
 	if (err)
 		return err;
-	f->at.instance->fill_percent = (unsigned)value;
+	hv_instance_buffers(f->at.instance)->fill_percent = (unsigned)value;
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -195,7 +197,7 @@ static void add_time(struct hv_file *f, const char *label, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
 
-	if (hv_buffers_clock_kind(&f->at.instance->buffers) == HV_CLOCK_RAW)
+	if (hv_buffers_clock_kind(hv_instance_buffers(f->at.instance)) == HV_CLOCK_RAW)
 		hv_text_printf(&f->text, "%s: %" PRIu64 "\n", label, time);
 	else
 		hv_text_printf(&f->text, "%s: %5" PRIu64 ".%06" PRIu64 "\n", label, usecs / 1000000,
@@ -212,7 +214,8 @@ static void show_stats(struct hv_file *f)
 
 	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
 	/* The host's view of the guest's clock may lag slightly. */
-	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, in->buffers.clock, &now_ns) ||
+	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, hv_instance_buffers(in)->clock,
+			      &now_ns) ||
 	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;
 	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);

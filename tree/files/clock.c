@@ -42,7 +42,8 @@ static void show_clock(struct hv_file *f)
 	const char *blank = "";
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		const char *form = is_chosen(&f->at.instance->buffers, i) ? "%s[%s]" : "%s%s";
+		const char *form =
+			is_chosen(hv_instance_buffers(f->at.instance), i) ? "%s[%s]" : "%s%s";
 
 		if (!has_clock(hv_file_session(f), i))
 			continue;

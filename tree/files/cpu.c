@@ -7,7 +7,7 @@
 
 bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret)
 {
-	if (index >= dir->instance->all->nr_cpus)
+	if (index >= hv_instances_nr_cpus(hv_instance_all(dir->instance)))
 		return false;
 	hv_text_printf(ret, "%s%zu", word, index);
 	return true;

@@ -14,13 +14,15 @@ static bool is_chosen(const struct hv_file *f, unsigned cpu)
 {
 	const struct hv_instance *in = f->at.instance;
 
-	return cpu < in->all->nr_cpus && !in->selection.muted[cpu];
+	return cpu < hv_instances_nr_cpus(hv_instance_all(in)) &&
+	       !hv_instance_selection(in)->muted[cpu];
 }
 
 /* Like the kernel's %*pb: the first group has as many digits as the vCPUs need. */
 static void show_cpumask(struct hv_file *f)
 {
-	unsigned nr = f->at.instance->all->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
+	unsigned nr = hv_instances_nr_cpus(hv_file_instances(f)),
+		 left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
 	unsigned bits = nr % CHUNK_BITS ? nr % CHUNK_BITS : CHUNK_BITS;
 
 	for (; left; left--, bits = CHUNK_BITS) {
@@ -94,7 +96,7 @@ static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint
 static struct hv_err *write_cpumask(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
-	unsigned nr = f->at.instance->all->nr_cpus;
+	unsigned nr = hv_instances_nr_cpus(hv_file_instances(f));
 	HV_AUTO_FREE uint8_t *muted = hv_alloc(nr);
 	size_t len = strnlen(buf, len_bytes);
 	struct hv_err *err = parse(buf, len, nr, muted);

@@ -64,7 +64,7 @@ static struct hv_err *fill_dump(struct hv_file *f)
 
 static struct hv_err *close_dump(struct hv_file *f)
 {
-	hv_dump_end(&f->at.tree->instances.dump);
+	hv_dump_end(hv_instances_dump(f->at.tree->instances));
 	return NULL;
 }
 
@@ -84,10 +84,10 @@ static const struct hv_node node = {
 
 struct hv_file *hv_dump_open(struct hv_tree *tree)
 {
-	struct hv_dump *dump = &tree->instances.dump;
+	struct hv_dump *dump = hv_instances_dump(tree->instances);
 	struct hv_place at = {
 		.tree = tree,
-		.instance = &tree->instances.top,
+		.instance = hv_instances_top(tree->instances),
 		.node = &node,
 		.cpu = dump->cpu,
 	};

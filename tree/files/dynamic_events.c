@@ -89,7 +89,7 @@ static struct hv_err *log_fault(struct hv_file *f, const struct words *w, struct
 static struct hv_err *define(struct hv_file *f, const char *text)
 {
 	struct hv_synth_fault fault;
-	struct hv_err *err = hv_synths_define(f->at.instance->all, text, &fault);
+	struct hv_err *err = hv_synths_define(hv_file_instances(f), text, &fault);
 
 	if (err && fault.code && fault.why)
 		hv_file_log_fault(f, WHERE, fault.why, text, fault.at);
@@ -111,18 +111,18 @@ static struct hv_err *obey_synthetic(struct hv_file *f, const char *line, size_t
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
 
-	hv_instances_drain(f->at.instance->all);
+	hv_instances_drain(hv_file_instances(f));
 	if (!*command)
 		return NULL;
 	if (command[0] != '!')
 		return define(f, command);
 	command[strcspn(command, " \t")] = '\0';
-	return hv_synths_remove(f->at.instance->all, command + 1);
+	return hv_synths_remove(hv_file_instances(f), command + 1);
 }
 
 static struct hv_err *open_synthetic(struct hv_file *f)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 
 	if (!hv_file_truncates(f))
 		return NULL;
@@ -138,7 +138,7 @@ static struct hv_err *write_synthetic(struct hv_file *f, const char *buf, size_t
 
 static void show_synthetic(struct hv_file *f)
 {
-	hv_synths_text(f->at.instance->all, HV_SYNTHS_OWN_FILE, &f->text);
+	hv_synths_text(hv_file_instances(f), HV_SYNTHS_OWN_FILE, &f->text);
 }
 
 /* -- kprobe_events, kprobe_profile ------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static struct hv_err *or_if_none(struct hv_err *first, struct hv_err *second)
  * (dyn_event_release()). */
 static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 	const char *word = w->list[0], *colon = strchr(word, ':');
 	HV_AUTO_FREE char *synth = NULL;
 	struct hv_err *err;
@@ -205,7 +205,7 @@ static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 static struct hv_err *obey_kprobe(struct hv_file *f, const char *line, size_t len)
 {
 	hv_cleanup(words_deinit) struct words w = split_words(line, len);
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 	HV_AUTO_FREE char *meant = NULL;
 	struct hv_kprobe_fault fault = {.at = HV_KPROBE_NOWHERE};
 	struct hv_err *err;
@@ -221,7 +221,7 @@ static struct hv_err *obey_kprobe(struct hv_file *f, const char *line, size_t le
 
 static struct hv_err *open_events(struct hv_file *f)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 
 	if (!hv_file_truncates(f))
 		return NULL;
@@ -237,13 +237,13 @@ static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t le
 
 static void show_events(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, file_of(f), &f->text);
+	hv_kprobes_text(hv_file_instances(f), file_of(f), &f->text);
 }
 
 static void show_profile(struct hv_file *f)
 {
-	hv_instances_drain(f->at.instance->all);
-	hv_kprobes_profile(f->at.instance->all, &f->text);
+	hv_instances_drain(hv_file_instances(f));
+	hv_kprobes_profile(hv_file_instances(f), &f->text);
 }
 
 #define NAMES_OF_FILES ", %pd/%pD"
@@ -305,7 +305,7 @@ static struct hv_err *define_eprobe(struct hv_file *f, const char *line, size_t 
 	struct hv_filter_fault of_filter;
 	struct hv_kprobe_fault fault;
 	struct hv_err *err =
-		hv_eprobes_define(f->at.instance->all, w.list, w.nr, &fault, &of_filter, &filter);
+		hv_eprobes_define(hv_file_instances(f), w.list, w.nr, &fault, &of_filter, &filter);
 
 	if (filter)
 		hv_file_log_fault(f, "event filter parse error",
@@ -317,7 +317,7 @@ static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t l
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
 
-	hv_instances_drain(f->at.instance->all);
+	hv_instances_drain(hv_file_instances(f));
 	if (hv_synth_is_dynamic(command))
 		return define(f, command);
 	if (command[0] == 'e')
@@ -327,7 +327,7 @@ static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t l
 
 static struct hv_err *open_dynamic(struct hv_file *f)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 	struct hv_err *err;
 
 	if (!hv_file_truncates(f))
@@ -347,9 +347,9 @@ static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t l
 
 static void show_dynamic(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, HV_DYNAMIC_EVENTS, &f->text);
-	hv_eprobes_text(f->at.instance->all, &f->text);
-	hv_synths_text(f->at.instance->all, HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
+	hv_kprobes_text(hv_file_instances(f), HV_DYNAMIC_EVENTS, &f->text);
+	hv_eprobes_text(hv_file_instances(f), &f->text);
+	hv_synths_text(hv_file_instances(f), HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
 }
 
 static const char *more_of_synthetic(const struct hv_kernel *kernel)

@@ -5,13 +5,13 @@
 static struct hv_err *open_errors(struct hv_file *f)
 {
 	if (hv_file_truncates(f))
-		hv_error_log_clear(&f->at.instance->errors);
+		hv_error_log_clear(hv_instance_errors(f->at.instance));
 	return NULL;
 }
 
 static void show_errors(struct hv_file *f)
 {
-	hv_error_log_text(&f->at.instance->errors, &f->text);
+	hv_error_log_text(hv_instance_errors(f->at.instance), &f->text);
 }
 
 const struct hv_node hv_errors_node = {

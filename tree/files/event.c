@@ -127,8 +127,8 @@ static struct hv_err *fill_event(struct hv_file *f)
 	err = hv_event_ref_find(ref, hv_place_catalogue(&f->at), &type);
 	if (err)
 		return err;
-	hv_instances_drain(in->all);
-	hv_text_printf(&f->text, "%d%s\n", hv_event_set_has(&in->events, *ref),
+	hv_instances_drain(hv_instance_all(in));
+	hv_text_printf(&f->text, "%d%s\n", hv_event_set_has(hv_instance_events(in), *ref),
 		       hv_instance_acts_on(in, *ref) || hv_instance_probes(in, *ref) ? "*" : "");
 	return NULL;
 }
@@ -295,8 +295,8 @@ static struct hv_err *set(struct hv_file *f, const struct hv_event_type *type, c
 
 static void show_filter(struct hv_file *f)
 {
-	const char *text = hv_event_filters_text(f->at.instance->filters,
-						 *(const struct hv_event_ref *)f->state);
+	const char *text =
+		hv_event_filters_text(f->at.instance, *(const struct hv_event_ref *)f->state);
 
 	hv_text_printf(&f->text, "%s\n", text ? text : "none");
 }

@@ -11,7 +11,7 @@
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 {
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(at->instance->all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(at->instance)->types, &c);
 
 	if (!err)
 		return c;
@@ -23,7 +23,7 @@ bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
 			 struct hv_event_field *host)
 {
 	hv_raw_layout_init(ret, hv_place_catalogue(at));
-	return hv_options_on(&at->instance->options, HV_OPT_FUNCGRAPH_HOST) &&
+	return hv_options_on(hv_instance_options(at->instance), HV_OPT_FUNCGRAPH_HOST) &&
 	       hv_raw_layout_add_host(ret, host);
 }
 

@@ -20,8 +20,8 @@ static void show_header_page(struct hv_file *f)
 	hv_text_printf(&f->text, "\tfield: %s overwrite;\toffset:8;\tsize:1;\tsigned:%d;\n",
 		       has_char ? "char" : "int", !has_char || char_is_signed);
 	hv_text_printf(&f->text, "\tfield: char data;\toffset:%d;\tsize:%u;\tsigned:%d;\n",
-		       HV_PAGE_HEAD_BYTES, hv_buffers_page_data(&f->at.instance->buffers),
-		       char_is_signed);
+		       HV_PAGE_HEAD_BYTES,
+		       hv_buffers_page_data(hv_instance_buffers(f->at.instance)), char_is_signed);
 }
 
 /* ring_buffer_print_entry_header */

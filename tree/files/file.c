@@ -17,7 +17,7 @@ struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *r
 	if (at->node->state_bytes)
 		f->state = hv_alloc(at->node->state_bytes);
 	at->tree->nr_open++;
-	at->instance->nr_open++;
+	hv_instance_add_file(at->instance);
 	return f;
 }
 
@@ -26,7 +26,7 @@ void hv_file_free(struct hv_file *f)
 	if (f->at.node->release)
 		f->at.node->release(f);
 	f->at.tree->nr_open--;
-	f->at.instance->nr_open--;
+	hv_instance_remove_file(f->at.instance);
 	hv_text_deinit(&f->text);
 	hv_shared_text_drop(f->shared);
 	free(f->state);
@@ -56,20 +56,22 @@ static uint64_t now_ns(const struct hv_file *f)
 {
 	uint64_t ns = 0;
 
-	hv_clocks_now_ns(hv_file_session(f)->clocks, f->at.instance->buffers.clock, &ns);
+	hv_clocks_now_ns(hv_file_session(f)->clocks, hv_instance_buffers(f->at.instance)->clock,
+			 &ns);
 	return ns;
 }
 
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes)
 {
-	hv_error_log_add(&f->at.instance->errors, now_ns(f), f->path, err->message, buf, len_bytes);
+	hv_error_log_add(hv_instance_errors(f->at.instance), now_ns(f), f->path, err->message, buf,
+			 len_bytes);
 }
 
 void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, const char *command,
 		       size_t at)
 {
-	struct hv_error_log *log = &f->at.instance->errors;
+	struct hv_error_log *log = hv_instance_errors(f->at.instance);
 
 	hv_error_log_add(log, now_ns(f), where, why, command, strlen(command));
 	hv_error_log_mark(log, at);

@@ -9,7 +9,7 @@
 #include "tree/instance/core/instance.h"
 
 struct hv_tree {
-	struct hv_instances instances;
+	struct hv_instances *instances; /* owned */
 	const struct hv_node *root;
 	size_t nr_open;		      /* number of open files */
 	struct hv_shared_texts texts; /* long texts of open files */
@@ -62,9 +62,14 @@ static inline bool hv_file_truncates(const struct hv_file *f)
 	return hv_file_writes(f) && (f->flags & O_TRUNC);
 }
 
+static inline struct hv_instances *hv_file_instances(const struct hv_file *f)
+{
+	return hv_instance_all(f->at.instance);
+}
+
 static inline struct hv_session *hv_file_session(const struct hv_file *f)
 {
-	return f->at.instance->all->session;
+	return hv_instance_session(f->at.instance);
 }
 
 /* Write operation of files that ignore their input. */

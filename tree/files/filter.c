@@ -37,7 +37,7 @@ static enum hv_filter_list list_of(const struct hv_file *f)
 
 static struct hv_modcache *waiting_of(const struct hv_file *f)
 {
-	return &f->at.instance->selection.waiting[list_of(f)];
+	return &hv_instance_selection(f->at.instance)->waiting[list_of(f)];
 }
 
 static bool is_graph(enum hv_filter_list list)
@@ -52,7 +52,8 @@ static struct hv_err *open_filter(struct hv_file *f)
 	if (hv_file_truncates(f))
 		hv_modcache_clear(waiting_of(f));
 	else
-		edit->list = hv_filter_dup(&f->at.instance->selection.lists[list_of(f)]);
+		edit->list =
+			hv_filter_dup(&hv_instance_selection(f->at.instance)->lists[list_of(f)]);
 	return NULL;
 }
 
@@ -86,8 +87,8 @@ static void show_filter(struct hv_file *f)
 	hv_modcache_text(waiting_of(f), &f->text);
 	if (list_of(f) != HV_LIST_FILTER)
 		return;
-	hv_instances_drain(in->all);
-	hv_probes_text(&in->probes, sites, &shown, &f->text);
+	hv_instances_drain(hv_instance_all(in));
+	hv_probes_text(hv_instance_commands(in), sites, &shown, &f->text);
 }
 
 static struct hv_err *no_match(const struct hv_file *f, const char *func, const char *module)

@@ -10,19 +10,22 @@
 
 static bool instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	const struct hv_instance *in = dir->instance->all->top.next;
+	const struct hv_instance *in =
+		hv_instance_next(hv_instances_top(hv_instance_all(dir->instance)));
 
 	while (in && index--)
-		in = in->next;
+		in = hv_instance_next(in);
 	if (in)
-		hv_text_add(ret, in->name);
+		hv_text_add(ret, hv_instance_name(in));
 	return in != NULL;
 }
 
 static bool find_instance(struct hv_place *at, const char *name)
 {
-	for (struct hv_instance *in = at->instance->all->top.next; in; in = in->next) {
-		if (strcmp(in->name, name) != 0)
+	for (struct hv_instance *in =
+		     hv_instance_next(hv_instances_top(hv_instance_all(at->instance)));
+	     in; in = hv_instance_next(in)) {
+		if (strcmp(hv_instance_name(in), name) != 0)
 			continue;
 		at->instance = in;
 		return true;
@@ -32,16 +35,17 @@ static bool find_instance(struct hv_place *at, const char *name)
 
 static struct hv_err *new_buffer(const struct hv_instances *all, struct hv_buffer **ret)
 {
-	HV_AUTO_FREE uint64_t *sizes_bytes = hv_alloc(all->nr_cpus * sizeof(*sizes_bytes));
+	HV_AUTO_FREE uint64_t *sizes_bytes =
+		hv_alloc(hv_instances_nr_cpus(all) * sizeof(*sizes_bytes));
 
-	for (unsigned cpu = 0; cpu < all->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < hv_instances_nr_cpus(all); cpu++)
 		sizes_bytes[cpu] = SIZE_DEFAULT;
-	return hv_buffer_new(all->session->buffer, sizes_bytes, ret);
+	return hv_buffer_new(hv_instances_session(all)->buffer, sizes_bytes, ret);
 }
 
 static struct hv_err *make_instance(const struct hv_place *dir, const char *name)
 {
-	struct hv_instances *all = dir->instance->all;
+	struct hv_instances *all = hv_instance_all(dir->instance);
 	struct hv_buffer *host;
 	struct hv_err *err = new_buffer(all, &host);
 
@@ -55,9 +59,9 @@ static struct hv_err *remove_instance(const struct hv_place *at)
 	struct hv_instance *in = at->instance;
 	struct hv_err *err;
 
-	if (in->nr_open)
-		return hv_err_new(EBUSY, "%zu of its files %s open", in->nr_open,
-				  in->nr_open == 1 ? "is" : "are");
+	if (hv_instance_nr_files(in))
+		return hv_err_new(EBUSY, "%zu of its files %s open", hv_instance_nr_files(in),
+				  hv_instance_nr_files(in) == 1 ? "is" : "are");
 	err = hv_instance_stop(in);
 	if (err)
 		return err;

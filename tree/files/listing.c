@@ -18,8 +18,8 @@
 /* Returns whether calls in sections, and section ends, are shown as a graph. */
 static bool shows_sections(const struct hv_instance *in)
 {
-	return in->selection.tracer->measures == HV_MEASURES_SECTIONS &&
-	       hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
+	return hv_instance_tracer(in)->measures == HV_MEASURES_SECTIONS &&
+	       hv_options_on(hv_instance_options(in), HV_OPT_DISPLAY_GRAPH);
 }
 
 void hv_lines_deinit(struct hv_lines *l)
@@ -34,28 +34,29 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 {
 	const struct hv_instance *in = l->reader.instance;
 
-	l->latency.start_ns = in->buffers.start_ns;
+	l->latency.start_ns = hv_instance_buffers(in)->start_ns;
 	if (!l->symbols) {
 		l->symbols = hv_symbol_texts_new();
 		l->line_texts = hv_line_texts_new();
 	}
-	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
+	hv_symbol_texts_of(l->symbols, hv_instance_session(in)->kernel->symbols_version);
 	if (shows_sections(in)) {
-		l->options = hv_section_graph_options(&in->options);
+		l->options = hv_section_graph_options(hv_instance_options(in));
 		/* Show interrupts: one that began in the section may end after it. */
 		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
 	}
-	hv_line_texts_of(l->line_texts, shows_sections(in) ? l->options.bits : in->options.bits);
+	hv_line_texts_of(l->line_texts,
+			 shows_sections(in) ? l->options.bits : hv_instance_options(in)->bits);
 	return (struct hv_style){
-		.kernel = in->all->session->kernel,
-		.clock = hv_buffers_clock_kind(&in->buffers),
-		.options = shows_sections(in) ? &l->options : &in->options,
-		.graph_start_ns = shows_sections(in) ? in->buffers.start_ns : 0,
+		.kernel = hv_instance_session(in)->kernel,
+		.clock = hv_buffers_clock_kind(hv_instance_buffers(in)),
+		.options = shows_sections(in) ? &l->options : hv_instance_options(in),
+		.graph_start_ns = shows_sections(in) ? hv_instance_buffers(in)->start_ns : 0,
 		.latency = l->is_latency ? &l->latency : NULL,
 		.symbols = l->symbols,
 		.line_texts = l->line_texts,
-		.names = in->all->session->names,
-		.events = in->all->event_texts,
+		.names = hv_instance_session(in)->names,
+		.events = hv_instances_event_texts(hv_instance_all(in)),
 	};
 }
 
@@ -63,7 +64,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
-	bool is_graph = r->instance->selection.tracer->is_graph || shows_sections(r->instance);
+	bool is_graph = hv_instance_tracer(r->instance)->is_graph || shows_sections(r->instance);
 	bool looks_ahead = l->is_latency && !is_graph;
 
 	if (!r->has_kept && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
@@ -101,7 +102,7 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 		  const struct hv_event *e)
 {
 	const struct hv_instance *in = l->reader.instance;
-	bool is_graph = in->selection.tracer->is_graph || shows_sections(in);
+	bool is_graph = hv_instance_tracer(in)->is_graph || shows_sections(in);
 	bool is_end = e->kind == HV_EVENT_FUNCTION && e->of_section && shows_sections(in);
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_comment = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||
@@ -114,7 +115,7 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 		return;
 	}
 	if (!l->graph) {
-		hv_session_stat(in->all->session, &stat);
+		hv_session_stat(hv_instance_session(in), &stat);
 		l->graph = hv_graph_new(style->kernel, stat.nr_cpus);
 	}
 	if (is_end)
@@ -141,7 +142,7 @@ void hv_listing_begin_worst(struct hv_listing *l, const struct hv_place *at)
 
 	l->worst = hv_wakeups_worst(in);
 	l->start_ns = hv_wakeups_start_ns(in);
-	hv_listing_begin(l, at, in->buffers.snapshot);
+	hv_listing_begin(l, at, hv_instance_buffers(in)->snapshot);
 }
 
 void hv_listing_deinit(struct hv_listing *l)
@@ -179,12 +180,12 @@ static void count_worst(const struct hv_listing *l, struct hv_header *ret)
 static void add_header(struct hv_listing *l, struct hv_text *out, const struct hv_style *style)
 {
 	const struct hv_reader *r = &l->lines.reader;
-	const struct hv_tracer_ops *tracer = r->instance->selection.tracer;
+	const struct hv_tracer_ops *tracer = hv_instance_tracer(r->instance);
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
 	struct hv_header header;
 
-	hv_session_stat(r->instance->all->session, &stat);
+	hv_session_stat(hv_instance_session(r->instance), &stat);
 	hv_buffer_stat(r->buffer, r->cpu, NULL, &buffer);
 	header = (struct hv_header){
 		.tracer = tracer->name,
@@ -200,7 +201,7 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 		l->has_overrun = buffer.overrun > 0;
 		hv_format_header(out, style, &header);
 	}
-	add_aside(out, r->instance->all);
+	add_aside(out, hv_instance_all(r->instance));
 }
 
 /* Marks that CPU has a line. Returns whether it had one before. */
@@ -259,7 +260,7 @@ void hv_section_listing_begin(struct hv_section_listing *l, struct hv_file *f)
 
 	if (hv_file_truncates(f))
 		hv_sections_begin_at(in, hv_sections_longest_ns(in));
-	l->section = hv_section_tracer_kept(in->all->session->sections);
+	l->section = hv_section_tracer_kept(hv_instance_session(in)->sections);
 	if (!l->section || f->at.cpu < 0 || l->section->cpu == (unsigned)f->at.cpu)
 		return;
 	hv_section_unref(l->section);
@@ -296,7 +297,7 @@ static bool event_at(const struct hv_section *s, size_t nr, struct hv_event *ret
 
 static bool shows_graph(const struct hv_instance *in)
 {
-	return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
+	return hv_options_on(hv_instance_options(in), HV_OPT_DISPLAY_GRAPH);
 }
 
 static void add_section_header(const struct hv_section *s, const struct hv_style *style,
@@ -305,10 +306,10 @@ static void add_section_header(const struct hv_section *s, const struct hv_style
 	const struct hv_instance *in = f->at.instance;
 	const uint64_t nr = 2 + s->nr_calls + (s->nr_callers != 0);
 	const struct hv_header header = {
-		.tracer = in->selection.tracer->name,
+		.tracer = hv_instance_tracer(in)->name,
 		.entries = nr,
 		.written = nr + s->nr_lost,
-		.nr_cpus = in->all->nr_cpus,
+		.nr_cpus = hv_instances_nr_cpus(hv_instance_all(in)),
 		.section = s,
 	};
 
@@ -373,12 +374,13 @@ static void add_section_lines(struct hv_section_listing *l, struct hv_style *sty
 void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 {
 	const struct hv_instance *in = f->at.instance;
-	const struct hv_options graph_options = hv_section_graph_options(&in->options);
-	struct hv_style style = {.kernel = in->all->session->kernel, .options = &in->options};
+	const struct hv_options graph_options = hv_section_graph_options(hv_instance_options(in));
+	struct hv_style style = {.kernel = hv_instance_session(in)->kernel,
+				 .options = hv_instance_options(in)};
 
 	if (!l->section) {
 		if (!f->nr_fills)
-			hv_text_printf(&f->text, "# tracer: %s\n#\n", in->selection.tracer->name);
+			hv_text_printf(&f->text, "# tracer: %s\n#\n", hv_instance_tracer(in)->name);
 		return;
 	}
 	if (!l->symbols)
@@ -390,7 +392,8 @@ void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 		style.options = &graph_options;
 		style.graph_start_ns = l->section->from.time_ns;
 		if (!l->graph)
-			l->graph = hv_graph_new(style.kernel, in->all->nr_cpus);
+			l->graph = hv_graph_new(style.kernel,
+						hv_instances_nr_cpus(hv_instance_all(in)));
 	}
 	add_section_lines(l, &style, f);
 }

@@ -14,7 +14,7 @@
 
 static struct hv_err *refusal(const struct hv_instance *in)
 {
-	if (!hv_options_on(&in->options, HV_OPT_MARKERS))
+	if (!hv_options_on(hv_instance_options(in), HV_OPT_MARKERS))
 		return hv_err_new(EINVAL, "the option 'markers' is off");
 	if (!hv_instance_records(in))
 		return hv_err_new(EBADF, "recording is off or paused");
@@ -26,13 +26,13 @@ static struct hv_err *refusal(const struct hv_instance *in)
 static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t more_bytes,
 			size_t old_max)
 {
-	const struct hv_kernel *k = f->at.instance->all->session->kernel;
+	const struct hv_kernel *k = hv_instance_session(f->at.instance)->kernel;
 	struct hv_raw_layout layout;
 	struct hv_gva at;
 	size_t max;
 
 	hv_raw_layout_init(&layout, hv_place_catalogue(&f->at));
-	layout.data_bytes = hv_buffers_page_data(&f->at.instance->buffers);
+	layout.data_bytes = hv_buffers_page_data(hv_instance_buffers(f->at.instance));
 	max = hv_raw_text_max(&layout, kind) - more_bytes;
 	if (max > old_max && !hv_kernel_symbol(k, "ring_buffer_max_event_size", &at))
 		return old_max;

@@ -14,7 +14,7 @@ static void show_options(struct hv_file *f)
 {
 	const struct hv_instance *in = f->at.instance;
 
-	hv_options_text(&in->options, in->selection.tracer->name, &f->text);
+	hv_options_text(hv_instance_options(in), hv_instance_tracer(in)->name, &f->text);
 }
 
 static struct hv_err *no_option(const struct hv_instance *in, const char *text, const char *tracer)
@@ -23,7 +23,7 @@ static struct hv_err *no_option(const struct hv_instance *in, const char *text, 
 	HV_AUTO_FREE char *question = NULL;
 
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
-		if (hv_options_have(&in->options, i))
+		if (hv_options_have(hv_instance_options(in), i))
 			hv_nearest_try(&nearest, hv_option_infos[i].name);
 	question = hv_nearest_question(&nearest);
 	return hv_err_new(EINVAL, "there is no option '%s' with tracer '%s'%s", text, tracer,
@@ -34,7 +34,7 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 				    size_t *ret_len)
 {
 	struct hv_instance *in = f->at.instance;
-	const char *tracer = in->selection.tracer->name;
+	const char *tracer = hv_instance_tracer(in)->name;
 	char text[TEXT_MAX];
 	enum hv_option option;
 	struct hv_err *err;
@@ -45,7 +45,7 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 				  sizeof(text) - 1, len_bytes);
 	memcpy(text, buf, len_bytes);
 	text[len_bytes] = '\0';
-	if (!hv_options_parse(&in->options, text, tracer, &option, &on))
+	if (!hv_options_parse(hv_instance_options(in), text, tracer, &option, &on))
 		return no_option(in, text, tracer);
 	err = hv_file_check(f, HV_NEEDS_SETTING | hv_option_infos[option].need);
 	if (!err)
@@ -57,7 +57,7 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 
 static bool is_in(const struct hv_place *dir, enum hv_option option)
 {
-	return hv_options_have(&dir->instance->options, option) &&
+	return hv_options_have(hv_instance_options(dir->instance), option) &&
 	       (!hv_option_infos[option].only_top || hv_instance_is_top(dir->instance));
 }
 
@@ -85,7 +85,7 @@ static bool find_option(struct hv_place *at, const char *name)
 static void show_option(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "%u\n",
-		       hv_options_on(&f->at.instance->options, f->at.entry) ? 1 : 0);
+		       hv_options_on(hv_instance_options(f->at.instance), f->at.entry) ? 1 : 0);
 }
 
 static struct hv_err *write_option(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -99,7 +99,7 @@ static struct hv_err *write_option(struct hv_file *f, const char *buf, size_t le
 		err = hv_err_new(EINVAL, "an option is 0 or 1");
 	if (!err)
 		err = hv_file_check(f, HV_NEEDS_SETTING | hv_option_infos[f->at.entry].need);
-	if (!err && hv_options_on(&in->options, f->at.entry) != value)
+	if (!err && hv_options_on(hv_instance_options(in), f->at.entry) != value)
 		err = hv_instance_set_option(in, f->at.entry, (unsigned)value);
 	if (!err)
 		*ret_len = len_bytes;

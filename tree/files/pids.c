@@ -20,7 +20,7 @@ static struct hv_err *open_pids(struct hv_file *f)
 
 static void show_pids(struct hv_file *f)
 {
-	hv_pidlist_text(&f->at.instance->selection.pids[f->at.node->arg], &f->text);
+	hv_pidlist_text(&hv_instance_selection(f->at.instance)->pids[f->at.node->arg], &f->text);
 }
 
 static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -33,7 +33,7 @@ static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_
 	size_t used;
 
 	hv_tasks_learn(in);
-	err = hv_pidlist_add(&in->selection.pids[which], buf, len_bytes, &list, &used);
+	err = hv_pidlist_add(&hv_instance_selection(in)->pids[which], buf, len_bytes, &list, &used);
 	if (err)
 		return err;
 	err = hv_instance_set_pids(in, which, &list);
@@ -67,7 +67,7 @@ const struct hv_node hv_ftrace_notrace_pid_node = {
 
 static struct hv_pidlist *list_of(struct hv_file *f)
 {
-	return &f->at.instance->selection.event_pids[f->at.node->arg];
+	return &hv_instance_selection(f->at.instance)->event_pids[f->at.node->arg];
 }
 
 static struct hv_err *open_event_pids(struct hv_file *f)
@@ -75,7 +75,7 @@ static struct hv_err *open_event_pids(struct hv_file *f)
 	struct hv_pidlist none = {0};
 	struct hv_err *err = NULL;
 
-	hv_instances_drain(f->at.instance->all);
+	hv_instances_drain(hv_file_instances(f));
 	if (hv_file_truncates(f) && hv_pidlist_limits(list_of(f)))
 		err = hv_instance_set_event_pids(f->at.instance, f->at.node->arg, &none);
 	hv_pidlist_deinit(&none);
@@ -94,7 +94,7 @@ static struct hv_err *write_event_pids(struct hv_file *f, const char *buf, size_
 	struct hv_pidlist list;
 	struct hv_err *err;
 
-	hv_instances_drain(f->at.instance->all);
+	hv_instances_drain(hv_file_instances(f));
 	err = hv_pidlist_add(list_of(f), buf, len_bytes, &list, ret_len);
 	if (err)
 		return err;

@@ -17,11 +17,11 @@ static struct hv_err *open_pipe(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 	struct pipe *p = f->state;
-	struct hv_err *err = hv_pipes_take(&in->pipes, f->at.cpu);
+	struct hv_err *err = hv_pipes_take(hv_instance_pipes(in), f->at.cpu);
 
 	if (err)
 		return err;
-	p->lines.is_latency = hv_options_on(&in->options, HV_OPT_LATENCY_FORMAT);
+	p->lines.is_latency = hv_options_on(hv_instance_options(in), HV_OPT_LATENCY_FORMAT);
 	hv_reader_begin(&p->lines.reader, &f->at, hv_instance_buffer(in), HV_CURSOR_FOLLOW);
 	return NULL;
 }
@@ -71,7 +71,7 @@ static struct hv_err *pipe_ready(struct hv_file *f, bool *ret_always)
 
 static struct hv_err *close_pipe(struct hv_file *f)
 {
-	hv_pipes_give_back(&f->at.instance->pipes, f->at.cpu);
+	hv_pipes_give_back(hv_instance_pipes(f->at.instance), f->at.cpu);
 	return NULL;
 }
 

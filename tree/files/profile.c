@@ -16,7 +16,7 @@
 
 static void show_enabled(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->at.instance->profiles);
+	hv_text_printf(&f->text, "%u\n", hv_instance_profiles(f->at.instance));
 }
 
 /* Counts are kept until the top instance's profile is enabled again. All instances share the count
@@ -31,11 +31,12 @@ static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t l
 
 	if (err)
 		return err;
-	if (on && !in->profiles && hv_instance_is_top(in)) {
-		hv_call_counts_clear(in->all->session->counts);
-		in->all->profile_shared = hv_instances_profile(in->all);
+	if (on && !hv_instance_profiles(in) && hv_instance_is_top(in)) {
+		hv_call_counts_clear(hv_instance_session(in)->counts);
+		hv_instances_top_settings(hv_instance_all(in))->profile_shared =
+			hv_instances_profile(hv_instance_all(in));
 	}
-	if (on != in->profiles)
+	if (on != hv_instance_profiles(in))
 		err = hv_instance_set_profile(in, on);
 	if (!err)
 		*ret_len = len_bytes;
@@ -65,14 +66,16 @@ static int compare_times(const void *pa, const void *pb)
 /* Time lost to the host has its own column, after the kernel's columns. */
 static bool shows_host(const struct hv_file *f)
 {
-	return hv_options_on(&f->at.instance->all->top.options, HV_OPT_FUNCGRAPH_HOST);
+	return hv_options_on(hv_instance_options(hv_instances_top(hv_file_instances(f))),
+			     HV_OPT_FUNCGRAPH_HOST);
 }
 
 static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 {
 	const struct hv_kernel *kernel = hv_file_session(f)->kernel;
 	HV_AUTO_TEXT struct hv_text name = {0};
-	uint64_t average_ns = c->time_ns / c->hits, thresh_ns = f->at.instance->all->thresh_ns;
+	uint64_t average_ns = c->time_ns / c->hits,
+		 thresh_ns = hv_instances_top_settings(hv_file_instances(f))->thresh_ns;
 
 	if (thresh_ns && average_ns < thresh_ns)
 		return;
@@ -95,9 +98,10 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
  * instances' functions. */
 static bool shows(const struct hv_instance *in, struct hv_gva ip)
 {
-	if (hv_instance_is_top(in) && !in->all->profile_shared)
+	if (hv_instance_is_top(in) &&
+	    !hv_instances_top_settings(hv_instance_all(in))->profile_shared)
 		return true;
-	return hv_selection_has_function(&in->selection, ip);
+	return hv_selection_has_function(hv_instance_selection(in), ip);
 }
 
 static void show_profile(struct hv_file *f)

@@ -23,7 +23,7 @@ static struct hv_err *open_raw(struct hv_file *f)
 	struct raw *raw = f->state;
 	struct hv_event_field host;
 
-	in->pipes.nr_raw++;
+	hv_instance_pipes(in)->nr_raw++;
 	(void)hv_place_raw_layout(&f->at, &raw->layout, &host);
 	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_UNNAMED);
 	return NULL;
@@ -31,7 +31,7 @@ static struct hv_err *open_raw(struct hv_file *f)
 
 static struct hv_err *close_raw(struct hv_file *f)
 {
-	f->at.instance->pipes.nr_raw--;
+	hv_instance_pipes(f->at.instance)->nr_raw--;
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ static void fill_page(struct hv_reader *r, struct hv_raw_page *page)
  * event needs returns end of file. */
 static struct hv_err *fill_raw(struct hv_file *f)
 {
-	const struct hv_buffers *b = &f->at.instance->buffers;
+	const struct hv_buffers *b = hv_instance_buffers(f->at.instance);
 	size_t len = f->asked_bytes < b->page_bytes ? f->asked_bytes : b->page_bytes;
 	HV_AUTO_FREE uint8_t *bytes = NULL;
 	struct raw *raw = f->state;

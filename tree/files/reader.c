@@ -39,7 +39,7 @@ void hv_reader_follow(struct hv_reader *r)
  * the whole buffer. */
 static bool is_full_enough(const struct hv_reader *r)
 {
-	uint64_t percent = r->instance->fill_percent;
+	uint64_t percent = hv_instance_buffers(r->instance)->fill_percent;
 	unsigned cpu = (unsigned)r->cpu;
 	uint64_t of_bytes = hv_buffer_size(r->buffer, cpu);
 
@@ -55,11 +55,12 @@ struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always)
 {
 	const struct hv_instance *in = r->instance;
 
-	*ret_always = hv_options_on(&in->options, HV_OPT_BLOCK);
+	*ret_always = hv_options_on(hv_instance_options(in), HV_OPT_BLOCK);
 	if (*ret_always || r->cpu < 0)
 		return NULL;
 	hv_reader_follow(r);
 	if (r->has_kept || !hv_instance_tracing_on(in) || is_full_enough(r))
 		return NULL;
-	return hv_err_new(EAGAIN, "the buffer is not %u percent full yet", in->fill_percent);
+	return hv_err_new(EAGAIN, "the buffer is not %u percent full yet",
+			  hv_instance_buffers(in)->fill_percent);
 }

@@ -40,7 +40,7 @@ static struct hv_err *fill_set_event(struct hv_file *f)
 
 	if (f->nr_fills)
 		return NULL;
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	if (!hv_instance_has_events(in))
 		return NULL;
 	err = catalogue_of(f, &c);

@@ -11,7 +11,7 @@
 
 bool hv_place_has_stack_tracer(const struct hv_place *at)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_stack_tracer_check(at->instance->all);
+	HV_AUTO_ERR struct hv_err *err = hv_stack_tracer_check(hv_instance_all(at->instance));
 
 	return !err;
 }
@@ -40,8 +40,8 @@ static void add_symbol(struct hv_file *f, struct hv_gva addr)
 
 static void show_stack(struct hv_file *f)
 {
-	struct hv_instances *all = f->at.instance->all;
-	const struct hv_stack_tracer *s = all->stack_tracer;
+	struct hv_instances *all = hv_file_instances(f);
+	const struct hv_stack_tracer *s = hv_stack_tracer_of(all);
 
 	hv_instances_drain(all);
 	hv_text_printf(&f->text,
@@ -67,10 +67,10 @@ static void show_stack(struct hv_file *f)
 
 static void show_max(struct hv_file *f)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 
 	hv_instances_drain(all);
-	hv_text_printf(&f->text, "%" PRIu64 "\n", all->stack_tracer->max_bytes);
+	hv_text_printf(&f->text, "%" PRIu64 "\n", hv_stack_tracer_of(all)->max_bytes);
 }
 
 static struct hv_err *write_max(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -81,14 +81,14 @@ static struct hv_err *write_max(struct hv_file *f, const char *buf, size_t len_b
 
 	if (err)
 		return err;
-	hv_stack_tracer_set_max(f->at.instance->all, value);
+	hv_stack_tracer_set_max(hv_file_instances(f), value);
 	*ret_len = len_bytes;
 	return NULL;
 }
 
 static void show_enabled(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%d\n", f->at.instance->all->stack_tracer->is_on);
+	hv_text_printf(&f->text, "%d\n", hv_stack_tracer_of(hv_file_instances(f))->is_on);
 }
 
 static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -98,7 +98,7 @@ static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t l
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (!err)
-		err = hv_stack_tracer_switch(f->at.instance->all, value != 0);
+		err = hv_stack_tracer_switch(hv_file_instances(f), value != 0);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

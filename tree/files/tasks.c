@@ -51,7 +51,7 @@ static void show_tgids(struct hv_file *f)
 	const char *comm;
 	uint32_t pid, tgid;
 
-	if (!f->at.instance->all->shows_tgids)
+	if (!hv_instances_top_settings(hv_file_instances(f))->shows_tgids)
 		return;
 	for (size_t i = 0; hv_names_at(s->names, i, &pid, &comm); i++) {
 		tgid = hv_names_tgid(s->names, pid);

@@ -42,11 +42,11 @@ static struct hv_err *open_trace(struct hv_file *f)
 		empty(f);
 	if (!hv_file_reads(f))
 		return NULL;
-	if (hv_options_on(&in->options, HV_OPT_PAUSE_ON_TRACE)) {
+	if (hv_options_on(hv_instance_options(in), HV_OPT_PAUSE_ON_TRACE)) {
 		t->pauses = 1;
 		hv_instance_pause(in);
 	}
-	t->listing.lines.is_latency = hv_options_on(&in->options, HV_OPT_LATENCY_FORMAT);
+	t->listing.lines.is_latency = hv_options_on(hv_instance_options(in), HV_OPT_LATENCY_FORMAT);
 	if (hv_wakeups_are_on(in))
 		hv_listing_begin_worst(&t->listing, &f->at);
 	else
@@ -103,14 +103,14 @@ static struct hv_err *open_snapshot(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 
-	if (in->selection.tracer->measures)
+	if (hv_instance_tracer(in)->measures)
 		return hv_err_new(EBUSY, "%s keeps its longest %s in the snapshot",
-				  in->selection.tracer->name,
+				  hv_instance_tracer(in)->name,
 				  hv_sections_are_on(in) ? "section" : "wait");
 	/* A function command may have requested a snapshot. */
-	hv_instances_drain(in->all);
-	if (hv_file_reads(f) && in->buffers.snapshot)
-		hv_listing_begin(f->state, &f->at, in->buffers.snapshot);
+	hv_instances_drain(hv_instance_all(in));
+	if (hv_file_reads(f) && hv_instance_buffers(in)->snapshot)
+		hv_listing_begin(f->state, &f->at, hv_instance_buffers(in)->snapshot);
 	return NULL;
 }
 
@@ -121,7 +121,8 @@ static void add_help(struct hv_file *f)
 	bool all = f->at.cpu < 0;
 
 	hv_text_printf(&f->text, "# tracer: %s\n#\n#\n# * Snapshot is %s *\n#\n",
-		       in->selection.tracer->name, in->buffers.snapshot ? "allocated" : "freed");
+		       hv_instance_tracer(in)->name,
+		       hv_instance_buffers(in)->snapshot ? "allocated" : "freed");
 	hv_text_add(&f->text, "# Snapshot commands:\n");
 	if (all)
 		hv_text_add(&f->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n");
@@ -159,16 +160,16 @@ static struct hv_err *write_snapshot(struct hv_file *f, const char *buf, size_t 
 
 	if (err)
 		return err;
-	if (in->buffers.snapshot_use == HV_SNAPSHOT_KEPT)
+	if (hv_instance_buffers(in)->snapshot_use == HV_SNAPSHOT_KEPT)
 		return hv_err_new(EBUSY, "the tracer keeps its worst latency in the snapshot");
 	if (value == 0 && f->at.cpu >= 0)
 		return hv_err_new(EINVAL, "only the whole snapshot can be freed");
 	if (value == 0)
-		hv_buffers_free_snapshot(&in->buffers);
+		hv_buffers_free_snapshot(hv_instance_buffers(in));
 	else if (value == 1)
 		err = hv_instance_take_snapshot(in, f->at.cpu);
-	else if (in->buffers.snapshot)
-		hv_buffer_clear(in->buffers.snapshot, f->at.cpu);
+	else if (hv_instance_buffers(in)->snapshot)
+		hv_buffer_clear(hv_instance_buffers(in)->snapshot, f->at.cpu);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

@@ -26,7 +26,7 @@ static void show_tracers(struct hv_file *f)
 
 static void show_tracer(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%s\n", f->at.instance->selection.tracer->name);
+	hv_text_printf(&f->text, "%s\n", hv_instance_tracer(f->at.instance)->name);
 }
 
 /* Stops the old tracer, clears the buffer, and starts the new tracer, like tracing_set_tracer. If
@@ -35,11 +35,11 @@ static struct hv_err *set_tracer(struct hv_instance *in, const struct hv_tracer_
 {
 	struct hv_err *err;
 
-	if (in->selection.tracer == tracer)
+	if (hv_instance_tracer(in) == tracer)
 		return NULL;
-	if (in->pipes.nr || in->pipes.nr_raw)
+	if (hv_instance_pipes(in)->nr || hv_instance_pipes(in)->nr_raw)
 		return hv_err_new(EBUSY, "trace_pipe is open");
-	if (in->selection.tracer != &hv_tracer_nop) {
+	if (hv_instance_tracer(in) != &hv_tracer_nop) {
 		err = hv_instance_set_tracer(in, &hv_tracer_nop);
 		if (err)
 			return err;
@@ -90,7 +90,7 @@ const struct hv_node hv_tracer_node = {
 static void show_latency(struct hv_file *f)
 {
 	if (hv_wakeups_are_on(f->at.instance))
-		hv_instances_drain(f->at.instance->all);
+		hv_instances_drain(hv_file_instances(f));
 	hv_text_printf(&f->text, "%" PRIu64 "\n",
 		       (hv_sections_longest_ns(f->at.instance) + NS_PER_US / 2) / NS_PER_US);
 }
@@ -104,7 +104,7 @@ static struct hv_err *write_latency(struct hv_file *f, const char *buf, size_t l
 	if (err)
 		return err;
 	if (hv_wakeups_are_on(f->at.instance))
-		hv_instances_drain(f->at.instance->all);
+		hv_instances_drain(hv_file_instances(f));
 	hv_sections_begin_at(f->at.instance, value * NS_PER_US);
 	*ret_len = len_bytes;
 	return NULL;
@@ -124,7 +124,7 @@ const struct hv_node hv_max_latency_node = {
 
 static bool has_stub(const struct hv_place *at, unsigned stub)
 {
-	return hv_stubs_have(at->instance->all->session->kernel->core.as.arch, stub);
+	return hv_stubs_have(hv_instance_session(at->instance)->kernel->core.as.arch, stub);
 }
 
 bool hv_place_has_graph(const struct hv_place *at)
@@ -140,21 +140,22 @@ bool hv_place_has_profile(const struct hv_place *at)
 /* An unsigned int shown as an int (graph_depth_read, graph_depth_write). */
 static void show_depth(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRId32 "\n", (int32_t)f->at.instance->all->max_graph_depth);
+	hv_text_printf(&f->text, "%" PRId32 "\n",
+		       (int32_t)hv_instances_top_settings(hv_file_instances(f))->max_graph_depth);
 }
 
 static struct hv_err *write_depth(struct hv_file *f, const char *buf, size_t len_bytes,
 				  size_t *ret_len)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (err)
 		return err;
 	hv_instances_drain(all);
-	all->max_graph_depth = (uint32_t)value;
-	hv_sites_publish_graph(&all->top);
+	hv_instances_top_settings(all)->max_graph_depth = (uint32_t)value;
+	hv_sites_publish_graph(hv_instances_top(all));
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -163,21 +164,22 @@ static struct hv_err *write_depth(struct hv_file *f, const char *buf, size_t len
  * (tracing_nsecs_write). */
 static void show_thresh(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRIu64 "\n", f->at.instance->all->thresh_ns / NS_PER_US);
+	hv_text_printf(&f->text, "%" PRIu64 "\n",
+		       hv_instances_top_settings(hv_file_instances(f))->thresh_ns / NS_PER_US);
 }
 
 static struct hv_err *write_thresh(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instances *all = hv_file_instances(f);
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (err)
 		return err;
 	hv_instances_drain(all);
-	all->thresh_ns = value * NS_PER_US;
-	hv_sites_publish_graph(&all->top);
+	hv_instances_top_settings(all)->thresh_ns = value * NS_PER_US;
+	hv_sites_publish_graph(hv_instances_top(all));
 	hv_sections_use_thresh(all);
 	*ret_len = len_bytes;
 	return NULL;

@@ -4,13 +4,13 @@
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/wakeups.h"
-#include "tree/instance/trace.h"
+#include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 
 /* A function command may have changed it in the guest. */
 static void show_tracing_on(struct hv_file *f)
 {
-	hv_instances_drain(f->at.instance->all);
+	hv_instances_drain(hv_file_instances(f));
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->at.instance));
 }
 
@@ -24,7 +24,7 @@ static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 	err = on ? hv_instance_before_recording(in) : NULL;
 	if (err)
 		return err;
-	if (on && in->selection.tracer->starts_empty)
+	if (on && hv_instance_tracer(in)->starts_empty)
 		hv_instance_clear(in, HV_ALL_CPUS);
 	hv_instance_set_recording(in, on);
 	if (on)

@@ -17,37 +17,41 @@ struct hv_budget {
 	uint64_t named[NAMED_MAX]; /* the first functions put aside, in that order */
 };
 
-static void init_all(struct hv_instances *all)
+static struct hv_budget *state_of(const struct hv_instances *all)
 {
-	all->budget = hv_alloc(sizeof(*all->budget));
+	return hv_instances_state(all, HV_PART_BUDGET);
 }
 
 static void deinit_all(struct hv_instances *all)
 {
-	hv_load_free(all->budget->load);
-	hv_filter_deinit(&all->budget->aside);
-	free(all->budget);
+	struct hv_budget *b = state_of(all);
+
+	hv_load_free(b->load);
+	hv_filter_deinit(&b->aside);
 }
 
-const struct hv_part hv_budget_part = {.init_all = init_all, .deinit_all = deinit_all};
+const struct hv_part hv_budget_part = {.all_bytes = sizeof(struct hv_budget),
+				       .deinit_all = deinit_all};
 
-uint64_t hv_budget_load_ppm(const struct hv_budget *b)
+uint64_t hv_budget_load_ppm(const struct hv_instances *all)
 {
-	return b->load_ppm;
+	return state_of(all)->load_ppm;
 }
 
-uint64_t hv_budget_taken_ns(const struct hv_budget *b)
+uint64_t hv_budget_taken_ns(const struct hv_instances *all)
 {
-	return b->taken_ns;
+	return state_of(all)->taken_ns;
 }
 
-bool hv_budget_has(const struct hv_budget *b, struct hv_gva ip)
+bool hv_budget_has(const struct hv_instances *all, struct hv_gva ip)
 {
-	return hv_filter_has(&b->aside, ip);
+	return hv_filter_has(&state_of(all)->aside, ip);
 }
 
-void hv_budget_forget(struct hv_budget *b)
+void hv_budget_forget(struct hv_instances *all)
 {
+	struct hv_budget *b = state_of(all);
+
 	hv_filter_deinit(&b->aside);
 	b->aside = (struct hv_filter){0};
 }
@@ -103,22 +107,22 @@ static void choose(struct hv_budget *b, const struct hv_sites *sites,
 struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint64_t now_ns,
 			      size_t *ret_nr)
 {
-	struct hv_budget *b = all->budget;
+	struct hv_budget *b = state_of(all);
 	HV_AUTO_LOAD_VIEW struct hv_load_view view = {0};
 	struct hv_filter before;
 	struct hv_err *err;
 
 	*ret_nr = 0;
 	if (!b->load)
-		b->load = hv_load_new(all->session);
+		b->load = hv_load_new(hv_instances_session(all));
 	hv_load_look(b->load, now_ns, &view);
 	b->load_ppm = view.ppm;
 	b->taken_ns += view.taken_ns;
 	if (view.ppm <= limit_ppm)
 		return NULL;
 	before = hv_filter_dup(&b->aside);
-	choose(b, &all->session->kernel->sites, &view, limit_ppm);
-	err = b->aside.nr == before.nr ? NULL : hv_instance_retrace(&all->top);
+	choose(b, &hv_instances_session(all)->kernel->sites, &view, limit_ppm);
+	err = b->aside.nr == before.nr ? NULL : hv_instance_retrace(hv_instances_top(all));
 	if (err) {
 		hv_filter_deinit(&b->aside);
 		b->aside = before;
@@ -131,11 +135,11 @@ struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint
 
 void hv_budget_names(const struct hv_instances *all, struct hv_text *ret)
 {
-	const struct hv_budget *b = all->budget;
+	const struct hv_budget *b = state_of(all);
 	HV_AUTO_TEXT struct hv_text names = {0};
 
 	for (size_t i = 0; i < b->aside.nr && i < NAMED_MAX; i++)
-		add_name(&all->session->kernel->sites, b->named[i], &names);
+		add_name(&hv_instances_session(all)->kernel->sites, b->named[i], &names);
 	if (b->aside.nr > NAMED_MAX)
 		hv_text_printf(&names, " and %zu more", b->aside.nr - NAMED_MAX);
 	if (names.data)

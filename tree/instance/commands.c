@@ -104,9 +104,9 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 /* Adds the actions that measure stack depth for the stack tracer. */
 static void add_depths(const struct hv_instances *all, struct hv_site_actions *list, size_t *nr)
 {
-	const struct hv_sites *sites = &all->session->kernel->sites;
+	const struct hv_sites *sites = &hv_instances_session(all)->kernel->sites;
 
-	for (size_t i = 0; all->stack_tracer->is_on && i < sites->nr; i++)
+	for (size_t i = 0; hv_stack_tracer_of(all)->is_on && i < sites->nr; i++)
 		if (!sites->list[i].invalid && hv_stack_tracer_has(all, sites->list[i].ip))
 			list[(*nr)++] = (struct hv_site_actions){
 				.ip = sites->list[i].ip.v,
@@ -174,23 +174,24 @@ static struct hv_err *tell(struct hv_instances *all)
 	struct hv_err *err;
 	size_t nr = 0;
 
-	for (struct hv_instance *in = &all->top; in; in = in->next)
-		for (size_t i = 0; i < in->probes.nr; i++)
-			nr += in->probes.sets[i].nr;
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		for (size_t i = 0; i < hv_instance_commands(in)->nr; i++)
+			nr += hv_instance_commands(in)->sets[i].nr;
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		nr += hv_kprobes_nr(all);
-	nr += all->stack_tracer->is_on ? all->session->kernel->sites.nr : 0;
+	nr += hv_stack_tracer_of(all)->is_on ? hv_instances_session(all)->kernel->sites.nr : 0;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
-	for (struct hv_instance *in = &all->top; in; in = in->next)
-		for (size_t i = 0; i < in->probes.nr; i++)
-			add_set(&in->probes.sets[i], all->host_obeys, list, &nr);
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		for (size_t i = 0; i < hv_instance_commands(in)->nr; i++)
+			add_set(&hv_instance_commands(in)->sets[i],
+				hv_recording_host_has_commands(all), list, &nr);
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		add_kprobes(in, list, &nr);
 	add_depths(all, list, &nr);
 	nr = join(list, nr);
 	err = add_programs(all, &programs, list, nr);
-	return err ? err : hv_actions_set(all->session->actions, list, nr);
+	return err ? err : hv_actions_set(hv_instances_session(all)->actions, list, nr);
 }
 
 /* -- guest or host
@@ -209,15 +210,16 @@ static bool guest_can_count(const struct hv_probes *p)
 
 static bool must_host_obey(struct hv_instances *all)
 {
-	const struct hv_probes *tops = &all->top.probes;
+	const struct hv_probes *tops = hv_instance_commands(hv_instances_top(all));
 
-	for (const struct hv_instance *in = all->top.next; in; in = in->next)
-		if (in->probes.nr)
+	for (const struct hv_instance *in = hv_instance_next(hv_instances_top(all)); in;
+	     in = hv_instance_next(in))
+		if (hv_instance_commands(in)->nr)
 			return true;
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_instance_has_triggers(in))
 			return true;
-	if (tops->nr && hv_instances_single(all) != &all->top)
+	if (tops->nr && hv_instances_single(all) != hv_instances_top(all))
 		return true;
 	/* Dumps stop recording and must not contain events after the call. */
 	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
@@ -227,9 +229,9 @@ static bool must_host_obey(struct hv_instances *all)
 /* Takes over tracing_on and the counts from the guest, which has executed the commands so far. */
 static void learn(struct hv_instance *top)
 {
-	struct hv_probes *p = &top->probes;
+	struct hv_probes *p = hv_instance_commands(top);
 
-	top->recording = hv_instance_tracing_on(top);
+	hv_recording_learn(top);
 	for (size_t i = 0; i < p->nr; i++)
 		for (size_t j = 0; p->sets[i].counted && j < p->sets[i].nr; j++)
 			p->sets[i].list[j].count =
@@ -239,21 +241,21 @@ static void learn(struct hv_instance *top)
 struct hv_err *hv_commands_publish(struct hv_instances *all)
 {
 	unsigned host_obeys = must_host_obey(all);
-	struct hv_err *err = host_obeys ? hv_instance_need_host(&all->top) : NULL;
+	struct hv_err *err = host_obeys ? hv_instance_need_host(hv_instances_top(all)) : NULL;
 
 	if (err)
 		return err;
-	if (host_obeys && !all->host_obeys)
-		learn(&all->top);
-	all->host_obeys = host_obeys;
+	if (host_obeys && !hv_recording_host_has_commands(all))
+		learn(hv_instances_top(all));
+	hv_recording_set_host_has_commands(all, host_obeys);
 	return tell(all);
 }
 
 int64_t hv_commands_left(const struct hv_instance *in, enum hv_probe_command command,
 			 const struct hv_probe *probe)
 {
-	if (in->all->host_obeys || !guest_counts(command))
+	if (hv_recording_host_has_commands(hv_instance_all(in)) || !guest_counts(command))
 		return probe->count;
-	return hv_actions_left(in->all->session->actions, probe->ip, actions[command][1],
+	return hv_actions_left(hv_instance_session(in)->actions, probe->ip, actions[command][1],
 			       probe->count);
 }

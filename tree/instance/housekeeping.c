@@ -1,15 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/housekeeping.h"
 
+#include <stdlib.h>
+
 #include "kernel/kernel.h"
 #include "tracer/graph/call_counts.h"
 #include "tracer/graph/graph_tracer.h"
+#include "tree/instance/demux/demux.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/publish.h"
 #include "tree/instance/trace.h"
 
 #define RETRACE_WAITS_MAX 60 /* periods of about a second */
+
+/* The attempts to publish an instance. */
+struct state {
+	unsigned nr_failed;  /* since the last successful one */
+	unsigned waits;	     /* periods until the next retry */
+	unsigned failed_now; /* failed in this period: no retry until the next one */
+};
+
+/* For all instances. */
+struct all_state {
+	bool events_wait; /* the top instance's events must be published again */
+};
+
+static struct state *state_of(const struct hv_instance *in)
+{
+	return hv_instance_state(in, HV_PART_HOUSEKEEPING);
+}
+
+static struct all_state *state_of_all(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_HOUSEKEEPING);
+}
+
+const struct hv_part hv_housekeeping_part = {
+	.state_bytes = sizeof(struct state),
+	.all_bytes = sizeof(struct all_state),
+};
 
 static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
 			const char *module)
@@ -24,9 +54,9 @@ static void module_came(struct hv_selection *sel, unsigned list, const struct hv
 
 static void apply_waiting_words(struct hv_instance *in)
 {
-	const struct hv_kernel *kernel = in->all->session->kernel;
+	const struct hv_kernel *kernel = hv_instance_session(in)->kernel;
 	const struct hv_modules *modules = &kernel->modules;
-	struct hv_selection *sel = &in->selection;
+	struct hv_selection *sel = hv_instance_selection(in);
 
 	for (unsigned list = 0; list < HV_NR_FILTER_LISTS; list++) {
 		for (size_t i = 0; i < modules->nr && sel->waiting[list].nr; i++)
@@ -44,11 +74,12 @@ static bool needs_recovery(const struct hv_err *err)
  * and returns that one. */
 static struct hv_err *publish(struct hv_instance *in)
 {
-	bool events_wait = in == &in->all->top && in->all->events_wait;
+	struct all_state *all = state_of_all(hv_instance_all(in));
+	bool events_wait = hv_instance_is_top(in) && all->events_wait;
 	struct hv_err *err = events_wait ? hv_instance_publish_events(in) : NULL;
 	struct hv_err *sites_err;
 
-	in->all->events_wait &= !events_wait || err;
+	all->events_wait &= !events_wait || err;
 	if (needs_recovery(err))
 		return err;
 	sites_err = hv_instance_retrace(in);
@@ -65,51 +96,55 @@ static struct hv_err *publish(struct hv_instance *in)
  * changes. */
 static void retrace(struct hv_instance *in)
 {
+	struct state *s = state_of(in);
 	HV_AUTO_ERR struct hv_err *err = publish(in);
 
 	if (!err) {
-		in->nr_retraces_failed = 0;
+		s->nr_failed = 0;
 		return;
 	}
-	if (!in->nr_retraces_failed || needs_recovery(err))
+	if (!s->nr_failed || needs_recovery(err))
 		hv_instance_tell(in, err);
-	in->retrace_failed_now = 1;
+	s->failed_now = 1;
 	if (needs_recovery(err)) {
-		in->nr_retraces_failed = 0;
+		s->nr_failed = 0;
 		return;
 	}
-	if (in->nr_retraces_failed < RETRACE_WAITS_MAX + 1)
-		in->nr_retraces_failed++;
-	in->retrace_waits = in->nr_retraces_failed - 1;
+	if (s->nr_failed < RETRACE_WAITS_MAX + 1)
+		s->nr_failed++;
+	s->waits = s->nr_failed - 1;
 }
 
 /* A failing attempt may take as long as hvtrace tries to pause the guest. So retries become rarer,
  * with at most one per period. */
 static void retry_retrace(struct hv_instance *in)
 {
-	if (!in->nr_retraces_failed || in->retrace_failed_now)
+	struct state *s = state_of(in);
+
+	if (!s->nr_failed || s->failed_now)
 		return;
-	if (in->retrace_waits)
-		in->retrace_waits--;
+	if (s->waits)
+		s->waits--;
 	else
 		retrace(in);
 }
 
 void hv_instances_refresh(struct hv_instances *all)
 {
+	struct all_state *s = state_of_all(all);
 	unsigned probes_changed;
 
 	hv_sections_look(all);
-	if (!hv_session_refresh(all->session))
+	if (!hv_session_refresh(hv_instances_session(all)))
 		return;
 	probes_changed = hv_kprobes_renew(all);
 	hv_instances_forget_events(all);
 	hv_sections_renew(all);
-	all->events_wait |= probes_changed && hv_kprobes_have_tracepoints(all);
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
+	s->events_wait |= probes_changed && hv_kprobes_have_tracepoints(all);
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		apply_waiting_words(in);
-		if (hv_instance_is_live(in) || in->probes.nr ||
-		    (in == &all->top && all->events_wait) ||
+		if (hv_instance_is_live(in) || hv_instance_commands(in)->nr ||
+		    (hv_instance_is_top(in) && s->events_wait) ||
 		    (probes_changed && hv_instance_has_events(in)))
 			retrace(in);
 	}
@@ -117,34 +152,34 @@ void hv_instances_refresh(struct hv_instances *all)
 
 void hv_instances_retire(struct hv_instances *all)
 {
-	for (struct hv_instance *in = &all->top; in; in = in->next)
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		retry_retrace(in);
-	if (all->commands_spent && !all->top.retrace_failed_now) {
-		all->commands_spent = 0;
-		retrace(&all->top);
+	if (hv_demux_commands_are_spent(all) && !state_of(hv_instances_top(all))->failed_now) {
+		hv_demux_forget_spent(all);
+		retrace(hv_instances_top(all));
 	}
-	for (struct hv_instance *in = &all->top; in; in = in->next)
-		in->retrace_failed_now = 0;
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		state_of(in)->failed_now = 0;
 }
 
 struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 {
-	struct hv_err *why = hv_graph_tracer_livepatch(all->session->graph);
+	struct hv_err *why = hv_graph_tracer_livepatch(hv_instances_session(all)->graph);
 
 	if (!why)
 		return NULL;
-	for (struct hv_instance *in = &all->top; in; in = in->next)
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_kprobes_end_returns(in))
 			retrace(in);
 	if (hv_instances_profile(all)) {
-		for (struct hv_instance *in = &all->top; in; in = in->next)
-			in->profiles = 0;
-		hv_call_counts_switch(all->session->counts, 0);
-		retrace(&all->top);
+		for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+			hv_instance_note_profile(in, 0);
+		hv_call_counts_switch(hv_instances_session(all)->counts, 0);
+		retrace(hv_instances_top(all));
 	}
-	for (struct hv_instance *in = &all->top; in; in = in->next)
-		if (in->selection.tracer->is_graph)
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		if (hv_instance_tracer(in)->is_graph)
 			hv_err_free(hv_instance_set_tracer(in, &hv_tracer_nop));
-	hv_graph_tracer_put_back(all->session->graph);
+	hv_graph_tracer_put_back(hv_instances_session(all)->graph);
 	return why;
 }

@@ -6,6 +6,8 @@
 
 #include "tree/instance/core/instance.h"
 
+extern const struct hv_part hv_housekeeping_part;
+
 /* Detects loaded and removed modules. Applies words that waited for a module, and publishes again,
  * so that without a filter the functions of new modules are traced too. */
 void hv_instances_refresh(struct hv_instances *all);

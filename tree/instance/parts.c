@@ -7,6 +7,7 @@
 #include "tree/instance/commands.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/dynamic/synths.h"
 #include "tree/instance/dynamic/syscalls.h"
@@ -14,33 +15,41 @@
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
+#include "tree/instance/events/match.h"
 #include "tree/instance/hist/hists.h"
+#include "tree/instance/housekeeping.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
+#include "tree/instance/sites.h"
+#include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"
 #include "tree/instance/triggers/event_commands.h"
 #include "tree/instance/triggers/triggers.h"
 
-static const struct hv_part *const parts[] = {
-	&hv_budget_part,
-	&hv_demux_part,
-	&hv_event_filters_part,
-	&hv_triggers_part,
-	&hv_event_commands_part,
-	&hv_hists_part,
-	&hv_event_pids_part,
-	&hv_event_stacks_part,
-	&hv_host_events_part,
-	&hv_syscalls_part,
-	&hv_kprobes_part,
-	&hv_eprobes_part,
-	&hv_synths_part,
-	&hv_sections_part,
-	&hv_wakeups_part,
-	&hv_stack_tracer_part,
-	NULL,
+static const struct hv_part *const parts[HV_NR_PARTS] = {
+	[HV_PART_BUDGET] = &hv_budget_part,
+	[HV_PART_DEMUX] = &hv_demux_part,
+	[HV_PART_MATCH] = &hv_match_part,
+	[HV_PART_EVENT_FILTERS] = &hv_event_filters_part,
+	[HV_PART_TRIGGERS] = &hv_triggers_part,
+	[HV_PART_EVENT_COMMANDS] = &hv_event_commands_part,
+	[HV_PART_HISTS] = &hv_hists_part,
+	[HV_PART_EVENT_PIDS] = &hv_event_pids_part,
+	[HV_PART_EVENT_STACKS] = &hv_event_stacks_part,
+	[HV_PART_HOST_EVENTS] = &hv_host_events_part,
+	[HV_PART_HOST_MADE] = &hv_host_made_part,
+	[HV_PART_SYSCALLS] = &hv_syscalls_part,
+	[HV_PART_KPROBES] = &hv_kprobes_part,
+	[HV_PART_EPROBES] = &hv_eprobes_part,
+	[HV_PART_SYNTHS] = &hv_synths_part,
+	[HV_PART_SECTIONS] = &hv_sections_part,
+	[HV_PART_WAKEUPS] = &hv_wakeups_part,
+	[HV_PART_STACK_TRACER] = &hv_stack_tracer_part,
+	[HV_PART_SITES] = &hv_sites_part,
+	[HV_PART_TASKS] = &hv_tasks_part,
+	[HV_PART_HOUSEKEEPING] = &hv_housekeeping_part,
 };
 
 const struct hv_publisher hv_publisher = {

@@ -11,11 +11,13 @@
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/eprobes.h"
+#include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/dynamic/synths.h"
 #include "tree/instance/dynamic/syscall_reads.h"
 #include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/events/event_filters.h"
+#include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
 #include "tree/instance/tasks.h"
 
@@ -65,8 +67,8 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 	if (!hv_syscalls_is(type))
 		return NULL;
 	if (hv_syscalls_has_memory(type))
-		err = hv_actions_check_fetch(all->session->actions);
-	return err ? err : hv_syscalls_carrier(all->syscalls, c, type, ret);
+		err = hv_actions_check_fetch(hv_instances_session(all)->actions);
+	return err ? err : hv_syscalls_carrier(all, c, type, ret);
 }
 
 /* Returns whether TYPE does not need an enabled event in the guest. */
@@ -80,7 +82,7 @@ static bool any_wants_stacks(const struct hv_instances *all, const struct hv_eve
 {
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_instance_wants_stacks(in, ref))
 			return true;
 	return false;
@@ -89,11 +91,12 @@ static bool any_wants_stacks(const struct hv_instances *all, const struct hv_eve
 /* Stores the types that are recorded with stacks. */
 static void note_stacks(struct hv_instances *all, const struct wanted *w)
 {
-	hv_event_set_deinit(&all->stacked);
-	all->stacked = (struct hv_event_set){0};
+	struct hv_event_set recorded = {0};
+
 	for (size_t i = 0; i < w->nr; i++)
 		if (w->list[i].has_stacks)
-			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
+			hv_event_set_add(&recorded, hv_event_ref_of(w->list[i].type));
+	hv_event_stacks_set_recorded(all, recorded);
 }
 
 /* Adds the tracepoints that must call functions for TYPE, a probe's type. */
@@ -142,9 +145,9 @@ static bool makes_syscalls(const struct hv_instances *all, const struct hv_event
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	const struct hv_catalogue *c;
 
-	if (!all->syscalls || strcmp(type->system, RAW_SYSCALLS) != 0)
+	if (!hv_syscalls_are_known(all) || strcmp(type->system, RAW_SYSCALLS) != 0)
 		return false;
-	err = hv_event_types_catalogue(all->session->types, &c);
+	err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 	for (size_t i = 0; !err && i < c->nr; i++)
 		if (hv_syscalls_is(&c->types[i]) && hv_instances_want_event(all, &c->types[i]))
 			return true;
@@ -166,14 +169,14 @@ static bool find_filter(const struct hv_instances *all, const struct hv_event_ty
 {
 	struct hv_stub_filter program, sum = {0};
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next) {
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		const struct hv_event_filter *filter;
 
 		if (needs_others(in, type))
 			return false;
-		if (!hv_event_set_has(&in->events, hv_event_ref_of(type)))
+		if (!hv_event_set_has(hv_instance_events(in), hv_event_ref_of(type)))
 			continue;
-		filter = hv_event_filters_of(in->filters, hv_event_ref_of(type));
+		filter = hv_event_filters_of(in, hv_event_ref_of(type));
 		if (!filter || !hv_event_filter_program(filter, &program))
 			return false;
 		if (!sum.nr)
@@ -192,7 +195,7 @@ void hv_publish_filter(const struct hv_instances *all, const struct hv_event_typ
 	struct hv_stub_filter filter;
 	bool may = find_filter(all, type, &filter);
 
-	hv_event_tracer_set_filter(all->session->events, type, may ? &filter : NULL);
+	hv_event_tracer_set_filter(hv_instances_session(all)->events, type, may ? &filter : NULL);
 }
 
 /* Determines the filters that the guest can apply to the events of W. */
@@ -200,8 +203,8 @@ static void find_filters(const struct hv_instances *all, struct wanted *w)
 {
 	size_t nr = 0;
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += hv_event_filters_nr_right(in->filters);
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		nr += hv_event_filters_nr_right(in);
 	w->filters = hv_alloc((nr + 1) * sizeof(*w->filters));
 	for (size_t i = nr = 0; i < w->nr; i++)
 		if (find_filter(all, w->list[i].type, &w->filters[nr]))
@@ -215,7 +218,7 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	if (!hv_eprobes_nr(all) && !all->syscalls)
+	if (!hv_eprobes_nr(all) && !hv_syscalls_are_known(all))
 		return NULL;
 	w->programs = hv_alloc((hv_eprobes_nr(all) + 2) * sizeof(*w->programs));
 	for (size_t i = 0; !err && i < w->nr; i++) {
@@ -239,7 +242,7 @@ void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *chan
 			    const struct hv_event_type *type, struct hv_err *why,
 			    struct hv_err **first)
 {
-	hv_event_set_remove(&in->events, hv_event_ref_of(type));
+	hv_event_set_remove(hv_instance_events(in), hv_event_ref_of(type));
 	if (why->code == EOPNOTSUPP ||
 	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
 		hv_skipped_add(&change->left_out, type, why);
@@ -295,9 +298,9 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_event_set_has(&in->events, ref) || hv_instance_acts_on(in, ref) ||
+		if (hv_event_set_has(hv_instance_events(in), ref) || hv_instance_acts_on(in, ref) ||
 		    hv_instance_follows(in, &c->types[i]))
-			why = why_not(in->all, c, w, &c->types[i]);
+			why = why_not(hv_instance_all(in), c, w, &c->types[i]);
 		if (why)
 			hv_event_switch_refuse(in, change, &c->types[i], why, &first);
 	}
@@ -307,23 +310,24 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch *change,
 				 struct hv_err **ret_refused)
 {
-	struct hv_session *s = in->all->session;
+	struct hv_session *s = hv_instance_session(in);
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(s->types, &c);
 	hv_cleanup(wanted_deinit) struct wanted wanted = {0};
 
 	if (err)
 		return err;
-	wanted.list = hv_alloc((c->nr + hv_kprobes_nr(in->all) + 1) * sizeof(*wanted.list));
-	collect(in->all, c, &wanted);
-	find_filters(in->all, &wanted);
-	err = find_programs(in->all, c, &wanted);
+	wanted.list =
+		hv_alloc((c->nr + hv_kprobes_nr(hv_instance_all(in)) + 1) * sizeof(*wanted.list));
+	collect(hv_instance_all(in), c, &wanted);
+	find_filters(hv_instance_all(in), &wanted);
+	err = find_programs(hv_instance_all(in), c, &wanted);
 	if (err)
 		return err;
 	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
 	if (err)
 		return err;
-	note_stacks(in->all, &wanted);
+	note_stacks(hv_instance_all(in), &wanted);
 	*ret_refused = take_refusals(in, c, change, &wanted);
 	return NULL;
 }
@@ -348,29 +352,30 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 {
 	const struct hv_catalogue *c = NULL;
 
-	hv_err_free(hv_event_types_catalogue(all->session->types, &c));
+	hv_err_free(hv_event_types_catalogue(hv_instances_session(all)->types, &c));
 	return c;
 }
 
 /* If sharing is needed after the change, it starts before (trace.h). */
 static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *events)
 {
-	struct hv_event_set before = in->events;
+	struct hv_event_set before = *hv_instance_events(in);
 	bool shares;
 
 	hv_tasks_learn(in);
-	in->events = *events;
-	shares = hv_instances_single(in->all) != &in->all->top ||
-		 hv_instances_make_any(in->all, events);
-	in->events = before;
-	hv_instances_drain(in->all);
-	return shares ? hv_instances_begin_sharing(in->all) : NULL;
+	*hv_instance_events(in) = *events;
+	shares =
+		hv_instances_single(hv_instance_all(in)) != hv_instances_top(hv_instance_all(in)) ||
+		hv_instances_make_any(hv_instance_all(in), events);
+	*hv_instance_events(in) = before;
+	hv_instances_drain(hv_instance_all(in));
+	return shares ? hv_instances_begin_sharing(hv_instance_all(in)) : NULL;
 }
 
 /* Sites and tasks depend on whether one or several instances trace. */
 static struct hv_err *retrace(struct hv_instance *in)
 {
-	return hv_instances_share(in->all) ? hv_instance_retrace(in) : NULL;
+	return hv_instances_share(hv_instance_all(in)) ? hv_instance_retrace(in) : NULL;
 }
 
 static void take_back(struct hv_instance *in, struct hv_event_set *before)
@@ -378,8 +383,8 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 	struct hv_event_switch unused = {0};
 	struct hv_err *refused = NULL;
 
-	hv_event_set_deinit(&in->events);
-	in->events = *before;
+	hv_event_set_deinit(hv_instance_events(in));
+	*hv_instance_events(in) = *before;
 	hv_err_free(hv_publish_switch(in, &unused, &refused));
 	hv_err_free(refused);
 	hv_skipped_deinit(&unused.left_out);
@@ -412,12 +417,12 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *be
 		const struct hv_event_ref ref = hv_event_ref_of(type);
 		struct hv_err *why = NULL;
 
-		if (!hv_event_set_has(&in->events, ref) || hv_event_set_has(before, ref))
+		if (!hv_event_set_has(hv_instance_events(in), ref) || hv_event_set_has(before, ref))
 			continue;
 		if (hv_kprobes_is(type) || hv_synths_is(type) || hv_eprobes_is(type))
-			hv_event_set_add(&in->probed, ref);
+			hv_host_made_note_enabled(in, ref);
 		if (hv_kprobes_is(type))
-			why = hv_kprobes_why_not(in->all, type);
+			why = hv_kprobes_why_not(hv_instance_all(in), type);
 		if (!why)
 			continue;
 		hv_event_switch_refuse(in, change, type, why, first);
@@ -430,7 +435,7 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *be
  * retried with the next change. */
 static void refuse_hosts(struct hv_instance *in, struct hv_err **first)
 {
-	struct hv_err *why = hv_host_events_publish(in->all);
+	struct hv_err *why = hv_host_events_publish(hv_instance_all(in));
 
 	if (!why)
 		return;
@@ -444,7 +449,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 	struct hv_event_switch unused = {0};
 	struct hv_err *refused = NULL, *err;
 
-	if (!hv_kprobes_have_tracepoints(in->all))
+	if (!hv_kprobes_have_tracepoints(hv_instance_all(in)))
 		return NULL;
 	err = hv_publish_switch(in, &unused, &refused);
 	hv_err_free(refused);
@@ -456,7 +461,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_switch *change)
 {
 	for (size_t i = 0; i < change->nr; i++)
-		if (hv_event_set_has(&in->events, hv_event_ref_of(change->types[i])))
+		if (hv_event_set_has(hv_instance_events(in), hv_event_ref_of(change->types[i])))
 			return NULL;
 	return change->on ? hv_skipped_take(&change->left_out) : NULL;
 }
@@ -465,7 +470,7 @@ static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_swi
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
 {
-	struct hv_event_set before = in->events;
+	struct hv_event_set before = *hv_instance_events(in);
 	struct hv_err *refused = NULL, *err;
 
 	err = hv_event_set_is_same(&before, events) ? NULL : prepare(in, events);
@@ -473,7 +478,7 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		hv_event_set_deinit(events);
 		return err;
 	}
-	in->events = *events;
+	*hv_instance_events(in) = *events;
 	err = hv_publish_switch(in, change, &refused);
 	if (!err)
 		err = retrace(in);
@@ -498,10 +503,10 @@ static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_ev
 	const struct hv_catalogue *c;
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && !all->syscalls && i < change->nr; i++) {
+	for (size_t i = 0; !err && !hv_syscalls_are_known(all) && i < change->nr; i++) {
 		if (!change->on || !hv_syscalls_is(change->types[i]))
 			continue;
-		err = hv_event_types_catalogue(all->session->types, &c);
+		err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 		if (!err)
 			hv_syscalls_need(all, c, change->types[i]);
 	}
@@ -512,13 +517,13 @@ static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_ev
 struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event_switch *change)
 {
 	struct hv_event_set events;
-	struct hv_err *err = need_syscalls(in->all, change);
+	struct hv_err *err = need_syscalls(hv_instance_all(in), change);
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	change->left_out = (struct hv_skipped){0};
 	if (err)
 		return err;
-	events = changed(&in->events, change);
+	events = changed(hv_instance_events(in), change);
 	return set(in, &events, change);
 }
 
@@ -527,31 +532,30 @@ struct hv_err *hv_instance_end_events(struct hv_instance *in)
 	struct hv_event_set none = {0};
 	struct hv_event_switch change = {0};
 
-	return in->events.nr ? set(in, &none, &change) : NULL;
+	return hv_instance_events(in)->nr ? set(in, &none, &change) : NULL;
 }
 
 void hv_instances_forget_events(struct hv_instances *all)
 {
 	if (hv_eprobes_nr(all) && catalogue_of(all))
 		hv_eprobes_forget(all, catalogue_of(all));
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		const struct hv_catalogue *c =
-			hv_event_filters_nr(in->filters) || hv_instance_has_events(in)
-				? catalogue_of(all)
-				: NULL;
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
+		const struct hv_catalogue *c = hv_event_filters_nr(in) || hv_instance_has_events(in)
+						       ? catalogue_of(all)
+						       : NULL;
 		struct hv_event_set events = {0};
 
 		if (!c)
 			continue;
-		for (size_t i = 0; i < in->events.nr; i++) {
-			const struct hv_event_ref ref = in->events.list[i];
+		for (size_t i = 0; i < hv_instance_events(in)->nr; i++) {
+			const struct hv_event_ref ref = hv_instance_events(in)->list[i];
 			const struct hv_event_type *type = hv_catalogue_by_id(c, ref.id);
 
 			if (type && type->call.v == ref.call)
 				hv_event_set_add(&events, ref);
 		}
-		hv_event_set_deinit(&in->events);
-		in->events = events;
+		hv_event_set_deinit(hv_instance_events(in));
+		*hv_instance_events(in) = events;
 		hv_instance_forget_gone(in, c);
 	}
 }

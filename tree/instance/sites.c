@@ -10,21 +10,49 @@
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/triggers/triggers.h"
 
+struct state {
+	unsigned wait;			  /* sites are changed when recording starts */
+	const struct hv_instance *begins; /* recording starts in it after the sites are changed */
+	struct hv_gva inexact_told;	  /* the refused site that was reported last */
+};
+
+static struct state *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_SITES);
+}
+
+const struct hv_part hv_sites_part = {.all_bytes = sizeof(struct state)};
+
+struct hv_err *hv_instance_before_recording(struct hv_instance *in)
+{
+	struct state *s = state_of(hv_instance_all(in));
+	struct hv_err *err;
+
+	if (!s->wait)
+		return NULL;
+	s->begins = in;
+	err = hv_instance_retrace(in);
+	s->begins = NULL;
+	return err;
+}
+
 /* Returns the stub that SITE must call for IN. */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	if (!hv_instance_has_functions(in) || site->invalid ||
-	    !hv_selection_has_function(&in->selection, site->ip))
+	    !hv_selection_has_function(hv_instance_selection(in), site->ip))
 		return HV_STUB_NONE;
-	return in->selection.tracer->stub_of(in, site);
+	return hv_instance_tracer(in)->stub_of(in, site);
 }
 
 /* The profile counts the functions in its instance's filter, regardless of the tracer
  * (fprofiler_ops). */
 static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *site)
 {
-	for (const struct hv_instance *in = &all->top; in && !site->invalid; in = in->next)
-		if (in->profiles && hv_selection_has_function(&in->selection, site->ip))
+	for (const struct hv_instance *in = hv_instances_top(all); in && !site->invalid;
+	     in = hv_instance_next(in))
+		if (hv_instance_profiles(in) &&
+		    hv_selection_has_function(hv_instance_selection(in), site->ip))
 			return HV_STUB_PROFILED;
 	return 0;
 }
@@ -32,9 +60,9 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 /* Returns whether sites must be changed for IN now. A command may start recording at any time. */
 static bool needs_sites(const struct hv_instance *in)
 {
-	return in->begins || hv_instance_tracing_on(in) ||
-	       hv_probes_have(&in->probes, HV_PROBE_TRACEON) ||
-	       hv_triggers_have(in->triggers, HV_TRIGGER_TRACEON);
+	return state_of(hv_instance_all(in))->begins == in || hv_instance_tracing_on(in) ||
+	       hv_probes_have(hv_instance_commands(in), HV_PROBE_TRACEON) ||
+	       hv_triggers_have(in, HV_TRIGGER_TRACEON);
 }
 
 /* Returns the stub that records what A and B record. check_stacks() ensures that it exists. */
@@ -53,9 +81,9 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
 
-	if (hv_budget_has(all->budget, site->ip))
+	if (hv_budget_has(all, site->ip))
 		return HV_STUB_NONE;
-	for (const struct hv_instance *in = &all->top; in; in = in->next) {
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		uint8_t stub = stub_of(in, site);
 
 		if (stub && !needs_sites(in))
@@ -71,28 +99,32 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 /* Returns whether calls of IN form a graph. */
 static bool has_graph(const struct hv_instance *in)
 {
-	return in->selection.tracer->is_graph ||
-	       (hv_sections_are_on(in) && hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH));
+	return hv_instance_tracer(in)->is_graph ||
+	       (hv_sections_are_on(in) &&
+		hv_options_on(hv_instance_options(in), HV_OPT_DISPLAY_GRAPH));
 }
 
 /* Returns an error if IN records the stack of a function that is in BESIDE's graph. */
 static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 					  const struct hv_instance *beside)
 {
-	const struct hv_sites *sites = &in->all->session->kernel->sites;
+	const struct hv_sites *sites = &hv_instance_session(in)->kernel->sites;
 
 	if (!has_graph(beside))
 		return NULL;
 	for (size_t i = 0; i < sites->nr; i++)
 		if (stub_of(in, &sites->list[i]) == HV_STUB_FUNCTION_STACK &&
 		    stub_of(beside, &sites->list[i]))
-			return hv_err_new(
-				EBUSY,
-				"func_stack_trace of %s%s: %s of %s%s has"
-				" the same function %s",
-				in->name ? "instances/" : "", in->name ? in->name : "the top",
-				beside->selection.tracer->name, beside->name ? "instances/" : "",
-				beside->name ? beside->name : "the top", sites->list[i].name);
+			return hv_err_new(EBUSY,
+					  "func_stack_trace of %s%s: %s of %s%s has"
+					  " the same function %s",
+					  hv_instance_name(in) ? "instances/" : "",
+					  hv_instance_name(in) ? hv_instance_name(in) : "the top",
+					  hv_instance_tracer(beside)->name,
+					  hv_instance_name(beside) ? "instances/" : "",
+					  hv_instance_name(beside) ? hv_instance_name(beside)
+								   : "the top",
+					  sites->list[i].name);
 	return NULL;
 }
 
@@ -101,11 +133,12 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 {
 	struct hv_err *err = NULL;
 
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (in->selection.tracer->id != HV_TRACER_FUNCTION ||
-		    !hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE))
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
+		if (hv_instance_tracer(in)->id != HV_TRACER_FUNCTION ||
+		    !hv_options_on(hv_instance_options(in), HV_OPT_FUNC_STACK_TRACE))
 			continue;
-		for (struct hv_instance *i = &all->top; !err && i; i = i->next)
+		for (struct hv_instance *i = hv_instances_top(all); !err && i;
+		     i = hv_instance_next(i))
 			err = check_stacks_beside(in, i);
 	}
 	return err;
@@ -114,32 +147,34 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 /* Reports in error_log, once, a refused site that makes the graph or the pids inexact. */
 static void tell_inexact(struct hv_instance *in)
 {
+	struct state *s = state_of(hv_instance_all(in));
 	struct hv_gva at;
-	HV_AUTO_ERR struct hv_err *why = hv_site_stubs_why_inexact(in->all->session->stubs, &at);
+	HV_AUTO_ERR struct hv_err *why =
+		hv_site_stubs_why_inexact(hv_instance_session(in)->stubs, &at);
 
-	if (why && at.v != in->all->inexact_told.v)
+	if (why && at.v != s->inexact_told.v)
 		hv_instance_tell(in, why);
-	in->all->inexact_told = at;
+	s->inexact_told = at;
 }
 
 struct hv_err *hv_sites_publish(struct hv_instance *in)
 {
-	const struct hv_sites *sites = &in->all->session->kernel->sites;
+	const struct hv_sites *sites = &hv_instance_session(in)->kernel->sites;
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
-	struct hv_err *err = check_stacks(in->all);
+	struct hv_err *err = check_stacks(hv_instance_all(in));
 	unsigned waits = 0;
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < sites->nr; i++) {
-		wanted[i] = wanted_stub(in->all, &sites->list[i]);
+		wanted[i] = wanted_stub(hv_instance_all(in), &sites->list[i]);
 		waits |= wanted[i] & HV_STUB_LATER;
 	}
 	hv_sites_publish_graph(in);
-	err = hv_site_stubs_set(in->all->session->stubs, wanted);
+	err = hv_site_stubs_set(hv_instance_session(in)->stubs, wanted);
 	if (err)
 		return err;
-	in->all->sites_wait = waits;
+	state_of(hv_instance_all(in))->wait = waits;
 	tell_inexact(in);
 	return NULL;
 }
@@ -150,8 +185,9 @@ static const struct hv_instance *graph_instance(const struct hv_instance *in)
 {
 	const struct hv_instance *found = in;
 
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next) {
-		if (i->selection.tracer->is_graph)
+	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
+	     i = hv_instance_next(i)) {
+		if (hv_instance_tracer(i)->is_graph)
 			return i;
 		if (has_graph(i))
 			found = i;
@@ -162,33 +198,34 @@ static const struct hv_instance *graph_instance(const struct hv_instance *in)
 /* Adds the limits of IN, which traces alone or not at all. */
 static void add_limits(const struct hv_instance *in, struct hv_graph_options *graph)
 {
-	graph->max_depth = in->all->max_graph_depth;
+	graph->max_depth = hv_instances_top_settings(hv_instance_all(in))->max_graph_depth;
 	if (hv_sections_are_on(in))
 		return; /* tracing_thresh applies to the sections */
-	graph->thresh_ns = in->all->thresh_ns;
-	if (in->selection.lists[HV_LIST_GRAPH].nr)
+	graph->thresh_ns = hv_instances_top_settings(hv_instance_all(in))->thresh_ns;
+	if (hv_instance_selection(in)->lists[HV_LIST_GRAPH].nr)
 		graph->flags |= HV_GRAPH_SUBTREE;
-	if (!hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS))
+	if (!hv_options_on(hv_instance_options(in), HV_OPT_FUNCGRAPH_IRQS))
 		graph->flags |= HV_GRAPH_NO_IRQS;
-	if (hv_options_on(&in->options, HV_OPT_FUNCGRAPH_RETVAL))
+	if (hv_options_on(hv_instance_options(in), HV_OPT_FUNCGRAPH_RETVAL))
 		graph->flags |= HV_GRAPH_RETVAL;
 }
 
 void hv_sites_publish_graph(struct hv_instance *in)
 {
-	struct hv_instances *all = in->all;
+	struct hv_instances *all = hv_instance_all(in);
 	const struct hv_instance *traces = graph_instance(in);
-	const struct hv_options *options = &traces->options, *tops = &all->top.options;
+	const struct hv_options *options = hv_instance_options(traces),
+				*tops = hv_instance_options(hv_instances_top(all));
 	struct hv_graph_options graph = {0};
 
 	if (hv_instances_single(all))
 		add_limits(traces, &graph);
-	for (const struct hv_instance *i = &all->top; i; i = i->next) {
-		if (!i->selection.tracer->is_graph)
+	for (const struct hv_instance *i = hv_instances_top(all); i; i = hv_instance_next(i)) {
+		if (!hv_instance_tracer(i)->is_graph)
 			continue;
-		if (hv_options_on(&i->options, HV_OPT_FUNCGRAPH_RETVAL))
+		if (hv_options_on(hv_instance_options(i), HV_OPT_FUNCGRAPH_RETVAL))
 			graph.flags |= HV_GRAPH_RETVAL;
-		if (hv_options_on(&i->options, HV_OPT_FUNCGRAPH_HOST))
+		if (hv_options_on(hv_instance_options(i), HV_OPT_FUNCGRAPH_HOST))
 			graph.flags |= HV_GRAPH_HOST;
 	}
 	if (hv_instances_profile(all) && hv_options_on(tops, HV_OPT_FUNCGRAPH_HOST))
@@ -197,5 +234,5 @@ void hv_sites_publish_graph(struct hv_instance *in)
 		graph.flags |= HV_GRAPH_OWN_TIME;
 	if (!hv_options_on(hv_instances_profile(all) ? tops : options, HV_OPT_SLEEP_TIME))
 		graph.flags |= HV_GRAPH_NO_SLEEP;
-	hv_graph_tracer_set_options(all->session->graph, &graph);
+	hv_graph_tracer_set_options(hv_instances_session(all)->graph, &graph);
 }

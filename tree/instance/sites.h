@@ -9,6 +9,10 @@
 
 #include "tree/instance/core/instance.h"
 
+extern const struct hv_part hv_sites_part;
+
+/* Changes the sites that waited for IN to record. Call it before setting IN's tracing_on. */
+struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
 /* Passes the stub of each site, as the settings of all instances require, to the session, and calls
  * hv_sites_publish_graph(). On error the sites keep their previous state. */
 struct hv_err *hv_sites_publish(struct hv_instance *in) hv_must_use;

@@ -5,21 +5,35 @@
 
 #define MISSING_SHOWN 8
 
+/* Whether the guest follows forks, as published last. */
+static enum hv_forks *forks_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_TASKS);
+}
+
+const struct hv_part hv_tasks_part = {.all_bytes = sizeof(enum hv_forks)};
+
+enum hv_forks hv_tasks_forks(const struct hv_instances *all)
+{
+	return *forks_of(all);
+}
+
 static bool follows_forks(const struct hv_instance *in)
 {
-	return hv_options_on(&in->options, HV_OPT_FUNCTION_FORK) &&
-	       (in->selection.pids[HV_LIST_FILTER].nr || in->selection.pids[HV_LIST_NOTRACE].nr);
+	return hv_options_on(hv_instance_options(in), HV_OPT_FUNCTION_FORK) &&
+	       (hv_instance_selection(in)->pids[HV_LIST_FILTER].nr ||
+		hv_instance_selection(in)->pids[HV_LIST_NOTRACE].nr);
 }
 
 static struct hv_err *refuse_forks_of_several(const struct hv_instances *all)
 {
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (follows_forks(in))
 			return hv_err_new(EBUSY,
 					  "several instances trace, and %s%s has the"
 					  " option function-fork",
-					  in->name ? "instances/" : "",
-					  in->name ? in->name : "the top");
+					  hv_instance_name(in) ? "instances/" : "",
+					  hv_instance_name(in) ? hv_instance_name(in) : "the top");
 	return NULL;
 }
 
@@ -33,11 +47,11 @@ static struct hv_err *publish_forks(struct hv_instances *all, const struct hv_in
 	if (err)
 		return err;
 	if (single && follows_forks(single))
-		how = single->selection.pids[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY
-								: HV_FORKS_OF_OTHERS;
-	err = hv_scope_follow_forks(all->session->scope, how);
+		how = hv_instance_selection(single)->pids[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY
+									     : HV_FORKS_OF_OTHERS;
+	err = hv_scope_follow_forks(hv_instances_session(all)->scope, how);
 	if (!err)
-		all->forks = how;
+		*forks_of(all) = how;
 	return err;
 }
 
@@ -45,35 +59,38 @@ void hv_tasks_publish_cpus(struct hv_instances *all)
 {
 	const struct hv_instance *single = hv_instances_single(all);
 
-	hv_scope_mute_cpus(all->session->scope, single ? single->selection.muted : NULL);
+	hv_scope_mute_cpus(hv_instances_session(all)->scope,
+			   single ? hv_instance_selection(single)->muted : NULL);
 }
 
 struct hv_err *hv_tasks_publish(struct hv_instances *all)
 {
 	static const struct hv_pidlist none[HV_NR_PID_LISTS];
 	const struct hv_instance *single = hv_instances_single(all);
-	const struct hv_pidlist *lists = single ? single->selection.pids : none;
+	const struct hv_pidlist *lists = single ? hv_instance_selection(single)->pids : none;
 	const struct hv_pidlist *only = &lists[HV_LIST_FILTER], *without = &lists[HV_LIST_NOTRACE];
 	struct hv_err *err = publish_forks(all, single);
 
 	if (err)
 		return err;
 	hv_tasks_publish_cpus(all);
-	return hv_scope_filter_pids(all->session->scope, only->pids, only->nr, without->pids,
-				    without->nr);
+	return hv_scope_filter_pids(hv_instances_session(all)->scope, only->pids, only->nr,
+				    without->pids, without->nr);
 }
 
 /* If all tasks of a list have exited, the list stays unchanged, because an empty list would mean
  * all tasks. */
 void hv_tasks_learn(struct hv_instance *in)
 {
-	bool only = in->all->forks == HV_FORKS_OF_ONLY;
-	struct hv_pidlist *list = &in->selection.pids[only ? HV_LIST_FILTER : HV_LIST_NOTRACE];
+	bool only = hv_tasks_forks(hv_instance_all(in)) == HV_FORKS_OF_ONLY;
+	struct hv_pidlist *list =
+		&hv_instance_selection(in)->pids[only ? HV_LIST_FILTER : HV_LIST_NOTRACE];
 	struct hv_pidlist now;
 
-	if (in->all->forks == HV_FORKS_NOT || hv_instances_single(in->all) != in)
+	if (hv_tasks_forks(hv_instance_all(in)) == HV_FORKS_NOT ||
+	    hv_instances_single(hv_instance_all(in)) != in)
 		return;
-	now.nr = hv_scope_pids(in->all->session->scope,
+	now.nr = hv_scope_pids(hv_instance_session(in)->scope,
 			       only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED, &now.pids);
 	if (!now.nr)
 		return;
@@ -92,15 +109,17 @@ static bool has_pid(const struct hv_tasks *tasks, uint32_t pid)
 static void add_missing(const struct hv_instance *in, const struct hv_tasks *tasks,
 			struct hv_text *ret)
 {
-	const struct hv_pidlist *only = &in->selection.pids[HV_LIST_FILTER];
+	const struct hv_pidlist *only = &hv_instance_selection(in)->pids[HV_LIST_FILTER];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < only->nr && nr < MISSING_SHOWN; i++) {
 		if (has_pid(tasks, only->pids[i]))
 			continue;
 		if (!nr++)
-			hv_text_printf(ret, "%s%s%sset_ftrace_pid:", in->name ? "instances/" : "",
-				       in->name ? in->name : "", in->name ? "/" : "");
+			hv_text_printf(ret, "%s%s%sset_ftrace_pid:",
+				       hv_instance_name(in) ? "instances/" : "",
+				       hv_instance_name(in) ? hv_instance_name(in) : "",
+				       hv_instance_name(in) ? "/" : "");
 		hv_text_printf(ret, " %u", only->pids[i]);
 	}
 	if (nr)
@@ -113,11 +132,12 @@ void hv_tasks_missing(struct hv_instances *all, struct hv_text *ret)
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += in->selection.pids[HV_LIST_FILTER].nr;
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		nr += hv_instance_selection(in)->pids[HV_LIST_FILTER].nr;
 	if (nr)
-		err = hv_tasks_read(all->session->kernel, &tasks);
-	for (const struct hv_instance *in = &all->top; nr && !err && in; in = in->next)
+		err = hv_tasks_read(hv_instances_session(all)->kernel, &tasks);
+	for (const struct hv_instance *in = hv_instances_top(all); nr && !err && in;
+	     in = hv_instance_next(in))
 		add_missing(in, &tasks, ret);
 	hv_tasks_deinit(&tasks);
 }

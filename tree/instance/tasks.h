@@ -6,10 +6,14 @@
 
 #include "tree/instance/core/instance.h"
 
+extern const struct hv_part hv_tasks_part;
+
 /* Passes the pids and vCPUs to record, and whether to follow forks, to the session, according to
  * the instances' settings. EBUSY: several instances trace and one has the option function-fork, but
  * the guest has only one list of pids. */
 struct hv_err *hv_tasks_publish(struct hv_instances *all) hv_must_use;
+/* Returns whether the guest follows forks, as published last. */
+enum hv_forks hv_tasks_forks(const struct hv_instances *all);
 /* Publishes only the vCPUs to record. */
 void hv_tasks_publish_cpus(struct hv_instances *all);
 /* Copies the guest's list of pids into IN's list, because the guest changes its list while it

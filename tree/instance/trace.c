@@ -11,8 +11,8 @@
 #include "tree/instance/commands.h"
 #include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
-#include "tree/instance/demux/demux.h"
 #include "tree/instance/events/event_pids.h"
+#include "tree/instance/events/match.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
@@ -32,9 +32,9 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_tracer_ops
 
 	hv_tasks_learn(in);
 	if (!err && !hv_instance_is_top(in) && tracer != &hv_tracer_nop)
-		err = hv_instances_begin_sharing(in->all);
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	if (!err)
-		hv_instances_drain(in->all);
+		hv_instances_drain(hv_instance_all(in));
 	return err;
 }
 
@@ -44,9 +44,9 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_tracer_ops
  * changed, even if a later step failed. */
 static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 {
-	struct hv_instances *all = in->all;
-	bool traces = in->selection.tracer != &hv_tracer_nop;
-	enum hv_forks forks = all->forks;
+	struct hv_instances *all = hv_instance_all(in);
+	bool traces = hv_instance_tracer(in) != &hv_tracer_nop;
+	enum hv_forks forks = hv_tasks_forks(all);
 	struct hv_err *err = hv_commands_publish(all);
 
 	if (!err && hv_instances_share(all) && traces)
@@ -56,7 +56,7 @@ static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 	*ret_sites = !err;
 	if (!err && hv_instances_share(all) && !traces)
 		err = hv_tasks_publish(all);
-	if (!err && !traces && all->forks != forks)
+	if (!err && !traces && hv_tasks_forks(all) != forks)
 		err = hv_sites_publish(in);
 	if (!err && hv_instances_share(all))
 		hv_recording_publish(all);
@@ -67,13 +67,13 @@ static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
  * they were changed. This cannot be interrupted. */
 static void take_back(struct hv_instance *in, bool sites)
 {
-	hv_session_set_stops(in->all->session, NULL, NULL);
+	hv_session_set_stops(hv_instance_session(in), NULL, NULL);
 	if (sites)
 		hv_err_free(hv_sites_publish(in));
 	hv_sites_publish_graph(in);
-	if (hv_instances_share(in->all))
-		hv_err_free(hv_tasks_publish(in->all));
-	hv_err_free(hv_commands_publish(in->all));
+	if (hv_instances_share(hv_instance_all(in)))
+		hv_err_free(hv_tasks_publish(hv_instance_all(in)));
+	hv_err_free(hv_commands_publish(hv_instance_all(in)));
 }
 
 /* -- changes ---------------------------------------------------------------------------------- */
@@ -83,21 +83,21 @@ static void take_back(struct hv_instance *in, bool sites)
 static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 			     struct hv_probes probes)
 {
-	const struct hv_probes probes_before = in->probes;
-	const struct hv_tracer_ops *before = in->selection.tracer;
+	const struct hv_probes probes_before = *hv_instance_commands(in);
+	const struct hv_tracer_ops *before = hv_instance_tracer(in);
 	struct hv_err *err;
 	bool sites_changed = false;
 
-	in->selection.tracer = tracer;
-	in->probes = probes;
+	hv_instance_selection(in)->tracer = tracer;
+	*hv_instance_commands(in) = probes;
 	err = publish(in, &sites_changed);
 	if (!err) {
 		if (!tracer->is_graph)
-			hv_demux_end_graph(in);
+			hv_match_end_graph(in);
 		return NULL;
 	}
-	in->selection.tracer = before;
-	in->probes = probes_before;
+	hv_instance_selection(in)->tracer = before;
+	*hv_instance_commands(in) = probes_before;
 	take_back(in, sites_changed);
 	return err;
 }
@@ -107,7 +107,7 @@ static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops 
 static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 				      struct hv_probes probes)
 {
-	const struct hv_probes before = in->probes;
+	const struct hv_probes before = *hv_instance_commands(in);
 	struct hv_err *err = change(in, tracer, probes);
 
 	if (err || !(hv_probes_have_events(&before) || hv_probes_have_events(&probes)))
@@ -122,40 +122,28 @@ static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tr
 
 struct hv_err *hv_instance_set_tracer(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
-	bool is_same = tracer == in->selection.tracer;
+	bool is_same = tracer == hv_instance_tracer(in);
 	struct hv_err *err = NULL;
 
 	if (!is_same)
-		hv_budget_forget(in->all->budget);
-	if (!is_same && in->selection.tracer->end)
-		err = in->selection.tracer->end(in);
+		hv_budget_forget(hv_instance_all(in));
+	if (!is_same && hv_instance_tracer(in)->end)
+		err = hv_instance_tracer(in)->end(in);
 	if (!err)
 		err = prepare(in, tracer);
 	if (!err && tracer->begin && !is_same)
 		return tracer->begin(in, tracer);
-	return err ? err : change(in, tracer, in->probes);
+	return err ? err : change(in, tracer, *hv_instance_commands(in));
 }
 
 struct hv_err *hv_trace_again(struct hv_instance *in)
 {
-	return hv_instance_set_tracer(in, in->selection.tracer);
-}
-
-struct hv_err *hv_instance_before_recording(struct hv_instance *in)
-{
-	struct hv_err *err;
-
-	if (!in->all->sites_wait)
-		return NULL;
-	in->begins = 1;
-	err = hv_instance_retrace(in);
-	in->begins = 0;
-	return err;
+	return hv_instance_set_tracer(in, hv_instance_tracer(in));
 }
 
 struct hv_err *hv_instance_stop(struct hv_instance *in)
 {
-	struct hv_probes before = in->probes;
+	struct hv_probes before = *hv_instance_commands(in);
 	struct hv_err *err;
 
 	err = hv_instance_end_triggers(in);
@@ -163,13 +151,13 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 		err = hv_instance_set_option(in, HV_OPT_EVENT_FORK, 0);
 	if (!err)
 		err = hv_instance_end_events(in);
-	if (!err && in->profiles)
+	if (!err && hv_instance_profiles(in))
 		err = hv_instance_set_profile(in, 0);
-	if (err || (in->selection.tracer == &hv_tracer_nop && !in->probes.nr))
+	if (err || (hv_instance_tracer(in) == &hv_tracer_nop && !hv_instance_commands(in)->nr))
 		return err;
-	hv_budget_forget(in->all->budget);
-	if (in->selection.tracer->end)
-		err = in->selection.tracer->end(in);
+	hv_budget_forget(hv_instance_all(in));
+	if (hv_instance_tracer(in)->end)
+		err = hv_instance_tracer(in)->end(in);
 	if (!err)
 		err = prepare(in, &hv_tracer_nop);
 	if (!err)
@@ -185,17 +173,17 @@ static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_comm
 	struct hv_err *err;
 
 	if (command == HV_PROBE_STACKTRACE)
-		return hv_callers_prepare(in->all->session->callers);
+		return hv_callers_prepare(hv_instance_session(in)->callers);
 	if (command != HV_PROBE_SNAPSHOT)
 		return NULL;
 	err = hv_instance_need_host(in);
-	return err ? err : hv_buffers_need_snapshot(&in->buffers);
+	return err ? err : hv_buffers_need_snapshot(hv_instance_buffers(in));
 }
 
 struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 				       enum hv_probe_command command, char *param)
 {
-	const struct hv_sites *sites = &in->all->session->kernel->sites;
+	const struct hv_sites *sites = &hv_instance_session(in)->kernel->sites;
 	struct hv_err *err = func[0] == '!' ? NULL : prepare_command(in, command);
 	struct hv_event_ref event = {0};
 	struct hv_probes probes, before;
@@ -204,15 +192,15 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 	if (!err && hv_probe_command_has_event(command))
 		err = hv_event_command_prepare(in, param, &event, &count);
 	if (!err)
-		err = prepare(in, in->selection.tracer);
+		err = prepare(in, hv_instance_tracer(in));
 	if (err)
 		return err;
 	/* After the drain in prepare(), which decrements counts. */
-	before = in->probes;
+	before = *hv_instance_commands(in);
 	probes = hv_probes_dup(&before);
 	err = hv_probes_apply(&probes, sites, func, command, event, count);
 	if (!err)
-		err = change_commands(in, in->selection.tracer, probes);
+		err = change_commands(in, hv_instance_tracer(in), probes);
 	hv_probes_deinit(err ? &probes : &before);
 	return err;
 }
@@ -220,14 +208,14 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list which,
 				    struct hv_filter *list)
 {
-	struct hv_filter *now = &in->selection.lists[which], before = *now;
+	struct hv_filter *now = &hv_instance_selection(in)->lists[which], before = *now;
 	bool is_live = hv_instance_is_live(in);
-	struct hv_err *err = is_live ? prepare(in, in->selection.tracer) : NULL;
+	struct hv_err *err = is_live ? prepare(in, hv_instance_tracer(in)) : NULL;
 	bool sites_changed = false;
 
 	if (err)
 		return err;
-	hv_budget_forget(in->all->budget);
+	hv_budget_forget(hv_instance_all(in));
 	*now = *list;
 	if (is_live)
 		err = publish(in, &sites_changed);
@@ -244,29 +232,29 @@ struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list 
 /* Publishes a change of the tasks that IN records. The caller has drained before the change. */
 static struct hv_err *publish_tasks(struct hv_instance *in)
 {
-	enum hv_forks forks = in->all->forks;
-	struct hv_err *err = hv_tasks_publish(in->all);
+	enum hv_forks forks = hv_tasks_forks(hv_instance_all(in));
+	struct hv_err *err = hv_tasks_publish(hv_instance_all(in));
 
-	return err || in->all->forks == forks ? err : hv_sites_publish(in);
+	return err || hv_tasks_forks(hv_instance_all(in)) == forks ? err : hv_sites_publish(in);
 }
 
 struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list which,
 				    struct hv_pidlist *list)
 {
-	struct hv_pidlist *now = &in->selection.pids[which], before = *now;
+	struct hv_pidlist *now = &hv_instance_selection(in)->pids[which], before = *now;
 	struct hv_err *err = NULL;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	*now = *list;
-	if (hv_instances_single(in->all) != &in->all->top)
-		err = hv_instances_begin_sharing(in->all);
+	if (hv_instances_single(hv_instance_all(in)) != hv_instances_top(hv_instance_all(in)))
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	if (!err && hv_instance_has_events(in))
 		err = hv_instance_retrace(in);
 	if (!err)
 		err = publish_tasks(in);
 	if (err) {
 		*now = before;
-		hv_err_free(hv_tasks_publish(in->all));
+		hv_err_free(hv_tasks_publish(hv_instance_all(in)));
 		return err;
 	}
 	hv_pidlist_deinit(&before);
@@ -276,23 +264,23 @@ struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list 
 
 void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted)
 {
-	hv_instances_drain(in->all);
-	memcpy(in->selection.muted, muted, in->all->nr_cpus);
-	hv_tasks_publish_cpus(in->all);
+	hv_instances_drain(hv_instance_all(in));
+	memcpy(hv_instance_selection(in)->muted, muted, hv_instances_nr_cpus(hv_instance_all(in)));
+	hv_tasks_publish_cpus(hv_instance_all(in));
 }
 
 static struct hv_err *follow_event_forks(struct hv_instance *in, unsigned on)
 {
-	struct hv_options before = in->options;
+	struct hv_options before = *hv_instance_options(in);
 	bool followed = hv_instance_follows_forks(in);
 	struct hv_err *err;
 
-	hv_options_set(&in->options, HV_OPT_EVENT_FORK, on);
+	hv_options_set(hv_instance_options(in), HV_OPT_EVENT_FORK, on);
 	if (followed == hv_instance_follows_forks(in))
 		return NULL;
 	err = hv_event_forks_publish(in);
 	if (err) {
-		in->options = before;
+		*hv_instance_options(in) = before;
 		hv_err_free(hv_event_forks_publish(in));
 	}
 	return err;
@@ -300,16 +288,16 @@ static struct hv_err *follow_event_forks(struct hv_instance *in, unsigned on)
 
 static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 {
-	struct hv_options before = in->options;
+	struct hv_options before = *hv_instance_options(in);
 	struct hv_err *err;
 
 	hv_tasks_learn(in);
-	hv_instances_drain(in->all);
-	hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, on);
+	hv_instances_drain(hv_instance_all(in));
+	hv_options_set(hv_instance_options(in), HV_OPT_FUNCTION_FORK, on);
 	err = publish_tasks(in);
 	if (err) {
-		in->options = before;
-		hv_err_free(hv_tasks_publish(in->all));
+		*hv_instance_options(in) = before;
+		hv_err_free(hv_tasks_publish(hv_instance_all(in)));
 	}
 	return err;
 }
@@ -324,18 +312,18 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 		return on ? hv_instance_need_host(in) : NULL;
 	case HV_OPT_FUNC_STACK_TRACE:
 	case HV_OPT_STACKTRACE:
-		return on ? hv_callers_prepare(in->all->session->callers) : NULL;
+		return on ? hv_callers_prepare(hv_instance_session(in)->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
 	case HV_OPT_EVENT_FORK:
 		return follow_event_forks(in, on);
 	case HV_OPT_RECORD_CMD:
-		hv_names_follow(in->all->session->names, on);
+		hv_names_follow(hv_instance_session(in)->names, on);
 		return NULL;
 	case HV_OPT_FUNCGRAPH_HOST:
-		return on ? hv_kernel_need_steal_time(in->all->session->kernel) : NULL;
+		return on ? hv_kernel_need_steal_time(hv_instance_session(in)->kernel) : NULL;
 	case HV_OPT_RECORD_TGID:
-		in->all->shows_tgids |= on;
+		hv_instances_top_settings(hv_instance_all(in))->shows_tgids |= on;
 		return NULL;
 	default:
 		return NULL;
@@ -351,30 +339,31 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
-		return in->selection.tracer->id == HV_TRACER_FUNCTION;
+		return hv_instance_tracer(in)->id == HV_TRACER_FUNCTION;
 	return (option == HV_OPT_SLEEP_TIME || option == HV_OPT_FUNCGRAPH_HOST) &&
 	       hv_instance_is_live(in);
 }
 
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
-	struct hv_options before = in->options;
+	struct hv_options before = *hv_instance_options(in);
 	struct hv_err *err;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	err = prepare_option(in, option, on);
 	if (err)
 		return err;
-	hv_options_set(&in->options, option, on);
+	hv_options_set(hv_instance_options(in), option, on);
 	if (option == HV_OPT_OVERWRITE)
-		hv_buffers_when_full(&in->buffers, on ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+		hv_buffers_when_full(hv_instance_buffers(in),
+				     on ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
 	hv_sites_publish_graph(in);
 	if (changes_sites(in, option))
 		err = hv_instance_retrace(in);
 	if (option == HV_OPT_STACKTRACE && hv_instance_has_events(in))
 		err = hv_instance_publish_events(in);
 	if (err) {
-		in->options = before;
+		*hv_instance_options(in) = before;
 		hv_sites_publish_graph(in);
 	}
 	/* Other events may have been changed before one was refused. */
@@ -387,22 +376,22 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 
 static void switch_counts(const struct hv_instances *all)
 {
-	hv_call_counts_switch(all->session->counts, hv_instances_profile(all));
+	hv_call_counts_switch(hv_instances_session(all)->counts, hv_instances_profile(all));
 }
 
 struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on)
 {
 	struct hv_err *err;
 
-	in->profiles = on;
-	switch_counts(in->all);
+	hv_instance_note_profile(in, on);
+	switch_counts(hv_instance_all(in));
 	err = hv_instance_retrace(in);
 	if (err) {
-		in->profiles = !on;
-		switch_counts(in->all);
+		hv_instance_note_profile(in, !on);
+		switch_counts(hv_instance_all(in));
 		return err;
 	}
 	if (on && !hv_instance_is_top(in))
-		in->all->profile_shared = 1;
+		hv_instances_top_settings(hv_instance_all(in))->profile_shared = 1;
 	return NULL;
 }

@@ -30,10 +30,6 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
  * determine its times. */
 struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on) hv_must_use;
 
-/* Changes the sites that waited for IN to record (sites.h). Call it before setting IN's
- * tracing_on. */
-struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
-
 /* Sets the tracer to nop, disables the profile and all events, and removes all function
  * commands. */
 struct hv_err *hv_instance_stop(struct hv_instance *in) hv_must_use;

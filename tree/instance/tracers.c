@@ -52,14 +52,15 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 		return;
 	own = *event;
 	own.depth = depth;
-	hv_buffer_put(in->buffers.host, cursor, &own);
+	hv_buffer_put(hv_instance_buffers(in)->host, cursor, &own);
 }
 
 static uint8_t function_stub(const struct hv_instance *in, const struct hv_site *site)
 {
 	(void)site;
-	return hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE) ? HV_STUB_FUNCTION_STACK
-								    : HV_STUB_FUNCTION;
+	return hv_options_on(hv_instance_options(in), HV_OPT_FUNC_STACK_TRACE)
+		       ? HV_STUB_FUNCTION_STACK
+		       : HV_STUB_FUNCTION;
 }
 
 const struct hv_tracer_ops hv_tracer_function = {
@@ -75,22 +76,24 @@ const struct hv_tracer_ops hv_tracer_function = {
 static bool graph_exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
 {
 	(void)ops;
-	return hv_stubs_have(in->all->session->kernel->core.as.arch, HV_STUB_GRAPH);
+	return hv_stubs_have(hv_instance_session(in)->kernel->core.as.arch, HV_STUB_GRAPH);
 }
 
 /* The guest measures call times in the same way for all instances. */
 static struct hv_err *check_sleep_time(const struct hv_instance *in)
 {
-	bool sleep = hv_options_on(&in->options, HV_OPT_SLEEP_TIME);
+	bool sleep = hv_options_on(hv_instance_options(in), HV_OPT_SLEEP_TIME);
 
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
-		if (i != in && i->selection.tracer->is_graph &&
-		    hv_options_on(&i->options, HV_OPT_SLEEP_TIME) != sleep)
+	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
+	     i = hv_instance_next(i))
+		if (i != in && hv_instance_tracer(i)->is_graph &&
+		    hv_options_on(hv_instance_options(i), HV_OPT_SLEEP_TIME) != sleep)
 			return hv_err_new(EBUSY,
 					  "function_graph of %s%s has %ssleep-time: all instances "
 					  "that trace function_graph must agree",
-					  i->name ? "instances/" : "",
-					  i->name ? i->name : "the top", sleep ? "no" : "");
+					  hv_instance_name(i) ? "instances/" : "",
+					  hv_instance_name(i) ? hv_instance_name(i) : "the top",
+					  sleep ? "no" : "");
 	return NULL;
 }
 
@@ -98,9 +101,9 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in)
  * guest records every call, and the host determines subtrees (match.h). */
 static uint8_t graph_stub(const struct hv_instance *in, const struct hv_site *site)
 {
-	const struct hv_filter *lists = in->selection.lists;
+	const struct hv_filter *lists = hv_instance_selection(in)->lists;
 
-	if (!hv_instances_single(in->all))
+	if (!hv_instances_single(hv_instance_all(in)))
 		return HV_STUB_GRAPH;
 	if (hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], site->ip))
 		return HV_STUB_GRAPH_NOTRACE;

@@ -4,12 +4,15 @@
 #include "tracer/events/host_buffer.h"
 #include "tracer/session.h"
 
+#define FILL_PERCENT_DEFAULT 50
+
 void hv_buffers_init(struct hv_buffers *b, struct hv_session *session, unsigned nr_cpus)
 {
 	*b = (struct hv_buffers){
 		.session = session,
 		.nr_cpus = nr_cpus,
 		.page_bytes = HV_PAGE_BYTES_MIN,
+		.fill_percent = FILL_PERCENT_DEFAULT,
 	};
 }
 

@@ -31,8 +31,9 @@ struct hv_buffers {
 	enum hv_snapshot_use snapshot_use;
 	enum hv_when_full when_full;
 	enum hv_trace_clock clock;
-	uint32_t page_bytes; /* page of trace_pipe_raw with header (buffer_subbuf_size_kb) */
-	uint64_t start_ns;   /* when the live buffer was last cleared */
+	uint32_t page_bytes;   /* page of trace_pipe_raw with header (buffer_subbuf_size_kb) */
+	unsigned fill_percent; /* buffer_percent */
+	uint64_t start_ns;     /* when the live buffer was last cleared */
 };
 
 /* Initially the live buffer is the guest's rings, without a snapshot. */

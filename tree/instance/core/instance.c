@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/core/instance.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +7,7 @@
 #include "tracer/events/callers.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tree/format/event_texts.h"
-
-#define FILL_PERCENT_DEFAULT 50
+#include "tree/instance/core/state.h"
 
 /* Returns a mask of the options that this guest does not support. The option stacktrace
  * needs both stacks and guest events. */
@@ -29,7 +26,25 @@ static uint64_t absent_options(struct hv_session *s)
 
 /* P iterates over the parts of ALL, starting at all->publisher->parts. */
 #define FOR_EACH_PART(p, all)                                                                      \
-	for (const struct hv_part *const *p = (all)->publisher->parts; *p; p++)
+	for (const struct hv_part *const *p = (all)->publisher->parts;                             \
+	     p < (all)->publisher->parts + HV_NR_PARTS; p++)
+
+/* Allocates the states of the parts: of an instance, or of all instances. */
+static void add_states(const struct hv_publisher *publisher, void **states, bool of_all)
+{
+	for (unsigned i = 0; i < HV_NR_PARTS; i++) {
+		const struct hv_part *p = publisher->parts[i];
+		size_t bytes = of_all ? p->all_bytes : p->state_bytes;
+
+		states[i] = bytes ? hv_alloc(bytes) : NULL;
+	}
+}
+
+static void free_states(void **states)
+{
+	for (unsigned i = 0; i < HV_NR_PARTS; i++)
+		free(states[i]);
+}
 
 static void init(struct hv_instance *in, struct hv_instances *all)
 {
@@ -37,13 +52,13 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 		.all = all,
 		.recording = 1,
 		.options = hv_options_default(),
-		.fill_percent = FILL_PERCENT_DEFAULT,
 	};
 	in->options.absent = absent_options(all->session);
 	hv_selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
 	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
 	hv_pipes_init(&in->pipes, all->nr_cpus);
+	add_states(all->publisher, in->states, false);
 	FOR_EACH_PART(p, all)
 	if ((*p)->init)
 		(*p)->init(in);
@@ -55,9 +70,9 @@ static void deinit(struct hv_instance *in)
 	FOR_EACH_PART(p, in->all)
 	if ((*p)->deinit)
 		(*p)->deinit(in);
+	free_states(in->states);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
-	hv_event_set_deinit(&in->probed);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_error_log_clear(&in->errors);
@@ -65,23 +80,28 @@ static void deinit(struct hv_instance *in)
 	free(in->name);
 }
 
-void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus,
-		       const struct hv_publisher *publisher)
+struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cpus,
+				      const struct hv_publisher *publisher)
 {
+	struct hv_instances *all = hv_alloc(sizeof(*all));
+
 	*all = (struct hv_instances){
 		.session = session, .publisher = publisher, .nr_cpus = nr_cpus};
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
+	add_states(publisher, all->states, true);
 	FOR_EACH_PART(p, all)
 	if ((*p)->init_all)
 		(*p)->init_all(all);
 	init(&all->top, all);
 	hv_buffer_use_clock(session->buffer, all->top.buffers.clock);
+	return all;
 }
 
-void hv_instances_deinit(struct hv_instances *all)
+void hv_instances_free(struct hv_instances *all)
 {
+	if (!all)
+		return;
 	hv_dump_end(&all->dump);
-	hv_event_set_deinit(&all->stacked);
 	hv_drain_free(all->drain);
 	all->drain = NULL;
 	while (all->top.next)
@@ -91,6 +111,8 @@ void hv_instances_deinit(struct hv_instances *all)
 	FOR_EACH_PART(p, all)
 	if ((*p)->deinit_all)
 		(*p)->deinit_all(all);
+	free_states(all->states);
+	free(all);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
@@ -128,6 +150,158 @@ void hv_instances_remove(struct hv_instance *in)
 	free(in);
 }
 
+/* -- contents ---------------------------------------------------------------------------------- */
+
+/* The accessors pass on whether an instance may be changed, which C cannot express in one function:
+ * no instance is defined const. */
+
+struct hv_session *hv_instances_session(const struct hv_instances *all)
+{
+	return all->session;
+}
+
+unsigned hv_instances_nr_cpus(const struct hv_instances *all)
+{
+	return all->nr_cpus;
+}
+
+struct hv_instance *hv_instances_top(const struct hv_instances *all)
+{
+	return (struct hv_instance *)&all->top;
+}
+
+struct hv_instance *hv_instance_next(const struct hv_instance *in)
+{
+	return in->next;
+}
+
+struct hv_event_texts *hv_instances_event_texts(const struct hv_instances *all)
+{
+	return all->event_texts;
+}
+
+struct hv_dump *hv_instances_dump(const struct hv_instances *all)
+{
+	return (struct hv_dump *)&all->dump;
+}
+
+struct hv_top_settings *hv_instances_top_settings(const struct hv_instances *all)
+{
+	return (struct hv_top_settings *)&all->top_settings;
+}
+
+struct hv_instances *hv_instance_all(const struct hv_instance *in)
+{
+	return in->all;
+}
+
+struct hv_session *hv_instance_session(const struct hv_instance *in)
+{
+	return in->all->session;
+}
+
+const char *hv_instance_name(const struct hv_instance *in)
+{
+	return in->name;
+}
+
+bool hv_instance_is_top(const struct hv_instance *in)
+{
+	return in == &in->all->top;
+}
+
+const struct hv_tracer_ops *hv_instance_tracer(const struct hv_instance *in)
+{
+	return in->selection.tracer;
+}
+
+struct hv_options *hv_instance_options(const struct hv_instance *in)
+{
+	return (struct hv_options *)&in->options;
+}
+
+struct hv_selection *hv_instance_selection(const struct hv_instance *in)
+{
+	return (struct hv_selection *)&in->selection;
+}
+
+struct hv_event_set *hv_instance_events(const struct hv_instance *in)
+{
+	return (struct hv_event_set *)&in->events;
+}
+
+struct hv_probes *hv_instance_commands(const struct hv_instance *in)
+{
+	return (struct hv_probes *)&in->probes;
+}
+
+struct hv_buffers *hv_instance_buffers(const struct hv_instance *in)
+{
+	return (struct hv_buffers *)&in->buffers;
+}
+
+struct hv_sink *hv_instance_sink(const struct hv_instance *in)
+{
+	return (struct hv_sink *)&in->sink;
+}
+
+struct hv_error_log *hv_instance_errors(const struct hv_instance *in)
+{
+	return (struct hv_error_log *)&in->errors;
+}
+
+struct hv_pipes *hv_instance_pipes(const struct hv_instance *in)
+{
+	return (struct hv_pipes *)&in->pipes;
+}
+
+void hv_instance_add_file(struct hv_instance *in)
+{
+	in->nr_open++;
+}
+
+void hv_instance_remove_file(struct hv_instance *in)
+{
+	in->nr_open--;
+}
+
+size_t hv_instance_nr_files(const struct hv_instance *in)
+{
+	return in->nr_open;
+}
+
+bool hv_instance_profiles(const struct hv_instance *in)
+{
+	return in->profiles;
+}
+
+void hv_instance_note_profile(struct hv_instance *in, unsigned on)
+{
+	in->profiles = on;
+}
+
+void *hv_instance_state(const struct hv_instance *in, enum hv_part_id part)
+{
+	return in->states[part];
+}
+
+void hv_instance_set_state(struct hv_instance *in, enum hv_part_id part, void *state)
+{
+	in->states[part] = state;
+}
+
+void *hv_instances_state(const struct hv_instances *all, enum hv_part_id part)
+{
+	return all->states[part];
+}
+
+void hv_instances_set_state(struct hv_instances *all, enum hv_part_id part, void *state)
+{
+	all->states[part] = state;
+}
+
+/* -- what the instances record ----------------------------------------------------------------- */
+
 /* The guest has a single list of tasks for functions and events. */
 static bool needs_lists_of_tasks(const struct hv_instance *in)
 {
@@ -158,6 +332,29 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 		found = in;
 	}
 	return found ? found : &all->top;
+}
+
+void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind)
+{
+	if (kind > HV_EVENT_GRAPH_EXIT) {
+		all->knows_single = 0;
+		return;
+	}
+	if (!all->knows_single)
+		all->single_now = hv_instances_single(all);
+	all->knows_single = 1;
+}
+
+bool hv_instance_is_single(const struct hv_instance *in)
+{
+	struct hv_instances *all = in->all;
+
+	return (all->knows_single ? all->single_now : hv_instances_single(all)) == in;
+}
+
+bool hv_instances_share(const struct hv_instances *all)
+{
+	return all->drain != NULL;
 }
 
 bool hv_instance_is_live(const struct hv_instance *in)
@@ -207,6 +404,11 @@ bool hv_instance_has_triggers(const struct hv_instance *in)
 	if ((*p)->acts && (*p)->acts(in))
 		return true;
 	return false;
+}
+
+bool hv_instance_has_events(const struct hv_instance *in)
+{
+	return in->events.nr || hv_instance_has_triggers(in) || hv_probes_have_events(&in->probes);
 }
 
 bool hv_instance_acts_on(const struct hv_instance *in, struct hv_event_ref ref)

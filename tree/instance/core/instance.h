@@ -17,102 +17,16 @@
 #include "tree/settings/options.h"
 #include "tree/settings/probes.h"
 
-struct hv_budget;
-struct hv_eprobes;
-struct hv_event_filters;
-struct hv_event_stacks;
 struct hv_event_texts;
-struct hv_hists;
+struct hv_instance;
 struct hv_instances;
-struct hv_kprobes;
-struct hv_open_calls;
-struct hv_stack_tracer;
 struct hv_synth;
-struct hv_syscalls;
-struct hv_synths;
-struct hv_triggers;
-struct hv_wakeups;
 
-struct hv_instance {
-	struct hv_instances *all;
-	struct hv_instance *next; /* sorted by name */
-	char *name;		  /* owned; NULL: the top instance */
-	struct hv_options options;
-	struct hv_options options_before; /* saved while a section or wakeup tracer runs */
-	struct hv_selection selection;
-	struct hv_event_set events; /* enabled guest events (publish.h) */
-	/* Events defined by users, or enabled by triggers, that were enabled since the buffer was
-	 * made (host_made.h). */
-	struct hv_event_set probed;
-	struct hv_probes probes; /* function commands */
-	unsigned recording;	 /* tracing_on as set, or as read from the guest (recording.h) */
-	unsigned begins;	 /* recording starts after the sites are changed (trace.h) */
-	unsigned nr_pauses;	 /* number of open files that pause recording (pause-on-trace) */
-	unsigned profiles;	 /* function_profile_enabled */
-	struct hv_buffers buffers;
-	struct hv_sink sink;	 /* receives events for BUFFERS (demux.h) */
-	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
-	struct hv_error_log errors;
-	unsigned nr_retraces_failed; /* since the last successful publish (housekeeping.h) */
-	unsigned retrace_waits;	     /* periods until the next retry */
-	unsigned retrace_failed_now; /* failed in this period: no retry until the next one */
-	struct hv_pipes pipes;
-	unsigned fill_percent; /* buffer_percent */
-	size_t nr_open;	       /* number of open files */
-
-	/* State of parts, which each part owns. */
-	struct hv_event_filters *filters;
-	struct hv_triggers *triggers;
-	struct hv_hists *hists;
-	struct hv_event_stacks *stacks;
-	struct hv_open_calls *open_calls; /* or NULL (demux.h) */
-	uint8_t *in_section; /* per vCPU: whether the last processed event was in a section */
-	struct hv_wakeups *wakeups; /* NULL: no wakeup tracer (wakeups.h) */
-};
-
-struct hv_instances {
-	struct hv_session *session; /* borrowed */
-	const struct hv_publisher *publisher;
-	unsigned nr_cpus;
-	struct hv_instance top; /* list head; top.next is the first instance */
-
-	/* Settings that only the top directory has. */
-	uint32_t max_graph_depth; /* 0: no limit */
-	uint64_t thresh_ns;	  /* tracing_thresh */
-	unsigned profile_shared;  /* counts may include functions of other instances */
-	unsigned shows_tgids;	  /* the option record-tgid was set at least once */
-
-	unsigned sites_wait;	    /* sites are changed when recording starts (sites.h) */
-	struct hv_gva inexact_told; /* the refused site that was reported last (sites.h) */
-	enum hv_forks forks;	    /* as published (tasks.h) */
-	/* Cached hv_instances_single(), valid while KNOWS_SINGLE: while the drain reads events that
-	 * change no setting. */
-	const struct hv_instance *single_now;
-	unsigned knows_single;
-	struct hv_drain *drain; /* owned; NULL: the top instance uses the guest's rings (demux.h) */
-	unsigned host_obeys;	/* the host executes function commands (commands.h) */
-	unsigned switch_shared; /* the guest's switch is not the top's tracing_on (recording.h) */
-	bool events_wait; /* the top instance's events must be published again (housekeeping.h) */
-	unsigned commands_spent; /* a count reached 0 since commands were published */
-	struct hv_dump dump;
-	struct hv_event_texts *event_texts; /* owned */
-	struct hv_event_set stacked;	    /* events recorded with stacks (event_stacks.h) */
-	uint64_t nr_hists;		    /* hist triggers created, including removed ones */
-
-	/* State of parts for all instances, which each part owns. */
-	struct hv_syscalls *syscalls; /* NULL: no system call event was enabled yet */
-	struct hv_kprobes *kprobes;
-	struct hv_eprobes *eprobes;
-	struct hv_synths *synths;
-	struct hv_budget *budget;
-	struct hv_stack_tracer *stack_tracer;
-};
-
-/* Initially there is only the top instance. SESSION and PUBLISHER are borrowed. */
-void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus,
-		       const struct hv_publisher *publisher);
-/* All files of all instances must be closed. */
-void hv_instances_deinit(struct hv_instances *all);
+/* The instances of SESSION: initially only the top instance. SESSION and PUBLISHER are borrowed. */
+struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cpus,
+				      const struct hv_publisher *publisher);
+/* All files of all instances must be closed. ALL may be NULL. */
+void hv_instances_free(struct hv_instances *all);
 
 /* Adds an instance with most of the top instance's options. NAME must be new. HOST becomes its live
  * buffer, owned by the instance. If the rings are shared, it receives events from now on. */
@@ -121,10 +35,68 @@ struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
 /* Frees IN, which must not be the top instance. Its files must be closed. */
 void hv_instances_remove(struct hv_instance *in);
 
-static inline bool hv_instance_is_top(const struct hv_instance *in)
-{
-	return in == &in->all->top;
-}
+/* -- all instances ----------------------------------------------------------------------------- */
+
+struct hv_session *hv_instances_session(const struct hv_instances *all);
+unsigned hv_instances_nr_cpus(const struct hv_instances *all);
+/* Returns the top instance, from which hv_instance_next() leads to all others, sorted by name. */
+struct hv_instance *hv_instances_top(const struct hv_instances *all);
+struct hv_instance *hv_instance_next(const struct hv_instance *in);
+/* How events are shown, for all instances. */
+struct hv_event_texts *hv_instances_event_texts(const struct hv_instances *all);
+struct hv_dump *hv_instances_dump(const struct hv_instances *all);
+
+/* Settings that only the top directory has. */
+struct hv_top_settings {
+	uint32_t max_graph_depth; /* 0: no limit */
+	uint64_t thresh_ns;	  /* tracing_thresh */
+	unsigned profile_shared;  /* counts may include functions of other instances */
+	unsigned shows_tgids;	  /* the option record-tgid was set at least once */
+};
+struct hv_top_settings *hv_instances_top_settings(const struct hv_instances *all);
+
+/* -- one instance ------------------------------------------------------------------------------ */
+
+/* What a function returns may be changed, unless IN is const. */
+
+struct hv_instances *hv_instance_all(const struct hv_instance *in);
+struct hv_session *hv_instance_session(const struct hv_instance *in);
+/* NULL: IN is the top instance. */
+const char *hv_instance_name(const struct hv_instance *in);
+bool hv_instance_is_top(const struct hv_instance *in);
+struct hv_options *hv_instance_options(const struct hv_instance *in);
+struct hv_selection *hv_instance_selection(const struct hv_instance *in);
+/* The tracer of the selection. */
+const struct hv_tracer_ops *hv_instance_tracer(const struct hv_instance *in);
+/* The enabled guest events (publish.h). */
+struct hv_event_set *hv_instance_events(const struct hv_instance *in);
+/* The function commands. */
+struct hv_probes *hv_instance_commands(const struct hv_instance *in);
+struct hv_buffers *hv_instance_buffers(const struct hv_instance *in);
+/* Receives events for the buffers (demux.h). */
+struct hv_sink *hv_instance_sink(const struct hv_instance *in);
+struct hv_error_log *hv_instance_errors(const struct hv_instance *in);
+struct hv_pipes *hv_instance_pipes(const struct hv_instance *in);
+
+/* Counts the open files. */
+void hv_instance_add_file(struct hv_instance *in);
+void hv_instance_remove_file(struct hv_instance *in);
+size_t hv_instance_nr_files(const struct hv_instance *in);
+
+/* Returns function_profile_enabled. trace.h changes it. */
+bool hv_instance_profiles(const struct hv_instance *in);
+void hv_instance_note_profile(struct hv_instance *in, unsigned on);
+
+/* -- state of the parts ------------------------------------------------------------------------ */
+
+/* The state of PART for IN or for all instances; NULL: none. Only the part knows its type. */
+void *hv_instance_state(const struct hv_instance *in, enum hv_part_id part);
+void *hv_instances_state(const struct hv_instances *all, enum hv_part_id part);
+/* STATE, from malloc() or NULL, becomes the state. The caller frees the previous one. */
+void hv_instance_set_state(struct hv_instance *in, enum hv_part_id part, void *state);
+void hv_instances_set_state(struct hv_instances *all, enum hv_part_id part, void *state);
+
+/* -- what the instances record ----------------------------------------------------------------- */
 
 /* Returns whether IN records function calls: by its tracer, or with function-trace in its sections
  * or until a woken task runs. */
@@ -136,14 +108,18 @@ void hv_instance_tell(struct hv_instance *in, const struct hv_err *why);
 bool hv_instance_has_triggers(const struct hv_instance *in);
 /* Returns whether IN records guest events, or has triggers for them or commands that switch
  * them. */
-static inline bool hv_instance_has_events(const struct hv_instance *in)
-{
-	return in->events.nr || hv_instance_has_triggers(in) || hv_probes_have_events(&in->probes);
-}
+bool hv_instance_has_events(const struct hv_instance *in);
 /* Returns the only instance that traces functions or has events enabled, or the top instance if no
  * instance does. Returns NULL if there are several, or if the functions and events of the only one
  * are limited to different tasks. Then the host selects the events of each instance. */
 struct hv_instance *hv_instances_single(struct hv_instances *all);
+/* Call it before an event of KIND is processed. It caches hv_instances_single(), which depends on
+ * all settings, for calls and returns because these change no setting. Other events may change
+ * settings (commands, triggers, forks). */
+void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind);
+/* Returns whether IN is the only tracing instance (hv_instances_single). Uses the cached result if
+ * it is valid. */
+bool hv_instance_is_single(const struct hv_instance *in);
 /* Returns whether any instance has its profile enabled. */
 bool hv_instances_profile(const struct hv_instances *all);
 /* Returns whether sites call a stub for IN: because it traces, because its profile counts the
@@ -156,10 +132,7 @@ bool hv_instance_is_live(const struct hv_instance *in);
 void hv_instances_drain(struct hv_instances *all);
 
 /* Returns whether the instances share the guest's rings now (sharing.h). */
-static inline bool hv_instances_share(const struct hv_instances *all)
-{
-	return all->drain != NULL;
-}
+bool hv_instances_share(const struct hv_instances *all);
 
 /* -- needs of the parts
  * --------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 #include "tree/settings/event_set.h"
@@ -19,8 +20,37 @@ struct hv_instance;
 struct hv_instances;
 struct hv_synth;
 
+/* The index of a part in the table of parts.c, and of its state (instance.h). */
+enum hv_part_id {
+	HV_PART_BUDGET,
+	HV_PART_DEMUX,
+	HV_PART_MATCH,
+	HV_PART_EVENT_FILTERS,
+	HV_PART_TRIGGERS,
+	HV_PART_EVENT_COMMANDS,
+	HV_PART_HISTS,
+	HV_PART_EVENT_PIDS,
+	HV_PART_EVENT_STACKS,
+	HV_PART_HOST_EVENTS,
+	HV_PART_HOST_MADE,
+	HV_PART_SYSCALLS,
+	HV_PART_KPROBES,
+	HV_PART_EPROBES,
+	HV_PART_SYNTHS,
+	HV_PART_SECTIONS,
+	HV_PART_WAKEUPS,
+	HV_PART_STACK_TRACER,
+	HV_PART_SITES,
+	HV_PART_TASKS,
+	HV_PART_HOUSEKEEPING,
+	HV_NR_PARTS
+};
+
 struct hv_part {
-	/* Set up and free the part's state, per instance and for all instances. */
+	/* The sizes of the part's state per instance and for all instances, which begins as zeros.
+	 * 0: the part sets a state when it needs one. */
+	size_t state_bytes, all_bytes;
+	/* Set up the state, and free what it owns. The state itself is freed afterwards. */
 	void (*init)(struct hv_instance *in);
 	void (*deinit)(struct hv_instance *in);
 	void (*init_all)(struct hv_instances *all);
@@ -66,7 +96,7 @@ struct hv_part {
 
 /* The parts, and the functions that publish their combined needs to the session. */
 struct hv_publisher {
-	const struct hv_part *const *parts; /* NULL-terminated */
+	const struct hv_part *const *parts; /* HV_NR_PARTS, by their ids */
 	/* Publishes the sites, tasks and commands of IN's tracer (trace.h). */
 	struct hv_err *(*retrace)(struct hv_instance *in);
 	/* Publish guest events and filters (publish.h). */

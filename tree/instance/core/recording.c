@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/core/recording.h"
 
+#include "tree/instance/core/state.h"
+
 /* Returns whether the guest's switch should be the top instance's tracing_on. `switch_shared`,
  * updated by hv_recording_publish(), is the current state. */
 static bool follows_guest(struct hv_instances *all)
 {
-	return !all->host_obeys && hv_instances_single(all) == &all->top;
+	return !all->host_commands && hv_instances_single(all) == &all->top;
 }
 
 unsigned hv_instance_tracing_on(const struct hv_instance *in)
@@ -18,6 +20,36 @@ unsigned hv_instance_tracing_on(const struct hv_instance *in)
 bool hv_instance_records(const struct hv_instance *in)
 {
 	return !in->nr_pauses && hv_instance_tracing_on(in);
+}
+
+bool hv_instance_is_on(const struct hv_instance *in)
+{
+	return in->recording;
+}
+
+bool hv_instance_takes(const struct hv_instance *in)
+{
+	return in->recording && !in->nr_pauses;
+}
+
+bool hv_instance_takes_on(const struct hv_instance *in, unsigned cpu)
+{
+	return in->recording && !in->nr_pauses && !in->selection.muted[cpu];
+}
+
+void hv_recording_learn(struct hv_instance *top)
+{
+	top->recording = hv_instance_tracing_on(top);
+}
+
+bool hv_recording_host_has_commands(const struct hv_instances *all)
+{
+	return all->host_commands;
+}
+
+void hv_recording_set_host_has_commands(struct hv_instances *all, unsigned on)
+{
+	all->host_commands = on;
 }
 
 static bool has_left(const struct hv_probe_set *set)
@@ -34,7 +66,7 @@ static bool commands_need_recording(const struct hv_instance *in)
 {
 	bool on = hv_instance_has_triggers(in);
 
-	for (size_t i = 0; in->all->host_obeys && i < in->probes.nr; i++) {
+	for (size_t i = 0; in->all->host_commands && i < in->probes.nr; i++) {
 		const struct hv_probe_set *set = &in->probes.sets[i];
 
 		on |= set->command == HV_PROBE_TRACEON && has_left(set);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/core/running.h"
 
+#include "tree/instance/core/state.h"
+
 uint32_t hv_instance_tracer_need(const struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	uint32_t need = 1u << tracer->id;

@@ -3,6 +3,7 @@
 
 #include "tracer/events/host_buffer.h"
 #include "tree/instance/core/recording.h"
+#include "tree/instance/core/state.h"
 
 /* Starts to share the guest's rings. The top instance's buffer must be in host memory. */
 static void begin(struct hv_instances *all)
@@ -37,7 +38,7 @@ static bool is_needed(struct hv_instances *all)
 
 	return any_has_made(all) || hv_instances_take_rings(all) ||
 	       hv_instances_single(all) != top || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
-	       all->host_obeys || hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
+	       all->host_commands || hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
 	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || !has_first_sizes(top);
 }
 
@@ -74,7 +75,7 @@ struct hv_err *hv_instance_need_host(struct hv_instance *in)
 
 struct hv_err *hv_instances_begin_sharing(struct hv_instances *all)
 {
-	all->top.recording = hv_instance_tracing_on(&all->top);
+	hv_recording_learn(&all->top);
 	return hv_instance_need_host(&all->top);
 }
 

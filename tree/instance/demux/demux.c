@@ -18,7 +18,6 @@
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/host_events.h"
 #include "tree/instance/events/match.h"
-#include "tree/instance/events/open_calls.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
@@ -33,6 +32,22 @@
  * snapshots or dumps. Called by sinks of the drain. commands.h decides which commands the host
  * executes. */
 
+/* Whether the count of a command reached 0. */
+static bool *spent_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_DEMUX);
+}
+
+bool hv_demux_commands_are_spent(const struct hv_instances *all)
+{
+	return *spent_of(all);
+}
+
+void hv_demux_forget_spent(struct hv_instances *all)
+{
+	*spent_of(all) = false;
+}
+
 /* Returns the probe of SET for the function at IP, or NULL if there is none or its count is used
  * up. */
 static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
@@ -45,7 +60,7 @@ static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
 static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struct hv_probe *probe)
 {
 	if (set->counted && !--probe->count)
-		in->all->commands_spent = 1;
+		*spent_of(hv_instance_all(in)) = true;
 }
 
 /* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up.
@@ -54,8 +69,8 @@ static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64
 {
 	bool due = false;
 
-	for (size_t i = 0; i < in->probes.nr; i++) {
-		const struct hv_probe_set *set = &in->probes.sets[i];
+	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
+		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
 		struct hv_probe *probe = set->command == command ? find_left(set, ip) : NULL;
 
 		if (!probe)
@@ -69,8 +84,8 @@ static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64
 /* Executes the commands for the function at IP that switch events. */
 static void switch_events(struct hv_instance *in, uint64_t ip)
 {
-	for (size_t i = 0; i < in->probes.nr; i++) {
-		const struct hv_probe_set *set = &in->probes.sets[i];
+	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
+		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
 		struct hv_probe *probe =
 			hv_probe_command_has_event(set->command) ? find_left(set, ip) : NULL;
 
@@ -84,9 +99,10 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 {
 	switch (command) {
 	case HV_PROBE_TRACEON:
-		return in->all->host_obeys && !in->recording;
+		return hv_recording_host_has_commands(hv_instance_all(in)) &&
+		       !hv_instance_is_on(in);
 	case HV_PROBE_TRACEOFF:
-		return in->all->host_obeys && in->recording;
+		return hv_recording_host_has_commands(hv_instance_all(in)) && hv_instance_is_on(in);
 	case HV_PROBE_STACKTRACE:   /* handled by wants_command_stack() */
 	case HV_PROBE_ENABLE_EVENT: /* handled by switch_events() */
 	case HV_PROBE_DISABLE_EVENT:
@@ -100,11 +116,12 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 static void dump(struct hv_instances *all, enum hv_probe_command command,
 		 const struct hv_event *event)
 {
-	const struct hv_sites *sites = &all->session->kernel->sites;
-	struct hv_instance *top = &all->top;
+	const struct hv_sites *sites = &hv_instances_session(all)->kernel->sites;
+	struct hv_instance *top = hv_instances_top(all);
 
 	hv_instance_switch_recording(top, 0);
-	hv_dump_begin(&all->dump, sites, top->buffers.host, top->selection.tracer, command, event);
+	hv_dump_begin(hv_instances_dump(all), sites, hv_instance_buffers(top)->host,
+		      hv_instance_tracer(top), command, event);
 }
 
 static void obey(struct hv_instance *in, enum hv_probe_command command,
@@ -118,11 +135,11 @@ static void obey(struct hv_instance *in, enum hv_probe_command command,
 		hv_instance_switch_recording(in, 0);
 		return;
 	case HV_PROBE_SNAPSHOT:
-		hv_buffers_swap_snapshot(&in->buffers);
+		hv_buffers_swap_snapshot(hv_instance_buffers(in));
 		return;
 	case HV_PROBE_DUMP:
 	case HV_PROBE_CPUDUMP:
-		dump(in->all, command, event);
+		dump(hv_instance_all(in), command, event);
 		return;
 	default:
 		return;
@@ -142,29 +159,22 @@ static void run_commands(struct hv_instance *in, const struct hv_event *event)
 /* If the guest executes the commands, it has already decided that this stack is wanted. */
 static bool wants_command_stack(struct hv_instance *in, const struct hv_event *event)
 {
-	if (!in->all->host_obeys)
+	if (!hv_recording_host_has_commands(hv_instance_all(in)))
 		return hv_instance_is_top(in);
-	return in->recording && !in->nr_pauses && !in->selection.muted[event->cpu] &&
-	       is_due(in, HV_PROBE_STACKTRACE, event->ip.v);
+	return hv_instance_takes_on(in, event->cpu) && is_due(in, HV_PROBE_STACKTRACE, event->ip.v);
 }
 
 /* -- events ------------------------------------------------------------------------------------ */
 
 #define SYNTH_DEPTH_MAX 4
 
-void hv_demux_end_graph(struct hv_instance *in)
-{
-	hv_open_calls_free(in->open_calls);
-	in->open_calls = NULL;
-}
-
 /* -- sinks ------------------------------------------------------------------------------------- */
 
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
-	if (in->selection.tracer->take)
-		in->selection.tracer->take(in, cursor, event);
+	if (hv_instance_tracer(in)->take)
+		hv_instance_tracer(in)->take(in, cursor, event);
 }
 
 /* Returns whether EVENT is a stack of a command, not of a section. */
@@ -189,11 +199,11 @@ static void take_one(const struct taken *taken);
 static void put(const struct taken *t)
 {
 	if (t->of)
-		hv_buffer_put_late(t->in->buffers.host, t->of, t->cursor, t->event);
+		hv_buffer_put_late(hv_instance_buffers(t->in)->host, t->of, t->cursor, t->event);
 	else if (t->cursor)
-		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+		hv_buffer_put(hv_instance_buffers(t->in)->host, t->cursor, t->event);
 	else
-		hv_buffer_put_made(t->in->buffers.host, t->mark_tsc, t->event);
+		hv_buffer_put_made(hv_instance_buffers(t->in)->host, t->mark_tsc, t->event);
 }
 
 static void take_if_wanted(void *ctx, enum hv_trigger_time time)
@@ -203,7 +213,7 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 	if (time != HV_TRIGGER_IN_TIME || !hv_wants_guests(t->in, t->event))
 		return;
 	put(t);
-	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
+	if (hv_options_on(hv_instance_options(t->in), HV_OPT_STACKTRACE))
 		hv_event_stacks_want(t->in);
 }
 
@@ -212,11 +222,11 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 static void take_made(void *ctx, const struct hv_event *event)
 {
 	const struct taken *from = ctx;
-	struct hv_instances *all = from->in->all;
+	struct hv_instances *all = hv_instance_all(from->in);
 
 	if (from->depth == SYNTH_DEPTH_MAX)
 		return;
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		const struct taken made = {in,	     from->cursor, from->mark_tsc,
 					   from->of, event,	   from->depth + 1};
 		unsigned nr_stacks = hv_event_stacks_nr_wanted(in);
@@ -233,7 +243,7 @@ static void take_eprobes(const struct taken *taken)
 	struct taken made = *taken;
 	struct hv_event event;
 
-	for (size_t i = 0; i < hv_eprobes_nr(taken->in->all); i++) {
+	for (size_t i = 0; i < hv_eprobes_nr(hv_instance_all(taken->in)); i++) {
 		if (!hv_eprobes_event(taken->in, i, taken->event, &event, entry))
 			continue;
 		made.event = &event;
@@ -267,9 +277,9 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 	struct hv_event event;
 
 	if (hv_instance_is_top(in))
-		hv_kprobes_count(in->all, call);
-	for (size_t i = 0; i < hv_kprobes_nr(in->all); i++)
-		if (hv_kprobes_event(in->all, i, call, &event, entry))
+		hv_kprobes_count(hv_instance_all(in), call);
+	for (size_t i = 0; i < hv_kprobes_nr(hv_instance_all(in)); i++)
+		if (hv_kprobes_event(hv_instance_all(in), i, call, &event, entry))
 			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
 }
 
@@ -277,7 +287,7 @@ static void put_waking(void *ctx, const struct hv_event *event)
 {
 	const struct taken *t = ctx;
 
-	hv_buffer_put(t->in->buffers.host, t->cursor, event);
+	hv_buffer_put(hv_instance_buffers(t->in)->host, t->cursor, event);
 }
 
 /* Passes EVENT to the wakeup tracer, after it was recorded. */
@@ -285,7 +295,8 @@ static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *curso
 			   const struct hv_event *event)
 {
 	struct taken taken = {in, cursor, 0, NULL, event, 0};
-	const struct hv_wakeups_sink sink = {hv_records_on(in, event->cpu), put_waking, &taken};
+	const struct hv_wakeups_sink sink = {hv_instance_takes_on(in, event->cpu), put_waking,
+					     &taken};
 
 	hv_wakeups_follow(in, event, &sink);
 }
@@ -306,7 +317,7 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 	take_one(&(struct taken){in, cursor, 0, NULL, event, 0});
 	hv_event_forks_add_child(in, event);
 	follow_wakeups(in, cursor, event);
-	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
+	if (hv_syscalls_event(hv_instance_all(in), event, &call, entry))
 		take_one(&(struct taken){in, cursor, 0, NULL, &call, 0});
 	hv_event_stacks_end(in, cursor, event);
 }
@@ -330,19 +341,19 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 	}
 	hv_kept_events_free(due.kept);
 	while (due.nr--)
-		hv_buffer_put(in->buffers.host, cursor, stack);
+		hv_buffer_put(hv_instance_buffers(in)->host, cursor, stack);
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
-	const struct hv_tracer_ops *tracer = in->selection.tracer;
+	const struct hv_tracer_ops *tracer = hv_instance_tracer(in);
 
-	hv_instances_know_single(in->all, event->kind);
+	hv_instances_know_single(hv_instance_all(in), event->kind);
 	if (event->lost_before)
 		hv_instance_lose(in, event);
 	if (event->is_deepest && hv_instance_is_top(in))
-		hv_stack_tracer_take(in->all, cursor, event);
+		hv_stack_tracer_take(hv_instance_all(in), cursor, event);
 	if (event->is_deepest && !event->of_command)
 		return;
 	if (event->kind == HV_EVENT_GUESTS)
@@ -358,7 +369,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	else if (!event->of_command)
 		take_traced(in, cursor, event);
 	else if (wants_command_stack(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
+		hv_buffer_put(hv_instance_buffers(in)->host, cursor, event);
 }
 
 /* The marker itself is already in the buffer. */
@@ -380,7 +391,7 @@ static unsigned brief_kinds(const struct hv_sink *sink)
 {
 	const struct hv_instance *in = sink->ctx;
 
-	return in->selection.tracer->takes_each ? 0 : HV_BRIEF_ALL;
+	return hv_instance_tracer(in)->takes_each ? 0 : HV_BRIEF_ALL;
 }
 
 /* BRIEFS contain the guest's depths; the instance may have others. */
@@ -395,7 +406,7 @@ static void take_some(struct hv_instance *in, const struct hv_cursor *cursor,
 	memcpy(own, briefs, nr * sizeof(*own));
 	which = hv_wants_briefs(in, cpu, own, nr);
 	if (which)
-		hv_buffer_put_briefs(in->buffers.host, cursor, own, which);
+		hv_buffer_put_briefs(hv_instance_buffers(in)->host, cursor, own, which);
 }
 
 static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
@@ -404,10 +415,11 @@ static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
 	struct hv_instance *in = sink->ctx;
 	enum hv_brief_wants wants;
 
-	hv_instances_know_single(in->all, HV_EVENT_FUNCTION);
+	hv_instances_know_single(hv_instance_all(in), HV_EVENT_FUNCTION);
 	wants = hv_wants_of_briefs(in);
 	if (wants == HV_WANTS_ALL)
-		hv_buffer_put_briefs(in->buffers.host, cursor, briefs, hv_briefs_first(nr));
+		hv_buffer_put_briefs(hv_instance_buffers(in)->host, cursor, briefs,
+				     hv_briefs_first(nr));
 	else if (wants == HV_WANTS_SOME)
 		take_some(in, cursor, briefs, nr);
 }
@@ -417,25 +429,20 @@ static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
 	struct hv_instance *in = sink->ctx;
 
 	if (hv_host_events_wants(in, &item->event))
-		hv_buffer_put_host(in->buffers.host, item->records, item->nr_records, &item->event);
+		hv_buffer_put_host(hv_instance_buffers(in)->host, item->records, item->nr_records,
+				   &item->event);
 }
 
 static void init(struct hv_instance *in)
 {
-	in->sink = (struct hv_sink){.ctx = in,
-				    .take = take,
-				    .brief_kinds = brief_kinds,
-				    .take_briefs = take_briefs,
-				    .take_host = take_host};
-}
-
-static void deinit(struct hv_instance *in)
-{
-	hv_open_calls_free(in->open_calls);
+	*hv_instance_sink(in) = (struct hv_sink){.ctx = in,
+						 .take = take,
+						 .brief_kinds = brief_kinds,
+						 .take_briefs = take_briefs,
+						 .take_host = take_host};
 }
 
 const struct hv_part hv_demux_part = {
+	.all_bytes = sizeof(bool),
 	.init = init,
-	.deinit = deinit,
-	.returns_rings = hv_demux_end_graph,
 };

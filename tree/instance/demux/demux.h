@@ -12,5 +12,6 @@ extern const struct hv_part hv_demux_part;
  * must be shared. */
 void hv_demux_take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc);
 
-/* Drops the open calls of IN's function_graph, which has stopped. */
-void hv_demux_end_graph(struct hv_instance *in);
+/* Returns whether the count of a function command reached 0 since hv_demux_forget_spent(). */
+bool hv_demux_commands_are_spent(const struct hv_instances *all);
+void hv_demux_forget_spent(struct hv_instances *all);

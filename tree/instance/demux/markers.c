@@ -24,10 +24,10 @@ static const struct hv_event_type *type_with_triggers(const struct hv_instance *
 	const struct hv_event_type *type;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_instances_share(in->all) ||
-	    (!hv_triggers_have_any(in->triggers) && !hv_hists_have_any(in->hists)))
+	if (!hv_instances_share(hv_instance_all(in)) ||
+	    (!hv_triggers_have_any(in) && !hv_hists_have_any(in)))
 		return NULL;
-	err = hv_event_types_catalogue(in->all->session->types, ret_c);
+	err = hv_event_types_catalogue(hv_instance_session(in)->types, ret_c);
 	type = err ? NULL : hv_catalogue_find(*ret_c, "ftrace", "print");
 	return type && hv_instance_acts_on(in, hv_event_ref_of(type)) ? type : NULL;
 }
@@ -73,7 +73,7 @@ static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 	};
 	size_t len;
 
-	hv_kernel_symbol(in->all->session->kernel, "tracing_mark_write", &marker.ip);
+	hv_kernel_symbol(hv_instance_session(in)->kernel, "tracing_mark_write", &marker.ip);
 	len = make_entry(c, type, &marker, entry);
 	if (!len)
 		return;
@@ -97,7 +97,7 @@ void hv_instance_mark(struct hv_instance *in, const char *line, size_t len_bytes
  * the number's length twice (write_raw_marker_to_buffer). */
 size_t hv_instance_raw_mark_len(const struct hv_instance *in, size_t len_bytes)
 {
-	const struct hv_btf *btf = in->all->session->kernel->core.btf;
+	const struct hv_btf *btf = hv_instance_session(in)->kernel->core.btf;
 	uint32_t unused;
 
 	if (btf && hv_btf_size(btf, "trace_user_buf_info", &unused))

@@ -31,6 +31,11 @@ struct hv_eprobe_event {
 	uint8_t is_deeper; /* has a higher preemption count than the probed event (deeper_than()) */
 };
 
+static struct hv_eprobes *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_EPROBES);
+}
+
 static void free_event(struct hv_eprobe_event *e)
 {
 	hv_eprobe_deinit(&e->is);
@@ -48,27 +53,23 @@ static void free_event_at(struct hv_eprobe_event **e)
 /* Removes the probe at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_eprobes *s = all->eprobes;
+	struct hv_eprobes *s = state_of(all);
 	struct hv_eprobe_event *e = s->list[index];
 
-	hv_event_types_remove(all->session->types, e->type.id);
+	hv_event_types_remove(hv_instances_session(all)->types, e->type.id);
 	s->nr--;
 	memmove(s->list + index, s->list + index + 1,
 		(s->nr - index) * sizeof(struct hv_eprobe_event *));
 	free_event(e);
 }
 
-static void init_all(struct hv_instances *all)
-{
-	all->eprobes = hv_alloc(sizeof(*all->eprobes));
-}
-
 static void deinit_all(struct hv_instances *all)
 {
-	while (all->eprobes->nr)
-		forget(all, all->eprobes->nr - 1);
-	free(all->eprobes->list);
-	free(all->eprobes);
+	struct hv_eprobes *s = state_of(all);
+
+	while (s->nr)
+		forget(all, s->nr - 1);
+	free(s->list);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_EPROBE,
 		/* Unique even if an id is reused. */
-		.call = hv_gva(FIRST_CALL + ++all->eprobes->nr_made),
+		.call = hv_gva(FIRST_CALL + ++state_of(all)->nr_made),
 		.probed = e->is.is.symbol,
 	};
 	make_fields(e, c);
@@ -120,11 +121,11 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 		return hv_err_new(EEXIST,
 				  "Given group/event name is already used by another event");
 	ret_fault->at = HV_KPROBE_NOWHERE;
-	if (all->eprobes->nr == HV_EPROBES_MAX)
+	if (state_of(all)->nr == HV_EPROBES_MAX)
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
 	if (!hv_host_made_free_id(c))
 		return hv_err_new(ENOSPC, "the guest's events use all ids");
-	return hv_kprobe_find_memory(all->session, &e->is);
+	return hv_kprobe_find_memory(hv_instances_session(all), &e->is);
 }
 
 /* Returns whether TYPE is a system call event whose tracepoint and whose probe both disable
@@ -136,7 +137,7 @@ static bool is_deeper_syscall(const struct hv_instances *all, const struct hv_ca
 
 	if (!hv_syscalls_is(type))
 		return false;
-	hv_err_free(hv_syscalls_carrier(all->syscalls, c, type, &carrier));
+	hv_err_free(hv_syscalls_carrier(all, c, type, &carrier));
 	return !carrier || !carrier->tracepoint.faultable;
 }
 
@@ -145,9 +146,10 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 				 struct hv_filter_fault *ret_filter, char **ret_filter_text)
 {
 	hv_cleanup(free_event_at) struct hv_eprobe_event *e = hv_alloc(sizeof(*e));
-	const struct hv_kernel *k = all->session->kernel;
-	struct hv_eprobe_kernel kernel = {.scope = {.kernel = k, .nr_cpus = all->nr_cpus}};
-	struct hv_eprobes *s = all->eprobes;
+	const struct hv_kernel *k = hv_instances_session(all)->kernel;
+	struct hv_eprobe_kernel kernel = {
+		.scope = {.kernel = k, .nr_cpus = hv_instances_nr_cpus(all)}};
+	struct hv_eprobes *s = state_of(all);
 	struct hv_gva at;
 	struct hv_err *err;
 
@@ -156,7 +158,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	*ret_filter_text = NULL;
 	if (!hv_kernel_symbol(k, "eprobe_dyn_event_create", &at))
 		return hv_err_new(EINVAL, "this kernel has no probes of events");
-	err = hv_event_types_catalogue(all->session->types, &kernel.scope.catalogue);
+	err = hv_event_types_catalogue(hv_instances_session(all)->types, &kernel.scope.catalogue);
 	if (err)
 		return err;
 	/* Kernels with a parser context (traceprobe_parse_context) look up fields early. */
@@ -175,7 +177,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	e->is.is.serial = (uint16_t)s->nr_made;
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_eprobe_event *));
 	s->list[s->nr++] = e;
-	hv_event_types_add(all->session->types, &e->type);
+	hv_event_types_add(hv_instances_session(all)->types, &e->type);
 	e = NULL;
 	return NULL;
 }
@@ -184,7 +186,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 
 static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_eprobe_event *e)
 {
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_instance_needs_event(in, hv_event_ref_of(&e->type)))
 			return hv_err_new(EBUSY, "the event %s:%s is on", e->type.system,
 					  e->type.name);
@@ -193,18 +195,19 @@ static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_ep
 
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	hv_host_made_remove(all, &all->eprobes->list[index]->type);
+	hv_host_made_remove(all, &state_of(all)->list[index]->type);
 	forget(all, index);
 }
 
 struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, char *const *head,
 				 size_t nr_head)
 {
+	struct hv_eprobes *eprobes = state_of(all);
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	for (size_t i = 0; !err && i < all->eprobes->nr;) {
-		const struct hv_eprobe_event *e = all->eprobes->list[i];
+	for (size_t i = 0; !err && i < eprobes->nr;) {
+		const struct hv_eprobe_event *e = eprobes->list[i];
 
 		if (!hv_kprobe_is_named(&e->is.is, name) ||
 		    !hv_eprobe_has_head(&e->is, head, nr_head)) {
@@ -223,21 +226,25 @@ struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, cha
 
 struct hv_err *hv_eprobes_clear(struct hv_instances *all)
 {
-	for (size_t i = 0; i < all->eprobes->nr; i++) {
-		struct hv_err *err = is_busy(all, all->eprobes->list[i]);
+	struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_err *err = is_busy(all, s->list[i]);
 
 		if (err)
 			return err;
 	}
-	while (all->eprobes->nr)
-		remove_at(all, all->eprobes->nr - 1);
+	while (s->nr)
+		remove_at(all, s->nr - 1);
 	return NULL;
 }
 
 void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->eprobes->nr; i++)
-		hv_kprobe_text(&all->eprobes->list[i]->is.is, ret);
+	const struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++)
+		hv_kprobe_text(&s->list[i]->is.is, ret);
 }
 
 /* -- needs
@@ -250,8 +257,10 @@ bool hv_eprobes_is(const struct hv_event_type *type)
 
 static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	for (size_t i = 0; i < all->eprobes->nr; i++)
-		if (hv_event_set_has_id(set, all->eprobes->list[i]->type.id))
+	const struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_event_set_has_id(set, s->list[i]->type.id))
 			return true;
 	return false;
 }
@@ -259,7 +268,7 @@ static bool makes_any(const struct hv_instances *all, const struct hv_event_set 
 /* Event probes cannot probe each other, so the recursion ends. */
 static bool probes(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_eprobes *s = in->all->eprobes;
+	const struct hv_eprobes *s = state_of(hv_instance_all(in));
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i]->is.of, ref) &&
@@ -270,7 +279,7 @@ static bool probes(const struct hv_instance *in, struct hv_event_ref ref)
 
 static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_eprobes *s = in->all->eprobes;
+	const struct hv_eprobes *s = state_of(hv_instance_all(in));
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i]->is.of, ref) &&
@@ -281,13 +290,15 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 
 size_t hv_eprobes_nr(const struct hv_instances *all)
 {
-	return all->eprobes->nr;
+	return state_of(all)->nr;
 }
 
 bool hv_eprobes_have(const struct hv_instances *all, struct hv_event_ref ref)
 {
-	for (size_t i = 0; i < all->eprobes->nr; i++)
-		if (hv_event_ref_is_same(all->eprobes->list[i]->is.of, ref))
+	const struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_event_ref_is_same(s->list[i]->is.of, ref))
 			return true;
 	return false;
 }
@@ -296,11 +307,13 @@ const struct hv_event_type *hv_eprobes_probed(const struct hv_instances *all,
 					      const struct hv_catalogue *c,
 					      const struct hv_event_type *type)
 {
-	for (size_t i = 0; hv_eprobes_is(type) && i < all->eprobes->nr; i++) {
-		const struct hv_event_ref of = all->eprobes->list[i]->is.of;
+	const struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; hv_eprobes_is(type) && i < s->nr; i++) {
+		const struct hv_event_ref of = s->list[i]->is.of;
 		const struct hv_event_type *probed;
 
-		if (all->eprobes->list[i]->type.id != type->id)
+		if (s->list[i]->type.id != type->id)
 			continue;
 		probed = hv_catalogue_by_id(c, of.id);
 		return probed && probed->call.v == of.call ? probed : NULL;
@@ -310,8 +323,10 @@ const struct hv_event_type *hv_eprobes_probed(const struct hv_instances *all,
 
 void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c)
 {
-	for (size_t i = 0; i < all->eprobes->nr; i++) {
-		struct hv_eprobe_event *e = all->eprobes->list[i];
+	struct hv_eprobes *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_eprobe_event *e = s->list[i];
 
 		if (!hv_eprobes_probed(all, c, &e->type))
 			e->is.of = (struct hv_event_ref){0};
@@ -322,7 +337,7 @@ void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c)
 
 static bool is_needed(const struct hv_instances *all, const struct hv_eprobe_event *e)
 {
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_instance_needs_event(in, hv_event_ref_of(&e->type)))
 			return true;
 	return false;
@@ -336,22 +351,23 @@ static bool is_carried(const struct hv_instances *all, const struct hv_catalogue
 	const struct hv_event_type *probed = hv_eprobes_probed(all, c, &e->type), *carrier = NULL;
 
 	*ret = (struct hv_kprobe_carrier){0};
-	if (!probed || !hv_syscalls_is(probed) || !all->syscalls)
+	if (!probed || !hv_syscalls_is(probed) || !hv_syscalls_are_known(all))
 		return probed == type;
-	hv_err_free(hv_syscalls_carrier(all->syscalls, c, probed, &carrier));
+	hv_err_free(hv_syscalls_carrier(all, c, probed, &carrier));
 	if (carrier != type)
 		return false;
-	*ret = hv_syscalls_in_carrier(all->syscalls, probed);
+	*ret = hv_syscalls_in_carrier(all, probed);
 	return true;
 }
 
 struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct hv_catalogue *c,
 				  const struct hv_event_type *type, struct hv_stub_program *ret)
 {
+	const struct hv_eprobes *eprobes = state_of(all);
 	struct hv_kprobe_carrier carrier;
 
-	for (size_t i = 0; i < all->eprobes->nr; i++) {
-		const struct hv_eprobe_event *e = all->eprobes->list[i];
+	for (size_t i = 0; i < eprobes->nr; i++) {
+		const struct hv_eprobe_event *e = eprobes->list[i];
 
 		if (!e->is.is.nr_results || !is_needed(all, e) ||
 		    !is_carried(all, c, e, type, &carrier))
@@ -381,7 +397,7 @@ static uint8_t deeper_than(const struct hv_eprobe_event *e, const struct hv_even
 bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct hv_event *event,
 		      struct hv_event *ret, uint8_t *entry)
 {
-	const struct hv_eprobe_event *e = in->all->eprobes->list[index];
+	const struct hv_eprobe_event *e = state_of(hv_instance_all(in))->list[index];
 	const struct hv_kprobe_call recorded = {.comm = event->comm,
 						.event = event->entry,
 						.results = {event->results, event->results_len}};
@@ -414,7 +430,7 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 }
 
 const struct hv_part hv_eprobes_part = {
-	.init_all = init_all,
+	.all_bytes = sizeof(struct hv_eprobes),
 	.deinit_all = deinit_all,
 	.probes = probes,
 	.wants_stacks = wants_stacks,

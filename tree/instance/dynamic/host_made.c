@@ -17,26 +17,45 @@ uint32_t hv_host_made_free_id(const struct hv_catalogue *c)
 	return id;
 }
 
+/* The events that were enabled since IN's buffer was made. */
+static struct hv_event_set *enabled_of(const struct hv_instance *in)
+{
+	return hv_instance_state(in, HV_PART_HOST_MADE);
+}
+
+static void deinit(struct hv_instance *in)
+{
+	hv_event_set_deinit(enabled_of(in));
+}
+
+const struct hv_part hv_host_made_part = {.state_bytes = sizeof(struct hv_event_set),
+					  .deinit = deinit};
+
+void hv_host_made_note_enabled(struct hv_instance *in, struct hv_event_ref ref)
+{
+	hv_event_set_add(enabled_of(in), ref);
+}
+
 /* Removes all events of IN. Future events can only be of enabled types. */
 static void clear(struct hv_instance *in)
 {
-	struct hv_event_set probed = {0};
+	struct hv_event_set *enabled = enabled_of(in), still = {0};
 
 	hv_instance_clear(in, HV_ALL_CPUS);
-	if (in->buffers.snapshot)
-		hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
-	for (size_t i = 0; i < in->probed.nr; i++)
-		if (hv_event_set_has(&in->events, in->probed.list[i]))
-			hv_event_set_add(&probed, in->probed.list[i]);
-	hv_event_set_deinit(&in->probed);
-	in->probed = probed;
+	if (hv_instance_buffers(in)->snapshot)
+		hv_buffer_clear(hv_instance_buffers(in)->snapshot, HV_ALL_CPUS);
+	for (size_t i = 0; i < enabled->nr; i++)
+		if (hv_event_set_has(hv_instance_events(in), enabled->list[i]))
+			hv_event_set_add(&still, enabled->list[i]);
+	hv_event_set_deinit(enabled);
+	*enabled = still;
 }
 
 void hv_host_made_remove(struct hv_instances *all, const struct hv_event_type *type)
 {
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		hv_instance_remove_event_filter(in, type);
-		if (hv_event_set_has(&in->probed, hv_event_ref_of(type)))
+		if (hv_event_set_has(enabled_of(in), hv_event_ref_of(type)))
 			clear(in);
 	}
 }
@@ -46,6 +65,6 @@ struct hv_err *hv_host_made_need(struct hv_instance *in, const struct hv_catalog
 {
 	if (hv_host_events_is(type))
 		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
-	hv_syscalls_need(in->all, c, type);
+	hv_syscalls_need(hv_instance_all(in), c, type);
 	return NULL;
 }

@@ -19,7 +19,7 @@ bool hv_kprobes_is(const struct hv_event_type *type)
 
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
 		if (hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
 			return true;
 	return false;
@@ -27,7 +27,7 @@ bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprob
 
 unsigned hv_kprobes_end_returns(struct hv_instance *in)
 {
-	const struct hv_kprobes *k = in->all->kprobes;
+	const struct hv_kprobes *k = hv_kprobes_of(hv_instance_all(in));
 	unsigned any = 0;
 
 	for (size_t i = 0; i < k->nr; i++) {
@@ -35,7 +35,7 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 
 		if (!k->list[i]->is.is_return || !hv_instance_needs_event(in, ref))
 			continue;
-		hv_event_set_remove(&in->events, ref);
+		hv_event_set_remove(hv_instance_events(in), ref);
 		hv_instance_forget_event(in, ref);
 		any = 1;
 	}
@@ -52,8 +52,10 @@ static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		      struct hv_kprobe_site *ret)
 {
-	for (; *index < all->kprobes->nr; (*index)++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[*index];
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (; *index < probes->nr; (*index)++) {
+		const struct hv_kprobe_event *e = probes->list[*index];
 
 		if (e->family->type.id != id || !e->site.v)
 			continue;
@@ -66,7 +68,7 @@ static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index
 
 bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct hv_kprobe_site *ret)
 {
-	const struct hv_kprobes *k = in->all->kprobes;
+	const struct hv_kprobes *k = hv_kprobes_of(hv_instance_all(in));
 
 	while (*index < k->nr) {
 		const struct hv_kprobe_event *e = k->list[(*index)++];
@@ -82,8 +84,10 @@ bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct 
 const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
 						  size_t *index)
 {
-	for (; *index < all->kprobes->nr; (*index)++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[*index];
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (; *index < probes->nr; (*index)++) {
+		const struct hv_kprobe_event *e = probes->list[*index];
 
 		if (e->family->type.id != id || !e->is.is_tracepoint || !e->site.v)
 			continue;
@@ -95,8 +99,10 @@ const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all
 
 bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++)
-		if (all->kprobes->list[i]->is.is_tracepoint)
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++)
+		if (probes->list[i]->is.is_tracepoint)
 			return true;
 	return false;
 }
@@ -107,8 +113,8 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 {
 	size_t before = *nr;
 
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[i];
+	for (size_t i = 0; i < hv_kprobes_of(all)->nr; i++) {
+		const struct hv_kprobe_event *e = hv_kprobes_of(all)->list[i];
 
 		if (e->site.v != site.v || e->is.is_return != is_return ||
 		    !hv_kprobe_event_is_on(all, e))
@@ -138,8 +144,10 @@ static bool is_traced(const struct hv_session *s, struct hv_gva site)
 /* Returns whether a probe of event ID waits for its module. */
 static bool waits(const struct hv_instances *all, uint32_t id)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[i];
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++) {
+		const struct hv_kprobe_event *e = probes->list[i];
 
 		if (e->family->type.id == id && !e->site.v && strchr(e->is.function, ':'))
 			return true;
@@ -154,10 +162,10 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	bool any = false;
 
 	for (; next_site(all, type->id, &index, &site); any = true)
-		if (site.place && !hv_places_has(all->session->places, site.at))
+		if (site.place && !hv_places_has(hv_instances_session(all)->places, site.at))
 			return hv_err_new(EBUSY, "the instructions at its place are in use: by the"
 						 " guest, or by a tracer of latencies");
-		else if (!site.place && !is_traced(all->session, site.at))
+		else if (!site.place && !is_traced(hv_instances_session(all), site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
 	return any || waits(all, type->id)
 		       ? NULL
@@ -168,7 +176,7 @@ struct hv_err *hv_kprobes_check(const struct hv_instances *all, struct hv_event_
 {
 	const struct hv_event_type *type;
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 
 	if (err)
 		return err;
@@ -223,7 +231,7 @@ static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
  * own tracepoint probes use another one. */
 static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
 {
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	const struct hv_arch *arch = hv_instances_session(all)->kernel->core.as.arch;
 	struct hv_arch_register first;
 
 	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
@@ -246,7 +254,7 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
 			   const uint64_t *words)
 {
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	const struct hv_arch *arch = hv_instances_session(all)->kernel->core.as.arch;
 	struct hv_mark_call call = {.time_ns = e->time_ns, .cpu = e->cpu, .pid = e->pid};
 	struct hv_arch_register from;
 
@@ -257,13 +265,13 @@ static const char *mark_of(const struct hv_instances *all, const struct hv_event
 			return NULL;
 		call.args[i] = words[from.word];
 	}
-	return hv_guest_marks_read(all->kprobes->marks, &call);
+	return hv_guest_marks_read(hv_kprobes_of(all)->marks, &call);
 }
 
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry)
 {
-	const struct hv_kprobe_event *e = all->kprobes->list[index];
+	const struct hv_kprobe_event *e = hv_kprobes_of(all)->list[index];
 	uint16_t id = (uint16_t)e->family->type.id;
 	struct hv_kprobe_call recorded;
 	uint64_t site = e->site.v;
@@ -290,12 +298,13 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 {
+	struct hv_kprobes *probes = hv_kprobes_of(all);
 	struct hv_kprobe_call recorded;
 
 	if (!read_call(call, &recorded))
 		return;
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes->list[i];
+	for (size_t i = 0; i < probes->nr; i++) {
+		struct hv_kprobe_event *e = probes->list[i];
 
 		e->nr_hits += is_of(all, e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
 	}

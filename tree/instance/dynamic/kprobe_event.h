@@ -5,6 +5,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "kernel/code/probe_place.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/settings/kprobe.h"
 
@@ -38,6 +39,11 @@ struct hv_kprobes {
 	uint64_t nr_made;	      /* including removed ones */
 	struct hv_guest_marks *marks; /* owned; NULL: no probe uses marks */
 };
+
+static inline struct hv_kprobes *hv_kprobes_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_KPROBES);
+}
 
 /* Returns whether any instance has E's event enabled. */
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);

@@ -325,12 +325,12 @@ bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_ev
  * without preemption used the number of CPUs. */
 static unsigned default_maxactive(const struct hv_instances *all)
 {
-	unsigned nr = all->nr_cpus * 2;
+	unsigned nr = hv_instances_nr_cpus(all) * 2;
 	struct hv_gva at;
 
-	if (!hv_kernel_symbol(all->session->kernel, "arch_rethook_trampoline", &at) &&
-	    !hv_kernel_symbol(all->session->kernel, "preempt_schedule", &at))
-		return all->nr_cpus;
+	if (!hv_kernel_symbol(hv_instances_session(all)->kernel, "arch_rethook_trampoline", &at) &&
+	    !hv_kernel_symbol(hv_instances_session(all)->kernel, "preempt_schedule", &at))
+		return hv_instances_nr_cpus(all);
 	return nr > 10 ? nr : 10;
 }
 
@@ -358,12 +358,12 @@ static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event 
 static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, struct hv_gva *ret)
 {
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 
 	if (!err)
 		err = hv_kprobe_event_find_tracepoint(c, e);
 	if (!err)
-		err = hv_kprobe_event_find(all->session, e, ret);
+		err = hv_kprobe_event_find(hv_instances_session(all), e, ret);
 	hv_err_free(err);
 }
 
@@ -372,11 +372,12 @@ static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, stru
  * other probes again. */
 unsigned hv_kprobes_renew(struct hv_instances *all)
 {
-	const struct hv_kernel *kernel = all->session->kernel;
+	struct hv_kprobes *probes = hv_kprobes_of(all);
+	const struct hv_kernel *kernel = hv_instances_session(all)->kernel;
 	unsigned changed = 0;
 
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes->list[i];
+	for (size_t i = 0; i < probes->nr; i++) {
+		struct hv_kprobe_event *e = probes->list[i];
 		struct hv_gva before = e->tracepoint.call, site = {0};
 
 		if (!e->module && e->site.v && is_there(&kernel->sites, e))
@@ -384,7 +385,7 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 		if (e->is.is_tracepoint)
 			find_again(all, e, &site);
 		else if (strchr(e->is.function, ':'))
-			hv_err_free(hv_kprobe_event_find(all->session, e, &site));
+			hv_err_free(hv_kprobe_event_find(hv_instances_session(all), e, &site));
 		changed |= site.v != e->site.v || before.v != e->tracepoint.call.v;
 		hv_kprobe_event_set_site(all, e, site);
 	}
@@ -428,11 +429,11 @@ static void free_event_at(struct hv_kprobe_event **e)
 /* Removes the probe at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_kprobes *k = all->kprobes;
+	struct hv_kprobes *k = hv_kprobes_of(all);
 	struct hv_kprobe_event *e = k->list[index];
 
 	if (e->family->nr_probes == 1)
-		hv_event_types_remove(all->session->types, e->family->type.id);
+		hv_event_types_remove(hv_instances_session(all)->types, e->family->type.id);
 	k->nr--;
 	memmove(k->list + index, k->list + index + 1, (k->nr - index) * sizeof(*k->list));
 	free_event(e);
@@ -441,25 +442,21 @@ static void forget(struct hv_instances *all, size_t index)
 /* Removes the probe at INDEX, and its event if this was the event's last probe. */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	const struct hv_kprobe_family *f = all->kprobes->list[index]->family;
+	const struct hv_kprobe_family *f = hv_kprobes_of(all)->list[index]->family;
 
 	if (f->nr_probes == 1)
 		hv_host_made_remove(all, &f->type);
 	forget(all, index);
 }
 
-static void init_all(struct hv_instances *all)
-{
-	all->kprobes = hv_alloc(sizeof(*all->kprobes));
-}
-
 static void deinit_all(struct hv_instances *all)
 {
-	while (all->kprobes->nr)
-		forget(all, all->kprobes->nr - 1);
-	free(all->kprobes->list);
-	hv_guest_marks_free(all->kprobes->marks);
-	free(all->kprobes);
+	struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	while (probes->nr)
+		forget(all, probes->nr - 1);
+	free(probes->list);
+	hv_guest_marks_free(probes->marks);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -510,7 +507,7 @@ static struct hv_kprobe_family *make_family(struct hv_instances *all, const stru
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_KPROBE,
 		/* Not a guest address. Unique even if an id is reused. */
-		.call = hv_gva(all->kprobes->nr_made),
+		.call = hv_gva(hv_kprobes_of(all)->nr_made),
 	};
 	make_fields(f, k, c);
 	return f;
@@ -546,8 +543,10 @@ static struct hv_err *wrong(struct command *c, size_t word, int code, const char
 static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
 				   const struct hv_kprobe *k, struct command *c)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		const struct hv_kprobe_event *other = all->kprobes->list[i];
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++) {
+		const struct hv_kprobe_event *other = probes->list[i];
 		size_t arg;
 
 		if (other->family != f)
@@ -574,8 +573,10 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 static struct hv_kprobe_family *find_family(const struct hv_instances *all,
 					    const struct hv_kprobe *k)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		struct hv_kprobe_family *f = all->kprobes->list[i]->family;
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++) {
+		struct hv_kprobe_family *f = probes->list[i]->family;
 
 		if (strcmp(f->group, k->group) == 0 && strcmp(f->name, k->name) == 0)
 			return f;
@@ -614,22 +615,22 @@ struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprob
 static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
 			      struct command *command, const struct hv_catalogue **ret)
 {
-	struct hv_err *err = hv_event_types_catalogue(all->session->types, ret);
+	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, ret);
 
 	command->at = 1;
 	if (!err)
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
 		err = hv_kprobe_event_find_tracepoint(*ret, e);
-	if (!err && !hv_kprobe_event_waits(all->session, e))
-		err = hv_kprobe_event_find(all->session, e, &e->site);
+	if (!err && !hv_kprobe_event_waits(hv_instances_session(all), e))
+		err = hv_kprobe_event_find(hv_instances_session(all), e, &e->site);
 	if (!err)
 		hv_kprobe_event_set_site(all, e, e->site);
 	if (!err && e->is.is_tracepoint)
-		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
+		err = hv_event_tracer_check(hv_instances_session(all)->events, &e->tracepoint);
 	if (!err)
-		err = hv_kprobe_find_memory(all->session, &e->is);
-	if (!err && all->kprobes->nr == HV_KPROBES_MAX)
+		err = hv_kprobe_find_memory(hv_instances_session(all), &e->is);
+	if (!err && hv_kprobes_of(all)->nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
 	if (!err && !hv_host_made_free_id(*ret))
 		err = hv_err_new(ENOSPC, "the guest's events use all ids");
@@ -643,7 +644,8 @@ static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_f
 	bool has_tracepoints = hv_kprobes_tracepoint(all, f->type.id, &index);
 	struct hv_err *err = NULL;
 
-	for (struct hv_instance *in = &all->top; !err && in; in = in->next) {
+	for (struct hv_instance *in = hv_instances_top(all); !err && in;
+	     in = hv_instance_next(in)) {
 		if (!hv_instance_needs_event(in, hv_event_ref_of(&f->type)))
 			continue;
 		if (has_tracepoints)
@@ -658,7 +660,7 @@ static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_f
 static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 			  const struct hv_catalogue *c)
 {
-	struct hv_kprobes *k = all->kprobes;
+	struct hv_kprobes *k = hv_kprobes_of(all);
 	bool is_first;
 	struct hv_err *err;
 
@@ -668,13 +670,13 @@ static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
 	if (is_first)
 		e->family = make_family(all, &e->is, c);
 	e->family->nr_probes++;
-	e->missed_before = hv_actions_missed(all->session->actions, e->site.v);
+	e->missed_before = hv_actions_missed(hv_instances_session(all)->actions, e->site.v);
 	k->list = hv_realloc_array(k->list, k->nr + 1, sizeof(struct hv_kprobe_event *));
 	k->list[k->nr++] = e;
 	if (hv_kprobe_has_mark(&e->is) && !k->marks)
 		k->marks = hv_guest_marks_new();
 	if (is_first) {
-		hv_event_types_add(all->session->types, &e->family->type);
+		hv_event_types_add(hv_instances_session(all)->types, &e->family->type);
 		return NULL;
 	}
 	err = retrace(all, e->family);
@@ -695,7 +697,7 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 
 	if ((*word != 'f' && *word != 't') ||
 	    (file == HV_DYNAMIC_EVENTS &&
-	     hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
+	     hv_kernel_symbol(hv_instances_session(all)->kernel, "trace_fprobe_create", &at)))
 		return NULL;
 	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,
 			  file == HV_DYNAMIC_EVENTS ? "this kernel has no events of fprobes"
@@ -704,7 +706,7 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 
 size_t hv_kprobes_nr(const struct hv_instances *all)
 {
-	return all->kprobes->nr;
+	return hv_kprobes_of(all)->nr;
 }
 
 bool hv_kprobes_have_casts(const struct hv_kernel *k)
@@ -724,7 +726,7 @@ bool hv_kprobes_ask_first(const struct hv_kernel *k)
 
 static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all, struct module_btf *modules)
 {
-	const struct hv_kernel *k = all->session->kernel;
+	const struct hv_kernel *k = hv_instances_session(all)->kernel;
 	bool asks_first = hv_kprobes_ask_first(k);
 	uint32_t unused;
 	struct hv_gva at;
@@ -754,7 +756,8 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 				 char **ret_meant)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	hv_cleanup(module_btf_deinit) struct module_btf modules = {all->session->kernel, NULL};
+	hv_cleanup(module_btf_deinit) struct module_btf modules = {
+		hv_instances_session(all)->kernel, NULL};
 	const struct hv_kprobe_kernel kernel = kernel_of(all, &modules);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;
@@ -789,7 +792,7 @@ static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kp
 /* An enabled event keeps its last probe. */
 static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 {
-	struct hv_kprobe_event *e = all->kprobes->list[index];
+	struct hv_kprobe_event *e = hv_kprobes_of(all)->list[index];
 	struct hv_kprobe_family *f = e->family;
 
 	if (f->nr_probes == 1) {
@@ -806,11 +809,12 @@ static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
 				 size_t nr_head, enum hv_kprobe_file file)
 {
+	struct hv_kprobes *probes = hv_kprobes_of(all);
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	for (size_t i = 0; !err && i < all->kprobes->nr;) {
-		const struct hv_kprobe *k = &all->kprobes->list[i]->is;
+	for (size_t i = 0; !err && i < probes->nr;) {
+		const struct hv_kprobe *k = &probes->list[i]->is;
 
 		if (!is_shown(k, file) || !hv_kprobe_is_named(k, name) ||
 		    !hv_kprobe_has_head(k, head, nr_head)) {
@@ -828,24 +832,28 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, cha
 
 struct hv_err *hv_kprobes_clear(struct hv_instances *all, enum hv_kprobe_file file)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[i];
+	struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++) {
+		const struct hv_kprobe_event *e = probes->list[i];
 		struct hv_err *err = is_shown(&e->is, file) ? is_busy(all, e) : NULL;
 
 		if (err)
 			return err;
 	}
-	for (size_t i = all->kprobes->nr; i-- > 0;)
-		if (is_shown(&all->kprobes->list[i]->is, file))
+	for (size_t i = probes->nr; i-- > 0;)
+		if (is_shown(&probes->list[i]->is, file))
 			remove_at(all, i);
 	return NULL;
 }
 
 void hv_kprobes_text(const struct hv_instances *all, enum hv_kprobe_file file, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++)
-		if (is_shown(&all->kprobes->list[i]->is, file))
-			hv_kprobe_text(&all->kprobes->list[i]->is, ret);
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++)
+		if (is_shown(&probes->list[i]->is, file))
+			hv_kprobe_text(&probes->list[i]->is, ret);
 }
 
 static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_event *e)
@@ -854,14 +862,16 @@ static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_ev
 
 	if (!e->is.is_return || !e->site.v)
 		return 0;
-	nr = hv_actions_missed(all->session->actions, e->site.v);
+	nr = hv_actions_missed(hv_instances_session(all)->actions, e->site.v);
 	return nr > e->missed_before ? nr - e->missed_before : 0;
 }
 
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes->list[i];
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++) {
+		const struct hv_kprobe_event *e = probes->list[i];
 
 		if (!e->is.is_fprobe)
 			hv_text_printf(ret, "  %-44s %15" PRIu64 " %15" PRIu64 "\n", e->is.name,
@@ -871,22 +881,24 @@ void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
 
 static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	for (size_t i = 0; i < all->kprobes->nr; i++)
-		if (hv_event_set_has_id(set, all->kprobes->list[i]->family->type.id))
+	const struct hv_kprobes *probes = hv_kprobes_of(all);
+
+	for (size_t i = 0; i < probes->nr; i++)
+		if (hv_event_set_has_id(set, probes->list[i]->family->type.id))
 			return true;
 	return false;
 }
 
 static void lose(struct hv_instance *in, const struct hv_event *event)
 {
-	const struct hv_instances *all = in->all;
+	const struct hv_instances *all = hv_instance_all(in);
 
-	if (all->kprobes->marks)
-		hv_guest_marks_note_lost(all->kprobes->marks, event->time_ns, event->cpu);
+	if (hv_kprobes_of(all)->marks)
+		hv_guest_marks_note_lost(hv_kprobes_of(all)->marks, event->time_ns, event->cpu);
 }
 
 const struct hv_part hv_kprobes_part = {
-	.init_all = init_all,
+	.all_bytes = sizeof(struct hv_kprobes),
 	.deinit_all = deinit_all,
 	.makes_any = makes_any,
 	.lose = lose,

@@ -34,6 +34,11 @@ struct hv_synth_event {
 	uint32_t fields_off; /* offset in an entry */
 };
 
+static struct hv_synths *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_SYNTHS);
+}
+
 static void free_event(struct hv_synth_event *e)
 {
 	hv_synth_deinit(&e->is);
@@ -51,27 +56,23 @@ static void free_event_at(struct hv_synth_event **e)
 /* Removes the event at INDEX. */
 static void forget(struct hv_instances *all, size_t index)
 {
-	struct hv_synths *s = all->synths;
+	struct hv_synths *s = state_of(all);
 	struct hv_synth_event *e = s->list[index];
 
-	hv_event_types_remove(all->session->types, e->type.id);
+	hv_event_types_remove(hv_instances_session(all)->types, e->type.id);
 	s->nr--;
 	memmove(s->list + index, s->list + index + 1,
 		(s->nr - index) * sizeof(struct hv_synth_event *));
 	free_event(e);
 }
 
-static void init_all(struct hv_instances *all)
-{
-	all->synths = hv_alloc(sizeof(*all->synths));
-}
-
 static void deinit_all(struct hv_instances *all)
 {
-	while (all->synths->nr)
-		forget(all, all->synths->nr - 1);
-	free(all->synths->list);
-	free(all->synths);
+	struct hv_synths *s = state_of(all);
+
+	while (s->nr)
+		forget(all, s->nr - 1);
+	free(s->list);
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -107,7 +108,8 @@ static const char *between_fields(const struct hv_kernel *k)
 static void make_type(struct hv_instances *all, struct hv_synth_event *e,
 		      const struct hv_catalogue *c)
 {
-	hv_synth_print_fmt(&e->is, between_fields(all->session->kernel), &e->print_fmt);
+	hv_synth_print_fmt(&e->is, between_fields(hv_instances_session(all)->kernel),
+			   &e->print_fmt);
 	e->type = (struct hv_event_type){
 		.system = HV_SYNTH_SYSTEM,
 		.name = e->is.name,
@@ -117,7 +119,7 @@ static void make_type(struct hv_instances *all, struct hv_synth_event *e,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_SYNTH,
 		/* Unique even if an id is reused. */
-		.call = hv_gva(FIRST_CALL + ++all->synths->nr_made),
+		.call = hv_gva(FIRST_CALL + ++state_of(all)->nr_made),
 	};
 	make_fields(e, c);
 }
@@ -127,7 +129,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 {
 	if (hv_catalogue_find(c, HV_SYNTH_SYSTEM, synth->name))
 		return hv_err_new(EEXIST, "Event already exists");
-	if (all->synths->nr == HV_SYNTHS_MAX)
+	if (state_of(all)->nr == HV_SYNTHS_MAX)
 		return hv_err_new(ENOSPC, "there are %d synthetic events already", HV_SYNTHS_MAX);
 	if (!hv_host_made_free_id(c))
 		return hv_err_new(ENOSPC, "the guest's events use all ids");
@@ -146,10 +148,10 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 				struct hv_synth_fault *ret_fault)
 {
 	hv_cleanup(free_event_at) struct hv_synth_event *e = hv_alloc(sizeof(*e));
-	struct hv_synths *s = all->synths;
+	struct hv_synths *s = state_of(all);
 	struct hv_gva pads;
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 
 	*ret_fault = (struct hv_synth_fault){0};
 	if (err)
@@ -163,12 +165,12 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 						     place_of(text, e->is.name)};
 	if (err)
 		return err;
-	e->is.stack_depth = hv_hist_stack_depth(all->session->kernel);
+	e->is.stack_depth = hv_hist_stack_depth(hv_instances_session(all)->kernel);
 	make_type(all, e, c);
-	s->has_pads = hv_kernel_symbol(all->session->kernel, "hist_pads", &pads);
+	s->has_pads = hv_kernel_symbol(hv_instances_session(all)->kernel, "hist_pads", &pads);
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(struct hv_synth_event *));
 	s->list[s->nr++] = e;
-	hv_event_types_add(all->session->types, &e->type);
+	hv_event_types_add(hv_instances_session(all)->types, &e->type);
 	e = NULL;
 	return NULL;
 }
@@ -179,7 +181,7 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 {
 	const struct hv_event_ref ref = hv_event_ref_of(&e->type);
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next) {
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		if (hv_instance_needs_event(in, ref) || hv_eprobes_have(all, ref) ||
 		    hv_instance_makes(in, &e->is))
 			return true;
@@ -190,7 +192,7 @@ static bool is_used(const struct hv_instances *all, const struct hv_synth_event 
 /* NAME NULL: all events. */
 static struct hv_err *remove_named(struct hv_instances *all, const char *name)
 {
-	struct hv_synths *s = all->synths;
+	struct hv_synths *s = state_of(all);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr; i++) {
@@ -224,10 +226,12 @@ struct hv_err *hv_synths_clear(struct hv_instances *all)
 
 void hv_synths_text(const struct hv_instances *all, enum hv_synths_file file, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->synths->nr; i++) {
+	const struct hv_synths *synths = state_of(all);
+
+	for (size_t i = 0; i < synths->nr; i++) {
 		if (file == HV_SYNTHS_DYNAMIC_EVENTS)
 			hv_text_add(ret, "s:" HV_SYNTH_SYSTEM "/");
-		hv_synth_text(&all->synths->list[i]->is, ret);
+		hv_synth_text(&synths->list[i]->is, ret);
 	}
 }
 
@@ -240,17 +244,21 @@ bool hv_synths_is(const struct hv_event_type *type)
 
 static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	for (size_t i = 0; i < all->synths->nr; i++)
-		if (hv_event_set_has_id(set, all->synths->list[i]->type.id))
+	const struct hv_synths *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_event_set_has_id(set, s->list[i]->type.id))
 			return true;
 	return false;
 }
 
 const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char *name)
 {
-	for (size_t i = 0; i < all->synths->nr; i++)
-		if (strcmp(all->synths->list[i]->is.name, name) == 0)
-			return &all->synths->list[i]->is;
+	const struct hv_synths *s = state_of(all);
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (strcmp(s->list[i]->is.name, name) == 0)
+			return &s->list[i]->is;
 	return NULL;
 }
 
@@ -258,7 +266,7 @@ const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char
  * per-CPU memory for hist trigger values disable preemption once more for it (get_hist_pad). */
 static uint8_t deeper_than(const struct hv_instances *all, const struct hv_event *event)
 {
-	unsigned more = DEEPER + all->synths->has_pads;
+	unsigned more = DEEPER + state_of(all)->has_pads;
 	bool is_inside = !event->deeper && event->kind == HV_EVENT_GUESTS;
 	unsigned deeper = is_inside ? more - 1 : event->deeper + more;
 
@@ -269,13 +277,14 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 		     const struct hv_hist_value *values, const struct hv_event *event,
 		     struct hv_event *ret, uint8_t *entry)
 {
+	const struct hv_synths *s = state_of(all);
 	const struct hv_synth_event *e = NULL;
 	uint16_t id;
 	uint32_t len;
 
-	for (size_t i = 0; i < all->synths->nr; i++)
-		if (&all->synths->list[i]->is == synth)
-			e = all->synths->list[i];
+	for (size_t i = 0; i < s->nr; i++)
+		if (&s->list[i]->is == synth)
+			e = s->list[i];
 	if (!e || event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
 	id = (uint16_t)e->type.id;
@@ -294,7 +303,7 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 }
 
 const struct hv_part hv_synths_part = {
-	.init_all = init_all,
+	.all_bytes = sizeof(struct hv_synths),
 	.deinit_all = deinit_all,
 	.makes_any = makes_any,
 };

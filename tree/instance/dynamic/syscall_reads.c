@@ -89,11 +89,11 @@ static bool find_sets(const struct hv_instances *all, const struct hv_catalogue 
 		if (!hv_syscalls_is(made) || !hv_syscalls_has_memory(made) ||
 		    !hv_instances_want_event(all, made))
 			continue;
-		err = hv_syscalls_carrier(all->syscalls, c, made, &carrier);
+		err = hv_syscalls_carrier(all, c, made, &carrier);
 		if (err || carrier != type || !hv_syscall_memory_of(made->syscall, &memory))
 			continue;
 		add_call(ret, (uint32_t)made->syscall->nr, &memory);
-		*ret_carrier = hv_syscalls_in_carrier(all->syscalls, made);
+		*ret_carrier = hv_syscalls_in_carrier(all, made);
 		any = true;
 	}
 	return any;
@@ -154,7 +154,7 @@ struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct
 	struct builder b = {.program = ret, .carrier = &carrier};
 	HV_AUTO_FREE struct sets *sets = NULL;
 
-	if (!hv_syscalls_carries_memory(all->syscalls, type))
+	if (!hv_syscalls_carries_memory(all, type))
 		return NULL;
 	sets = hv_alloc(sizeof(*sets));
 	if (!find_sets(all, c, type, sets, &carrier))

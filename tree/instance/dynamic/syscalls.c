@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/dynamic/syscalls.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/guard.h"
@@ -152,28 +151,35 @@ static struct hv_syscalls *new_syscalls(const struct hv_catalogue *c)
 	return s;
 }
 
+static struct hv_syscalls *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_SYSCALLS);
+}
+
+bool hv_syscalls_are_known(const struct hv_instances *all)
+{
+	return state_of(all) != NULL;
+}
+
 void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
 		      const struct hv_event_type *type)
 {
-	if (!all->syscalls && hv_syscalls_is(type))
-		all->syscalls = new_syscalls(c);
+	if (!state_of(all) && hv_syscalls_is(type))
+		hv_instances_set_state(all, HV_PART_SYSCALLS, new_syscalls(c));
 }
 
-static void deinit_all(struct hv_instances *all)
+bool hv_syscalls_carries_memory(const struct hv_instances *all, const struct hv_event_type *type)
 {
-	free(all->syscalls);
-}
+	const struct hv_syscalls *s = state_of(all);
 
-bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type)
-{
 	return s && s->carriers[ENTER].is_known && s->carriers[ENTER].id == type->id;
 }
 
-struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
+struct hv_err *hv_syscalls_carrier(const struct hv_instances *all, const struct hv_catalogue *c,
 				   const struct hv_event_type *type,
 				   const struct hv_event_type **ret)
 {
-	const struct carrier *carrier = &s->carriers[kind_of(type)];
+	const struct carrier *carrier = &state_of(all)->carriers[kind_of(type)];
 	int32_t nr = type->syscall->nr;
 
 	if (!carrier->is_known)
@@ -188,10 +194,10 @@ struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_
 	return *ret ? NULL : hv_err_new(ENODEV, "the guest no longer has this event");
 }
 
-struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
+struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_instances *all,
 						const struct hv_event_type *type)
 {
-	const struct carrier *carrier = &s->carriers[kind_of(type)];
+	const struct carrier *carrier = &state_of(all)->carriers[kind_of(type)];
 
 	return (struct hv_kprobe_carrier){
 		.is_of_several = true,
@@ -209,7 +215,7 @@ static bool is_made(const struct hv_syscalls *s, uint32_t id)
 
 static bool makes_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	const struct hv_syscalls *s = all->syscalls;
+	const struct hv_syscalls *s = state_of(all);
 
 	for (size_t i = 0; s && i < set->nr; i++)
 		if (is_made(s, set->list[i].id))
@@ -217,9 +223,10 @@ static bool makes_any(const struct hv_instances *all, const struct hv_event_set 
 	return false;
 }
 
-bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
+bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *raw,
 		       struct hv_event *ret, uint8_t *entry)
 {
+	const struct hv_syscalls *s = state_of(all);
 	const struct carrier *carrier = NULL;
 	const struct made *made;
 	uint64_t nr;
@@ -262,6 +269,5 @@ bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
 }
 
 const struct hv_part hv_syscalls_part = {
-	.deinit_all = deinit_all,
 	.makes_any = makes_any,
 };

@@ -31,7 +31,6 @@ struct hv_catalogue;
 struct hv_event_type;
 struct hv_instances;
 struct hv_part;
-struct hv_syscalls;
 
 /* System call numbers are below this limit. */
 #define HV_SYSCALL_NR_MAX 1024
@@ -47,28 +46,31 @@ extern const struct hv_part hv_syscalls_part;
 void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
 		      const struct hv_event_type *type);
 
+/* Returns whether hv_syscalls_need() found a system call event. The functions below with ALL need
+ * that, unless they say otherwise. */
+bool hv_syscalls_are_known(const struct hv_instances *all);
+
 /* Returns whether TYPE is a system call event. */
 bool hv_syscalls_is(const struct hv_event_type *type);
 
 /* Returns whether the system call event TYPE contains memory that arguments point to. */
 bool hv_syscalls_has_memory(const struct hv_event_type *type);
 
-/* Returns whether TYPE is a carrier of such events. S may be NULL. */
-bool hv_syscalls_carries_memory(const struct hv_syscalls *s, const struct hv_event_type *type);
+/* Returns whether TYPE is a carrier of such events. */
+bool hv_syscalls_carries_memory(const struct hv_instances *all, const struct hv_event_type *type);
 
 /* Sets *RET to the type in C that is the carrier of TYPE, a system call event. EOPNOTSUPP: the
  * layout of one of the two is unknown. */
-struct hv_err *hv_syscalls_carrier(const struct hv_syscalls *s, const struct hv_catalogue *c,
+struct hv_err *hv_syscalls_carrier(const struct hv_instances *all, const struct hv_catalogue *c,
 				   const struct hv_event_type *type,
 				   const struct hv_event_type **ret) hv_must_use;
 
 /* Returns the layout of the carrier of TYPE, which must have one. */
-struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_syscalls *s,
+struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_instances *all,
 						const struct hv_event_type *type);
 
 /* Makes the system call event *RET from RAW, a guest event. ENTRY, HV_SYSCALL_ENTRY_MAX bytes,
  * receives the entry; its common fields are RAW's, with the id of RET. Returns false if RAW is not
- * a carrier or not a known system call, or the guest read no memory although the event needs it. S
- * may be NULL. */
-bool hv_syscalls_event(const struct hv_syscalls *s, const struct hv_event *raw,
+ * a carrier or not a known system call, or the guest read no memory although the event needs it. */
+bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *raw,
 		       struct hv_event *ret, uint8_t *entry);

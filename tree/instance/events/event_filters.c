@@ -27,19 +27,18 @@ static void forget(struct hv_event_filter_of *of)
 	hv_event_filter_free(of->filter);
 }
 
-static void init(struct hv_instance *in)
+static struct hv_event_filters *state_of(const struct hv_instance *in)
 {
-	in->filters = hv_alloc(sizeof(*in->filters));
+	return hv_instance_state(in, HV_PART_EVENT_FILTERS);
 }
 
 static void deinit(struct hv_instance *in)
 {
-	struct hv_event_filters *s = in->filters;
+	struct hv_event_filters *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	free(s);
 }
 
 /* Returns the index of the first filter with an id of at least ID. */
@@ -55,27 +54,27 @@ static const struct hv_event_filter_of *find(const struct hv_event_filters *s, u
 	return at < s->nr && s->list[at].ref.id == id ? &s->list[at] : NULL;
 }
 
-size_t hv_event_filters_nr(const struct hv_event_filters *s)
+size_t hv_event_filters_nr(const struct hv_instance *in)
 {
-	return s->nr;
+	return state_of(in)->nr;
 }
 
-size_t hv_event_filters_nr_right(const struct hv_event_filters *s)
+size_t hv_event_filters_nr_right(const struct hv_instance *in)
 {
-	return s->nr_right;
+	return state_of(in)->nr_right;
 }
 
-const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref)
+const char *hv_event_filters_text(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_event_filter_of *of = find(s, ref.id);
+	const struct hv_event_filter_of *of = find(state_of(in), ref.id);
 
 	return of && of->ref.call == ref.call ? of->text : NULL;
 }
 
-const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
+const struct hv_event_filter *hv_event_filters_of(const struct hv_instance *in,
 						  struct hv_event_ref ref)
 {
-	const struct hv_event_filter_of *of = find(s, ref.id);
+	const struct hv_event_filter_of *of = find(state_of(in), ref.id);
 
 	return of && of->ref.call == ref.call ? of->filter : NULL;
 }
@@ -124,8 +123,8 @@ static char *text_of_fault(const char *filter, const struct hv_filter_fault *fau
 static struct hv_err *refuse(struct hv_instance *in, const struct hv_event_type *type,
 			     const char *filter, const struct hv_filter_fault *fault)
 {
-	put(in->filters, hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
-	hv_instances_publish_filter(in->all, type);
+	put(state_of(in), hv_event_ref_of(type), text_of_fault(filter, fault), NULL);
+	hv_instances_publish_filter(hv_instance_all(in), type);
 	if (!fault->why)
 		return hv_err_new(fault->code, "a comparison is missing in '%s'", filter);
 	return hv_err_new(fault->code, "%s at character %zu of '%s'", fault->why, fault->at,
@@ -138,17 +137,18 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 					    const char *why, struct hv_filter_fault *ret_fault)
 {
 	struct hv_filter_scope scope = {
-		.kernel = in->all->session->kernel,
+		.kernel = hv_instance_session(in)->kernel,
 		.type = type,
-		.nr_cpus = in->all->nr_cpus,
+		.nr_cpus = hv_instances_nr_cpus(hv_instance_all(in)),
 	};
-	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &scope.catalogue);
+	struct hv_err *err =
+		hv_event_types_catalogue(hv_instance_session(in)->types, &scope.catalogue);
 	struct hv_event_filter *parsed;
 
 	*ret_fault = (struct hv_filter_fault){0};
 	if (err)
 		return err;
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	parsed = hv_event_filter_parse(&scope, filter, ret_fault);
 	if (!parsed && why)
 		*ret_fault = (struct hv_filter_fault){ret_fault->code, why, 0};
@@ -159,31 +159,32 @@ struct hv_err *hv_instance_set_event_filter(struct hv_instance *in,
 		hv_event_filter_free(parsed);
 		return err;
 	}
-	put(in->filters, hv_event_ref_of(type), hv_strdup(filter), parsed);
-	hv_instances_publish_filter(in->all, type);
+	put(state_of(in), hv_event_ref_of(type), hv_strdup(filter), parsed);
+	hv_instances_publish_filter(hv_instance_all(in), type);
 	return NULL;
 }
 
 void hv_instance_remove_event_filter(struct hv_instance *in, const struct hv_event_type *type)
 {
-	const struct hv_event_filter_of *of = find(in->filters, type->id);
+	struct hv_event_filters *s = state_of(in);
+	const struct hv_event_filter_of *of = find(s, type->id);
 
 	if (!of || of->ref.call != type->call.v)
 		return;
-	hv_instances_drain(in->all);
-	remove_at(in->filters, (size_t)(of - in->filters->list));
-	hv_instances_publish_filter(in->all, type);
+	hv_instances_drain(hv_instance_all(in));
+	remove_at(s, (size_t)(of - s->list));
+	hv_instances_publish_filter(hv_instance_all(in), type);
 }
 
 /* While the top instance has a filter, its buffer is in host memory. */
 static bool takes_rings(const struct hv_instances *all)
 {
-	return all->top.filters->nr_right;
+	return state_of(hv_instances_top(all))->nr_right;
 }
 
 static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
-	struct hv_event_filters *s = in->filters;
+	struct hv_event_filters *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
 		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
@@ -201,7 +202,7 @@ bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_eve
 		.entry = event->entry,
 		.cpu = event->cpu,
 		.comm = event->comm,
-		.kernel = in->all->session->kernel,
+		.kernel = hv_instance_session(in)->kernel,
 	};
 
 	if (!event->pid) {
@@ -214,21 +215,21 @@ bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_eve
 
 bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id)
 {
-	const struct hv_event_filter_of *of = find(in->filters, id);
+	const struct hv_event_filter_of *of = find(state_of(in), id);
 
 	return of && of->filter;
 }
 
 bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event)
 {
-	const struct hv_event_filter_of *of =
-		in->filters->nr_right ? find(in->filters, event->id) : NULL;
+	const struct hv_event_filters *s = state_of(in);
+	const struct hv_event_filter_of *of = s->nr_right ? find(s, event->id) : NULL;
 
 	return !of || !of->filter || hv_instance_record_passes(in, of->filter, event);
 }
 
 const struct hv_part hv_event_filters_part = {
-	.init = init,
+	.state_bytes = sizeof(struct hv_event_filters),
 	.deinit = deinit,
 	.takes_rings = takes_rings,
 	.forget_gone = forget_gone,

@@ -16,16 +16,14 @@ struct hv_part;
 
 extern const struct hv_part hv_event_filters_part;
 
-struct hv_event_filters;
-
 /* The number of filters, and of those that are valid. */
-size_t hv_event_filters_nr(const struct hv_event_filters *s);
-size_t hv_event_filters_nr_right(const struct hv_event_filters *s);
+size_t hv_event_filters_nr(const struct hv_instance *in);
+size_t hv_event_filters_nr_right(const struct hv_instance *in);
 /* NULL: the event has no filter. Borrowed until the next change. */
-const char *hv_event_filters_text(const struct hv_event_filters *s, struct hv_event_ref ref);
+const char *hv_event_filters_text(const struct hv_instance *in, struct hv_event_ref ref);
 
 /* NULL: no filter, or an invalid one. Borrowed until the next change. */
-const struct hv_event_filter *hv_event_filters_of(const struct hv_event_filters *s,
+const struct hv_event_filter *hv_event_filters_of(const struct hv_instance *in,
 						  struct hv_event_ref ref);
 
 /* Replaces the filter of IN for events of TYPE by FILTER. If FILTER is invalid, returns the

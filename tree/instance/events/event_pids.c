@@ -12,9 +12,9 @@
 
 bool hv_instance_follows_forks(const struct hv_instance *in)
 {
-	const struct hv_pidlist *lists = in->selection.event_pids;
+	const struct hv_pidlist *lists = hv_instance_selection(in)->event_pids;
 
-	return hv_options_on(&in->options, HV_OPT_EVENT_FORK) &&
+	return hv_options_on(hv_instance_options(in), HV_OPT_EVENT_FORK) &&
 	       (hv_pidlist_limits(&lists[HV_LIST_FILTER]) ||
 		hv_pidlist_limits(&lists[HV_LIST_NOTRACE]));
 }
@@ -54,11 +54,11 @@ struct hv_err *hv_event_forks_publish(struct hv_instance *in)
 
 	if (!hv_instance_follows_forks(in))
 		return hv_instance_publish_triggers(in);
-	err = hv_event_types_catalogue(in->all->session->types, &c);
+	err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 	if (!err)
 		err = check_fields(c);
 	if (!err)
-		err = hv_instances_begin_sharing(in->all);
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	return err ? err : hv_instance_publish_triggers(in);
 }
 
@@ -69,7 +69,8 @@ static bool read_pid(const struct hv_instance *in, const struct hv_event *event,
 	const struct hv_event_field *field = NULL;
 	const struct hv_event_type *type = NULL;
 	const struct hv_catalogue *c;
-	HV_AUTO_ERR struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	HV_AUTO_ERR struct hv_err *err =
+		hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
 	if (!err)
 		type = hv_catalogue_by_id(c, event->id);
@@ -87,7 +88,7 @@ void hv_event_forks_end_task(struct hv_instance *in, const struct hv_event *even
 	if (!hv_instance_follows_forks(in) || !read_pid(in, event, FREE, "pid", &pid))
 		return;
 	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
-		hv_pidlist_remove(&in->selection.event_pids[i], pid);
+		hv_pidlist_remove(&hv_instance_selection(in)->event_pids[i], pid);
 }
 
 /* event_filter_pid_sched_process_fork() */
@@ -99,8 +100,8 @@ void hv_event_forks_add_child(struct hv_instance *in, const struct hv_event *eve
 	    !read_pid(in, event, FORK, "child_pid", &child))
 		return;
 	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
-		if (hv_pidlist_has(&in->selection.event_pids[i], parent))
-			hv_pidlist_insert(&in->selection.event_pids[i], child);
+		if (hv_pidlist_has(&hv_instance_selection(in)->event_pids[i], parent))
+			hv_pidlist_insert(&hv_instance_selection(in)->event_pids[i], child);
 }
 
 /* -- the lists --------------------------------------------------------------------------------- */
@@ -108,19 +109,19 @@ void hv_event_forks_add_child(struct hv_instance *in, const struct hv_event *eve
 struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter_list which,
 					  struct hv_pidlist *list)
 {
-	struct hv_pidlist *now = &in->selection.event_pids[which], before;
+	struct hv_pidlist *now = &hv_instance_selection(in)->event_pids[which], before;
 	bool followed = hv_instance_follows_forks(in);
 	struct hv_err *err = NULL;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	before = *now;
 	*now = *list;
-	if (hv_instances_single(in->all) != &in->all->top)
-		err = hv_instances_begin_sharing(in->all);
+	if (hv_instances_single(hv_instance_all(in)) != hv_instances_top(hv_instance_all(in)))
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	if (!err && followed != hv_instance_follows_forks(in))
 		err = hv_event_forks_publish(in);
 	else if (!err && hv_instance_has_events(in))
-		err = hv_instances_share(in->all) ? hv_instance_retrace(in) : NULL;
+		err = hv_instances_share(hv_instance_all(in)) ? hv_instance_retrace(in) : NULL;
 	if (err) {
 		*now = before;
 		if (followed != hv_instance_follows_forks(in))
@@ -149,7 +150,8 @@ static bool find_other(const struct hv_instance *in, const struct hv_event *e, u
 	const struct hv_event_field *field = NULL;
 	const struct hv_event_type *type = NULL;
 	const struct hv_catalogue *c;
-	HV_AUTO_ERR struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	HV_AUTO_ERR struct hv_err *err =
+		hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
 	if (!err)
 		type = hv_catalogue_by_id(c, e->id);
@@ -163,7 +165,7 @@ static bool find_other(const struct hv_instance *in, const struct hv_event *e, u
 
 static bool has_task(const struct hv_instance *in, uint32_t pid)
 {
-	const struct hv_pidlist *lists = in->selection.event_pids;
+	const struct hv_pidlist *lists = hv_instance_selection(in)->event_pids;
 
 	return (!hv_pidlist_limits(&lists[HV_LIST_FILTER]) ||
 		hv_pidlist_has(&lists[HV_LIST_FILTER], pid)) &&
@@ -172,7 +174,7 @@ static bool has_task(const struct hv_instance *in, uint32_t pid)
 
 bool hv_instance_has_event_task(const struct hv_instance *in, const struct hv_event *event)
 {
-	const struct hv_pidlist *lists = in->selection.event_pids;
+	const struct hv_pidlist *lists = hv_instance_selection(in)->event_pids;
 	uint32_t other;
 
 	if ((!hv_pidlist_limits(&lists[HV_LIST_FILTER]) && !lists[HV_LIST_NOTRACE].nr) ||

@@ -24,6 +24,17 @@ struct hv_event_stacks {
 	struct hv_stacks_due *due;  /* owned, one per vCPU */
 };
 
+static struct hv_event_stacks *state_of(const struct hv_instance *in)
+{
+	return hv_instance_state(in, HV_PART_EVENT_STACKS);
+}
+
+/* The events that the guest records with stacks. */
+static struct hv_event_set *recorded_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_EVENT_STACKS);
+}
+
 void hv_kept_events_free(struct hv_kept_event *kept)
 {
 	while (kept) {
@@ -45,39 +56,56 @@ static void forget_from(struct hv_stacks_due *due, unsigned first)
 
 static void init(struct hv_instance *in)
 {
-	in->stacks = hv_alloc(sizeof(*in->stacks));
-	in->stacks->due = hv_alloc(in->all->nr_cpus * sizeof(*in->stacks->due));
+	struct hv_event_stacks *s = state_of(in);
+
+	s->due = hv_alloc(hv_instances_nr_cpus(hv_instance_all(in)) * sizeof(*s->due));
 }
 
 static void deinit(struct hv_instance *in)
 {
-	for (unsigned cpu = 0; cpu < in->all->nr_cpus; cpu++)
-		forget_from(&in->stacks->due[cpu], 0);
-	hv_kept_events_free(in->stacks->kept);
-	free(in->stacks->due);
-	free(in->stacks);
+	struct hv_event_stacks *s = state_of(in);
+
+	for (unsigned cpu = 0; cpu < hv_instances_nr_cpus(hv_instance_all(in)); cpu++)
+		forget_from(&s->due[cpu], 0);
+	hv_kept_events_free(s->kept);
+	free(s->due);
+}
+
+static void deinit_all(struct hv_instances *all)
+{
+	hv_event_set_deinit(recorded_of(all));
+}
+
+void hv_event_stacks_set_recorded(struct hv_instances *all, struct hv_event_set recorded)
+{
+	struct hv_event_set *s = recorded_of(all);
+
+	hv_event_set_deinit(s);
+	*s = recorded;
 }
 
 void hv_event_stacks_begin(struct hv_instance *in)
 {
-	in->stacks->nr_wanted = 0;
-	hv_kept_events_free(in->stacks->kept);
-	in->stacks->kept = NULL;
+	struct hv_event_stacks *s = state_of(in);
+
+	s->nr_wanted = 0;
+	hv_kept_events_free(s->kept);
+	s->kept = NULL;
 }
 
 unsigned hv_event_stacks_nr_wanted(const struct hv_instance *in)
 {
-	return in->stacks->nr_wanted;
+	return state_of(in)->nr_wanted;
 }
 
 void hv_event_stacks_restore(struct hv_instance *in, unsigned nr_wanted)
 {
-	in->stacks->nr_wanted = nr_wanted;
+	state_of(in)->nr_wanted = nr_wanted;
 }
 
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 {
-	struct hv_kept_event **at = &in->stacks->kept, *kept;
+	struct hv_kept_event **at = &state_of(in)->kept, *kept;
 
 	kept = hv_alloc(sizeof(*kept) + event->entry.len_bytes);
 	kept->event = *event;
@@ -96,16 +124,17 @@ void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 
 void hv_event_stacks_want(struct hv_instance *in)
 {
-	in->stacks->nr_wanted++;
+	state_of(in)->nr_wanted++;
 }
 
 /* If there is no room, the oldest event's stack must have been lost. */
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event)
 {
-	struct hv_stacks_due *due = &in->stacks->due[event->cpu];
+	struct hv_event_stacks *s = state_of(in);
+	struct hv_stacks_due *due = &s->due[event->cpu];
 
-	if (!hv_event_set_has_id(&in->all->stacked, event->id))
+	if (!hv_event_set_has_id(recorded_of(hv_instance_all(in)), event->id))
 		return;
 	if (due->nr == DUE_MAX) {
 		hv_kept_events_free(due->list[0].kept);
@@ -113,22 +142,22 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 	}
 	due->list[due->nr].pid = event->pid;
 	due->list[due->nr].record = hv_cursor_last_record(cursor);
-	due->list[due->nr].kept = in->stacks->kept;
-	due->list[due->nr++].nr = in->stacks->nr_wanted;
-	in->stacks->kept = NULL;
+	due->list[due->nr].kept = s->kept;
+	due->list[due->nr++].nr = s->nr_wanted;
+	s->kept = NULL;
 }
 
 /* Missing stacks may be among the lost records. */
 static void lose(struct hv_instance *in, const struct hv_event *event)
 {
-	forget_from(&in->stacks->due[event->cpu], 0);
+	forget_from(&state_of(in)->due[event->cpu], 0);
 }
 
 /* Newer events of other tasks have lost their stacks and are dropped. */
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret)
 {
-	struct hv_stacks_due *due = &in->stacks->due[stack->cpu];
+	struct hv_stacks_due *due = &state_of(in)->due[stack->cpu];
 	unsigned nr = due->nr;
 
 	while (nr && due->list[nr - 1].pid != stack->pid)
@@ -141,6 +170,9 @@ bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 }
 
 const struct hv_part hv_event_stacks_part = {
+	.state_bytes = sizeof(struct hv_event_stacks),
+	.all_bytes = sizeof(struct hv_event_set),
+	.deinit_all = deinit_all,
 	.init = init,
 	.deinit = deinit,
 	.lose = lose,

@@ -27,6 +27,9 @@ struct hv_part;
 
 extern const struct hv_part hv_event_stacks_part;
 
+/* Notes which events the guest records with stacks. ALL owns RECORDED. */
+void hv_event_stacks_set_recorded(struct hv_instances *all, struct hv_event_set recorded);
+
 /* An event waiting for its stack in order to be counted. */
 struct hv_kept_event {
 	struct hv_kept_event *next; /* owned */

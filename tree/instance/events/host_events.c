@@ -31,19 +31,19 @@ struct hv_err *hv_host_events_publish(struct hv_instances *all)
 {
 	uint32_t mask = 0;
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		mask |= mask_of(&in->events);
-	return hv_host_tracer_set(all->session->host, mask);
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		mask |= mask_of(hv_instance_events(in));
+	return hv_host_tracer_set(hv_instances_session(all)->host, mask);
 }
 
 bool hv_host_events_take_away(struct hv_instance *in)
 {
 	bool any = false;
 
-	for (size_t i = in->events.nr; i-- > 0;) {
-		if (!hv_host_event_is(in->events.list[i].id))
+	for (size_t i = hv_instance_events(in)->nr; i-- > 0;) {
+		if (!hv_host_event_is(hv_instance_events(in)->list[i].id))
 			continue;
-		hv_event_set_remove(&in->events, in->events.list[i]);
+		hv_event_set_remove(hv_instance_events(in), hv_instance_events(in)->list[i]);
 		any = true;
 	}
 	return any;
@@ -51,8 +51,8 @@ bool hv_host_events_take_away(struct hv_instance *in)
 
 bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *event)
 {
-	return hv_event_set_has_id(&in->events, event->id) && hv_instance_records(in) &&
-	       !in->selection.muted[event->cpu] && hv_instance_filters_pass(in, event);
+	return hv_event_set_has_id(hv_instance_events(in), event->id) && hv_instance_records(in) &&
+	       !hv_instance_selection(in)->muted[event->cpu] && hv_instance_filters_pass(in, event);
 }
 
 const struct hv_part hv_host_events_part = {.makes_any = makes_any};

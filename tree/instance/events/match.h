@@ -6,16 +6,10 @@
 
 #include "tree/instance/core/instance.h"
 
-/* Returns whether IN records on CPU now. */
-bool hv_records_on(const struct hv_instance *in, unsigned cpu);
+extern const struct hv_part hv_match_part;
 
-/* Returns whether IN is the only tracing instance (hv_instances_single). Uses the cached result if
- * it is valid. */
-bool hv_instance_is_single(const struct hv_instance *in);
-/* Call it before an event of KIND is processed. It caches hv_instances_single(), which depends on
- * all settings, for calls and returns because these change no setting. Other events may change
- * settings (commands, triggers, forks). */
-void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind);
+/* Drops the open calls of IN's function_graph, which has stopped. */
+void hv_match_end_graph(struct hv_instance *in);
 
 /* Returns whether IN would have recorded the call in EVENT if it traced alone. */
 bool hv_would_record(const struct hv_instance *in, const struct hv_event *event);

@@ -58,7 +58,8 @@ static void make_synth(const struct hit *h, const struct hv_hist_action *a)
 
 	for (unsigned i = 0; i < a->nr_params; i++)
 		values[i] = h->refs[a->refs[i]];
-	if (h->out->take && hv_synths_event(h->in->all, a->synth, values, h->event, &event, entry))
+	if (h->out->take &&
+	    hv_synths_event(hv_instance_all(h->in), a->synth, values, h->event, &event, entry))
 		h->out->take(h->out->ctx, &event);
 }
 
@@ -78,7 +79,7 @@ static void take_snapshot(struct hit *h, const struct hv_hist_action *a, uint64_
 	taken->value = value;
 	memcpy(taken->key, h->key, h->of->spec.key_bytes);
 	memcpy(taken->comm, hv_hist_table_comm(h->of->table, h->at), sizeof(taken->comm));
-	hv_buffers_swap_snapshot(&h->in->buffers);
+	hv_buffers_swap_snapshot(hv_instance_buffers(h->in));
 }
 
 static void act(struct hit *h, const struct hv_hist_action *a)

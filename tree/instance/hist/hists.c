@@ -44,6 +44,17 @@ struct links {
 				const char *text, struct hv_hist_refusal *ret_why);
 };
 
+static struct hv_hists *state_of(const struct hv_instance *in)
+{
+	return hv_instance_state(in, HV_PART_HISTS);
+}
+
+/* The number of hist triggers created in all instances, including removed ones. */
+static uint64_t *nr_made_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_HISTS);
+}
+
 /* Returns the index of the trigger SERIAL, or s->nr. */
 static size_t links_find(const struct hv_hists *s, uint64_t serial)
 {
@@ -61,7 +72,7 @@ static bool next_other(void *of, size_t index, struct hv_hist_other *ret)
 {
 	static const struct hv_event_type gone = {.system = "", .name = ""};
 	const struct links *links = of;
-	const struct hv_hists *s = links->in->hists;
+	const struct hv_hists *s = state_of(links->in);
 
 	if (index >= s->nr)
 		return false;
@@ -79,13 +90,13 @@ static const struct hv_synth *find_synth(void *of, const char *name)
 {
 	const struct links *links = of;
 
-	return hv_synths_find(links->in->all, name);
+	return hv_synths_find(hv_instance_all(links->in), name);
 }
 
 static int add_other(void *of, const struct hv_event_type *type, const char *text)
 {
 	const struct links *links = of;
-	struct hv_hists *s = links->in->hists;
+	struct hv_hists *s = state_of(links->in);
 	struct hv_hist_of *to = links->of;
 	struct hv_hist_refusal unused;
 	HV_AUTO_ERR struct hv_err *err = links->write(links->in, type, text, &unused);
@@ -105,8 +116,8 @@ static struct hv_hist_scope links_scope(struct links *links, const struct hv_eve
 	return (struct hv_hist_scope){
 		.catalogue = links->catalogue,
 		.type = type,
-		.has_stack_fields = hv_print_value_enumerator(links->in->all->session->kernel,
-							      "FILTER_STACKTRACE", &unused),
+		.has_stack_fields = hv_print_value_enumerator(
+			hv_instance_session(links->in)->kernel, "FILTER_STACKTRACE", &unused),
 		.of = links,
 		.other = next_other,
 		.synth = find_synth,
@@ -143,13 +154,15 @@ static bool takes_snapshots(const struct hv_hist_spec *s)
 /* An instance can have only one snapshot condition (tracing_snapshot_cond_enable). */
 static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hv_hist_of *of)
 {
+	struct hv_hists *s = state_of(in);
+
 	if (!takes_snapshots(&of->spec))
 		return NULL;
-	for (size_t i = 0; i < in->hists->nr; i++)
-		if (in->hists->list[i].taken)
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].taken)
 			return hv_err_new(EBUSY, "another hist trigger takes snapshots");
 	of->taken = hv_alloc(sizeof(*of->taken));
-	return hv_buffers_need_snapshot(&in->buffers);
+	return hv_buffers_need_snapshot(hv_instance_buffers(in));
 }
 
 static struct hv_err *take_tables(const struct hv_hists *s, struct hv_hist_of *of)
@@ -182,7 +195,7 @@ static struct hv_err *links_make(struct links *links, const char *text,
 		return hv_err_new(ENODEV, "the guest no longer has this event");
 	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
 		return links_error(ret_faults, text);
-	err = take_tables(in->hists, of);
+	err = take_tables(state_of(in), of);
 	return err ? err : prepare_snapshots(in, of);
 }
 
@@ -233,29 +246,23 @@ static void forget(struct hv_hist_of *of)
 	free(of->added);
 }
 
-static void init(struct hv_instance *in)
-{
-	in->hists = hv_alloc(sizeof(*in->hists));
-}
-
 static void deinit(struct hv_instance *in)
 {
-	struct hv_hists *s = in->hists;
+	struct hv_hists *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	free(s);
 }
 
 static bool acts(const struct hv_instance *in)
 {
-	return in->hists->nr;
+	return state_of(in)->nr;
 }
 
 static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_hists *s = in->hists;
+	const struct hv_hists *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i].ref, ref))
@@ -263,21 +270,25 @@ static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
-bool hv_hists_have_any(const struct hv_hists *s)
+bool hv_hists_have_any(const struct hv_instance *in)
 {
-	return s->nr;
+	return state_of(in)->nr;
 }
 
-bool hv_hists_have(const struct hv_hists *s, uint32_t id)
+bool hv_hists_have(const struct hv_instance *in, uint32_t id)
 {
+	const struct hv_hists *s = state_of(in);
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id)
 			return true;
 	return false;
 }
 
-void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused)
+void hv_hists_pause(struct hv_instance *in, struct hv_event_ref ref, unsigned paused)
 {
+	struct hv_hists *s = state_of(in);
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i].ref, ref))
 			s->list[i].is_paused = paused;
@@ -289,9 +300,10 @@ void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused
 /* Returns the first trigger called NAME in any instance, or NULL. NAME may be NULL. */
 static const struct hv_hist_of *find_named(const struct hv_instances *all, const char *name)
 {
-	for (const struct hv_instance *in = &all->top; name && in; in = in->next)
-		for (size_t i = 0; i < in->hists->nr; i++) {
-			const struct hv_hist_of *of = &in->hists->list[i];
+	for (const struct hv_instance *in = hv_instances_top(all); name && in;
+	     in = hv_instance_next(in))
+		for (size_t i = 0; i < state_of(in)->nr; i++) {
+			const struct hv_hist_of *of = &state_of(in)->list[i];
 
 			if (of->spec.name && strcmp(of->spec.name, name) == 0)
 				return of;
@@ -316,11 +328,12 @@ static bool is_again(const struct hv_hist_of *of, const struct hv_hist_spec *spe
 static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 			 const struct hv_hist_spec *spec)
 {
-	const struct hv_hist_of *named = find_named(in->all, spec->name);
+	const struct hv_hists *s = state_of(in);
+	const struct hv_hist_of *named = find_named(hv_instance_all(in), spec->name);
 	size_t at = 0;
 
-	while (at < in->hists->nr && !(hv_event_ref_is_same(in->hists->list[at].ref, ref) &&
-				       is_again(&in->hists->list[at], spec, named)))
+	while (at < s->nr &&
+	       !(hv_event_ref_is_same(s->list[at].ref, ref) && is_again(&s->list[at], spec, named)))
 		at++;
 	return at;
 }
@@ -346,17 +359,17 @@ static uint64_t bytes_of_all(const struct hv_instances *all)
 {
 	uint64_t bytes = 0;
 
-	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		for (size_t i = 0; i < in->hists->nr; i++)
-			bytes += hv_hist_table_bytes(&in->hists->list[i].spec);
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		for (size_t i = 0; i < state_of(in)->nr; i++)
+			bytes += hv_hist_table_bytes(&state_of(in)->list[i].spec);
 	return bytes;
 }
 
 /* Assigns a histogram to OF. A histogram shared with a named trigger keeps its size. */
 static struct hv_err *take_table(const struct hv_instance *in, struct hv_hist_of *of)
 {
-	const struct hv_hist_of *named = find_named(in->all, of->spec.name);
-	uint64_t left = HV_HISTS_BYTES_MAX - bytes_of_all(in->all);
+	const struct hv_hist_of *named = find_named(hv_instance_all(in), of->spec.name);
+	uint64_t left = HV_HISTS_BYTES_MAX - bytes_of_all(hv_instance_all(in));
 
 	if (named)
 		of->spec.size = named->spec.size;
@@ -373,7 +386,8 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 				   const struct hv_event_type *type, struct hv_hist_of *of,
 				   struct hv_filter_fault *ret_fault)
 {
-	const struct hv_filter_scope scope = {in->all->session->kernel, c, type, in->all->nr_cpus};
+	const struct hv_filter_scope scope = {hv_instance_session(in)->kernel, c, type,
+					      hv_instances_nr_cpus(hv_instance_all(in))};
 
 	if (!of->spec.filter)
 		return NULL;
@@ -409,12 +423,13 @@ static struct hv_hist_of take_out(struct hv_hists *s, size_t at)
 /* Removes the triggers added for the actions of OF, unless others use them. */
 static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_of *of)
 {
+	struct hv_hists *s = state_of(in);
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < of->nr_added; i++) {
-		size_t at = links_find(in->hists, of->added[i]);
+		size_t at = links_find(s, of->added[i]);
 
-		if (at < in->hists->nr && !links_have(in->hists, &in->hists->list[at]))
+		if (at < s->nr && !links_have(s, &s->list[at]))
 			err = remove_at(in, at);
 	}
 	return err;
@@ -423,11 +438,12 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_
 /* Recurses at most once: triggers added for actions have no actions themselves. */
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
-	struct hv_hist_of of = take_out(in->hists, at);
+	struct hv_hists *s = state_of(in);
+	struct hv_hist_of of = take_out(s, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err) {
-		insert(in->hists, at, &of);
+		insert(s, at, &of);
 		return err;
 	}
 	err = remove_added(in, &of);
@@ -438,18 +454,19 @@ static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 /* On success IN owns the contents of OF. */
 static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 {
+	struct hv_hists *s = state_of(in);
 	struct hv_err *err = take_table(in, of);
 
 	if (!err)
-		err = hv_instances_begin_sharing(in->all);
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	if (err)
 		return err;
-	insert(in->hists, in->hists->nr, of);
+	insert(s, s->nr, of);
 	err = hv_instance_publish_triggers(in);
 	if (!err)
-		err = hv_kprobes_check(in->all, of->ref);
+		err = hv_kprobes_check(hv_instance_all(in), of->ref);
 	if (err) {
-		take_out(in->hists, in->hists->nr - 1);
+		take_out(s, s->nr - 1);
 		hv_err_free(hv_instance_publish_triggers(in));
 	} else if (of->spec.has_time) {
 		hv_instance_use_clock(in, HV_TRACE_CLOCK_GUEST);
@@ -462,11 +479,11 @@ static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hi
 				const char *text, struct hv_hist_refusal *refusal)
 {
 	const struct hv_hist_spec *spec = &of->spec;
-	const struct hv_hist_of *named = find_named(in->all, spec->name);
+	const struct hv_hist_of *named = find_named(hv_instance_all(in), spec->name);
 
 	if (named && !hv_hist_spec_is_like(&named->spec, spec))
 		return refuse(refusal, EINVAL, NAMED_MISMATCH, text, spec->name);
-	if ((!spec->name || named) && find_again(in, of->ref, spec) < in->hists->nr)
+	if ((!spec->name || named) && find_again(in, of->ref, spec) < state_of(in)->nr)
 		return refuse(refusal, EEXIST, "Hist trigger already exists", text, "");
 	if (spec->continues || spec->clears)
 		return refuse(refusal, ENOENT, "Can't clear or continue a nonexistent hist trigger",
@@ -481,14 +498,15 @@ static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hi
  * (existing_hist_update_only). */
 static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 {
+	struct hv_hists *s = state_of(in);
 	const struct hv_hist_spec *spec = &of->spec;
 	bool updates = spec->pauses || spec->continues || spec->clears;
-	size_t at = updates ? find_again(in, of->ref, spec) : in->hists->nr;
+	size_t at = updates ? find_again(in, of->ref, spec) : s->nr;
 	struct hv_hist_of *old;
 
-	if (at == in->hists->nr || (spec->name && !find_named(in->all, spec->name)))
+	if (at == s->nr || (spec->name && !find_named(hv_instance_all(in), spec->name)))
 		return false;
-	old = &in->hists->list[at];
+	old = &s->list[at];
 	if (spec->pauses || spec->continues)
 		old->is_paused = spec->pauses;
 	else
@@ -501,7 +519,8 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 				  const struct hv_hist_of *of)
 {
 	const struct hv_event_type *type = hv_catalogue_by_id(c, of->ref.id);
-	const struct hv_event_type *probed = type ? hv_eprobes_probed(in->all, c, type) : NULL;
+	const struct hv_event_type *probed =
+		type ? hv_eprobes_probed(hv_instance_all(in), c, type) : NULL;
 
 	for (unsigned i = 0; i < of->spec.nr_variables; i++)
 		if (of->spec.variables[i].role == HV_HIST_SAVED &&
@@ -513,7 +532,7 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 	if (hv_event_type_is_marker(probed) || hv_kprobes_is(probed) || hv_synths_is(probed))
 		return hv_err_new(EOPNOTSUPP, "events of %s:%s have no stacks", type->system,
 				  type->name);
-	return hv_callers_prepare(in->all->session->callers);
+	return hv_callers_prepare(hv_instance_session(in)->callers);
 }
 
 /* The table of a named trigger has the layout of the first trigger with this name. */
@@ -528,7 +547,7 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
 	if (!err)
 		err = check_stack(in, c, of);
-	named = find_named(in->all, of->spec.name);
+	named = find_named(hv_instance_all(in), of->spec.name);
 	if (err || !named || links_are_like(of, named))
 		return err;
 	return refuse(refusal, EINVAL, NAMED_MISMATCH, text, of->spec.name);
@@ -538,15 +557,16 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
 			   struct hv_hist_of *of, const char *text, struct hv_hist_refusal *refusal)
 {
+	struct hv_hists *s = state_of(in);
 	struct hv_err *err;
 	size_t at;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	if (of->spec.removes) {
 		at = find_again(in, of->ref, &of->spec);
-		if (at < in->hists->nr && links_have(in->hists, &in->hists->list[at]))
+		if (at < s->nr && links_have(s, &s->list[at]))
 			return hv_err_new(EBUSY, "other triggers refer to its variables");
-		return at < in->hists->nr ? remove_at(in, at) : NULL;
+		return at < s->nr ? remove_at(in, at) : NULL;
 	}
 	if (update(in, of))
 		return NULL;
@@ -579,12 +599,13 @@ static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
 				      const char *text, struct hv_hist_refusal *ret_why)
 {
-	struct hv_hist_of of = {.serial = ++in->all->nr_hists, .ref = hv_event_ref_of(type)};
+	struct hv_hist_of of = {.serial = ++*nr_made_of(hv_instance_all(in)),
+				.ref = hv_event_ref_of(type)};
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
 	*ret_why = (struct hv_hist_refusal){0};
-	in->hists->stack_depth = hv_hist_stack_depth(in->all->session->kernel);
+	state_of(in)->stack_depth = hv_hist_stack_depth(hv_instance_session(in)->kernel);
 	if (!err)
 		err = hv_host_made_need(in, c, type);
 	if (!err)
@@ -609,11 +630,11 @@ static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *r
 /* hist_unreg_all() */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_event_ref *ref)
 {
-	struct hv_hists *s = in->hists;
+	struct hv_hists *s = state_of(in);
 	struct hv_err *err = NULL;
 	size_t at;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	for (size_t i = 0; ref && i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i].ref, *ref) && links_have(s, &s->list[i]))
 			return NULL;
@@ -624,7 +645,7 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_eve
 
 static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
-	struct hv_hists *s = in->hists;
+	struct hv_hists *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
 		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
@@ -639,7 +660,7 @@ static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 
 static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 {
-	struct hv_hists *s = in->hists;
+	struct hv_hists *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_hist_of of;
@@ -657,7 +678,7 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec *spec,
 			const struct hv_event *event)
 {
-	if (!spec->has_usecs || hv_buffers_clock_kind(&in->buffers) == HV_CLOCK_RAW)
+	if (!spec->has_usecs || hv_buffers_clock_kind(hv_instance_buffers(in)) == HV_CLOCK_RAW)
 		return event->time_ns;
 	return (event->time_ns + 500) / 1000;
 }
@@ -672,12 +693,13 @@ static bool counts(const struct hv_instance *in, const struct hv_hist_of *of,
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out)
 {
+	struct hv_hists *s = state_of(in);
 	bool waits = false;
 
 	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
 		return;
-	for (size_t i = 0; i < in->hists->nr; i++) {
-		struct hv_hist_of *of = &in->hists->list[i];
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_hist_of *of = &s->list[i];
 
 		if (!counts(in, of, event))
 			continue;
@@ -692,7 +714,7 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 
 static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_hists *s = in->hists;
+	const struct hv_hists *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].needs_stack && hv_event_ref_is_same(s->list[i].ref, ref))
@@ -703,14 +725,15 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
 				  const struct hv_event *stack, const struct hv_hist_output *out)
 {
+	struct hv_hists *s = state_of(in);
 	uint64_t list[HV_HIST_STACK_MAX] = {0};
 	struct hv_event late = *event;
 
 	late.time_ns = stack->time_ns;
-	for (size_t i = 0; i < stack->nr_callers && i < in->hists->stack_depth; i++)
+	for (size_t i = 0; i < stack->nr_callers && i < s->stack_depth; i++)
 		list[i] = stack->callers[i].v;
-	for (size_t i = 0; i < in->hists->nr; i++) {
-		struct hv_hist_of *of = &in->hists->list[i];
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_hist_of *of = &s->list[i];
 
 		if (of->needs_stack && counts(in, of, event))
 			hv_hist_hit(in, of, &late, time_of(in, &of->spec, event), list, out);
@@ -737,8 +760,9 @@ static const struct hv_hist_shot *shot_of(const struct hv_hist_of *of, struct hv
 	return ret;
 }
 
-size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret)
+size_t hv_hists_text(const struct hv_instance *in, struct hv_event_ref ref, struct hv_text *ret)
 {
+	const struct hv_hists *s = state_of(in);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr; i++) {
@@ -753,13 +777,14 @@ size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct h
 void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 			    const struct hv_catalogue *c, struct hv_text *ret)
 {
-	struct hv_hist_names names = {.kernel = in->all->session->kernel, .catalogue = c};
+	struct hv_hists *s = state_of(in);
+	struct hv_hist_names names = {.kernel = hv_instance_session(in)->kernel, .catalogue = c};
 	size_t nr = 0;
 
-	hv_instances_drain(in->all);
-	for (size_t i = 0; i < in->hists->nr; i++) {
+	hv_instances_drain(hv_instance_all(in));
+	for (size_t i = 0; i < s->nr; i++) {
 		struct hv_hist_shot shot;
-		const struct hv_hist_of *of = &in->hists->list[i];
+		const struct hv_hist_of *of = &s->list[i];
 
 		if (!hv_event_ref_is_same(of->ref, ref))
 			continue;
@@ -773,8 +798,10 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 
 static bool makes(const struct hv_instance *in, const struct hv_synth *synth)
 {
-	for (size_t i = 0; i < in->hists->nr; i++) {
-		const struct hv_hist_spec *spec = &in->hists->list[i].spec;
+	const struct hv_hists *s = state_of(in);
+
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct hv_hist_spec *spec = &s->list[i].spec;
 
 		for (unsigned j = 0; j < spec->nr_actions; j++)
 			if (spec->actions[j]->synth == synth)
@@ -784,7 +811,8 @@ static bool makes(const struct hv_instance *in, const struct hv_synth *synth)
 }
 
 const struct hv_part hv_hists_part = {
-	.init = init,
+	.state_bytes = sizeof(struct hv_hists),
+	.all_bytes = sizeof(uint64_t),
 	.deinit = deinit,
 	.acts = acts,
 	.acts_on = acts_on,

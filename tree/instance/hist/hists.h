@@ -18,8 +18,6 @@ struct hv_part;
 
 extern const struct hv_part hv_hists_part;
 
-struct hv_hists;
-
 /* Errors in a written trigger. At most one of the two has a code. */
 struct hv_hist_refusal {
 	struct hv_hist_faults hist; /* may contain messages even on success */
@@ -41,11 +39,11 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 
-bool hv_hists_have_any(const struct hv_hists *s);
+bool hv_hists_have_any(const struct hv_instance *in);
 /* Returns whether S has triggers for events of type ID. */
-bool hv_hists_have(const struct hv_hists *s, uint32_t id);
+bool hv_hists_have(const struct hv_instance *in, uint32_t id);
 /* Pauses or resumes the triggers of REF. */
-void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused);
+void hv_hists_pause(struct hv_instance *in, struct hv_event_ref ref, unsigned paused);
 /* Counts EVENT, an HV_EVENT_GUESTS or a marker (triggers.h), and executes the actions. Task lists
  * do not apply to markers. */
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
@@ -58,7 +56,7 @@ void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event 
 				  const struct hv_event *stack, const struct hv_hist_output *out);
 
 /* Adds the lines of the triggers of REF. Returns their number. */
-size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret);
+size_t hv_hists_text(const struct hv_instance *in, struct hv_event_ref ref, struct hv_text *ret);
 /* Adds the histograms of REF, as in the file hist. C is the guest's catalogue. */
 void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 			    const struct hv_catalogue *c, struct hv_text *ret);

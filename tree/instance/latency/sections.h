@@ -33,7 +33,7 @@ void hv_sections_renew(struct hv_instances *all);
 void hv_sections_use_thresh(struct hv_instances *all);
 
 /* Return and set tracing_max_latency of IN, which IN keeps when the tracer stops. */
-uint64_t hv_sections_longest_ns(struct hv_instance *in);
+uint64_t hv_sections_longest_ns(const struct hv_instance *in);
 void hv_sections_begin_at(struct hv_instance *in, uint64_t ns);
 
 /* Returns whether section records are overwritten so soon that the caller must poll often

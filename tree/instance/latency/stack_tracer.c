@@ -11,37 +11,48 @@
 
 #define SLOT_BYTES 8 /* size of a return address */
 
+static struct hv_stack_tracer *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_STACK_TRACER);
+}
+
+const struct hv_stack_tracer *hv_stack_tracer_of(const struct hv_instances *all)
+{
+	return state_of(all);
+}
+
 struct hv_err *hv_stack_tracer_check(const struct hv_instances *all)
 {
-	struct hv_err *err = hv_actions_check_deepest(all->session->actions);
+	struct hv_err *err = hv_actions_check_deepest(hv_instances_session(all)->actions);
 
-	return err ? err : hv_callers_check(all->session->callers);
+	return err ? err : hv_callers_check(hv_instances_session(all)->callers);
 }
 
 bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip)
 {
-	const struct hv_filter *list = &all->top.selection.lists[HV_LIST_STACK];
+	const struct hv_filter *list =
+		&hv_instance_selection(hv_instances_top(all))->lists[HV_LIST_STACK];
 
 	return hv_filter_is_all(list) || hv_filter_has(list, ip);
 }
 
 struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
 {
-	struct hv_stack_tracer *s = all->stack_tracer;
+	struct hv_stack_tracer *s = state_of(all);
 	struct hv_err *err = NULL;
 
 	if (on == s->is_on)
 		return NULL;
 	if (on)
-		err = hv_callers_prepare(all->session->callers);
+		err = hv_callers_prepare(hv_instances_session(all)->callers);
 	if (!err && on)
-		err = hv_instance_need_host(&all->top);
+		err = hv_instance_need_host(hv_instances_top(all));
 	if (err)
 		return err;
 	hv_instances_drain(all);
-	hv_actions_set_deepest(all->session->actions, s->max_bytes);
+	hv_actions_set_deepest(hv_instances_session(all)->actions, s->max_bytes);
 	s->is_on = on;
-	err = hv_instance_retrace(&all->top);
+	err = hv_instance_retrace(hv_instances_top(all));
 	if (!err)
 		return NULL;
 	s->is_on = !on;
@@ -52,8 +63,8 @@ struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
 void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes)
 {
 	hv_instances_drain(all);
-	all->stack_tracer->max_bytes = bytes;
-	hv_actions_set_deepest(all->session->actions, bytes);
+	state_of(all)->max_bytes = bytes;
+	hv_actions_set_deepest(hv_instances_session(all)->actions, bytes);
 }
 
 /* Finds the location of each caller on the stack, in order, like check_stack(): an address that is
@@ -80,8 +91,8 @@ static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
 void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *cursor,
 			  const struct hv_event *event)
 {
-	struct hv_stack_tracer *s = all->stack_tracer;
-	uint32_t stack_bytes = all->session->kernel->layout.stack_bytes;
+	struct hv_stack_tracer *s = state_of(all);
+	uint32_t stack_bytes = hv_instances_session(all)->kernel->layout.stack_bytes;
 	struct hv_gva list[HV_CALLERS_MAX];
 	struct hv_stack_words words;
 	struct hv_event e = *event;
@@ -103,42 +114,31 @@ void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *curs
 /* After a loss, makes the guest record again. */
 static void drained(struct hv_instances *all)
 {
-	struct hv_stack_tracer *s = all->stack_tracer;
+	struct hv_stack_tracer *s = state_of(all);
 
 	if (s->is_on && s->has_lost)
-		hv_actions_set_deepest(all->session->actions, s->max_bytes);
+		hv_actions_set_deepest(hv_instances_session(all)->actions, s->max_bytes);
 	s->has_lost = false;
-}
-
-static void init_all(struct hv_instances *all)
-{
-	all->stack_tracer = hv_alloc(sizeof(*all->stack_tracer));
-}
-
-static void deinit_all(struct hv_instances *all)
-{
-	free(all->stack_tracer);
 }
 
 static bool calls_stubs(const struct hv_instance *in)
 {
-	return hv_instance_is_top(in) && in->all->stack_tracer->is_on;
+	return hv_instance_is_top(in) && state_of(hv_instance_all(in))->is_on;
 }
 
 static bool takes_rings(const struct hv_instances *all)
 {
-	return all->stack_tracer->is_on;
+	return state_of(all)->is_on;
 }
 
 static void lose(struct hv_instance *in, const struct hv_event *event)
 {
 	(void)event;
-	in->all->stack_tracer->has_lost = true;
+	state_of(hv_instance_all(in))->has_lost = true;
 }
 
 const struct hv_part hv_stack_tracer_part = {
-	.init_all = init_all,
-	.deinit_all = deinit_all,
+	.all_bytes = sizeof(struct hv_stack_tracer),
 	.calls_stubs = calls_stubs,
 	.takes_rings = takes_rings,
 	.lose = lose,

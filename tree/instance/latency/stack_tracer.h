@@ -28,6 +28,8 @@ struct hv_stack_tracer {
 	} list[HV_DEEPEST_MAX];
 };
 
+/* The stack tracer of all instances. */
+const struct hv_stack_tracer *hv_stack_tracer_of(const struct hv_instances *all);
 /* Returns EOPNOTSUPP with the reason if the guest does not support it. */
 struct hv_err *hv_stack_tracer_check(const struct hv_instances *all) hv_must_use;
 /* Starts or stops it. Results are kept. */

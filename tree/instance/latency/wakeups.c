@@ -19,6 +19,7 @@
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/latency/sections.h"
 
 #define PRIO_OF_RT	100 /* realtime tasks are below it */
 #define PRIO_OF_IDLE	120
@@ -122,11 +123,17 @@ struct hv_wakeups {
 	/* Result and time of the last search in the guest's task lists. */
 	struct hv_task_line line;
 	uint64_t searched_ns;
+	struct hv_options options_before; /* saved while the tracer runs */
 };
+
+static struct hv_wakeups *state_of(const struct hv_instance *in)
+{
+	return hv_instance_state(in, HV_PART_WAKEUPS);
+}
 
 bool hv_wakeups_are_on(const struct hv_instance *in)
 {
-	return in->wakeups != NULL;
+	return state_of(in) != NULL;
 }
 
 /* -- types ------------------------------------------------------------------------------------- */
@@ -189,7 +196,7 @@ static struct hv_err *learn_made(struct hv_wakeups *w, const struct hv_catalogue
 static struct hv_err *learn(const struct hv_instance *in, struct hv_wakeups *w)
 {
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
 	for (unsigned i = 0; !err && i < NR_EVENTS; i++)
 		err = learn_event(w, c, i);
@@ -200,7 +207,7 @@ static struct hv_err *learn(const struct hv_instance *in, struct hv_wakeups *w)
 
 static bool exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
 {
-	struct hv_session *s = in->all->session;
+	struct hv_session *s = hv_instance_session(in);
 	struct hv_wakeups unused = {0};
 	const struct hv_catalogue *c;
 	HV_AUTO_ERR struct hv_err *err = learn(in, &unused);
@@ -216,8 +223,10 @@ static bool exists(const struct hv_instance *in, const struct hv_tracer_ops *ops
 
 static bool follows(const struct hv_instance *in, const struct hv_event_type *type)
 {
-	for (unsigned i = 0; in->wakeups && i < NR_EVENTS; i++)
-		if (in->wakeups->events[i].id == type->id)
+	const struct hv_wakeups *w = state_of(in);
+
+	for (unsigned i = 0; w && i < NR_EVENTS; i++)
+		if (w->events[i].id == type->id)
 			return true;
 	return false;
 }
@@ -228,12 +237,14 @@ static bool follows(const struct hv_instance *in, const struct hv_event_type *ty
 /* All instances share one such tracer (wakeup_busy). */
 static struct hv_err *check_others(const struct hv_instance *in)
 {
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
+	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
+	     i = hv_instance_next(i))
 		if (i != in && hv_wakeups_are_on(i))
 			return hv_err_new(EBUSY,
 					  "%s%s already traces %s, which only one instance can do",
-					  i->name ? "instances/" : "the top",
-					  i->name ? i->name : "", i->selection.tracer->name);
+					  hv_instance_name(i) ? "instances/" : "the top",
+					  hv_instance_name(i) ? hv_instance_name(i) : "",
+					  hv_instance_tracer(i)->name);
 	return NULL;
 }
 
@@ -248,68 +259,72 @@ static void free_wakeups(struct hv_wakeups *w)
 
 static void switch_options(struct hv_instance *in)
 {
-	in->options_before = in->options;
+	state_of(in)->options_before = *hv_instance_options(in);
 	for (size_t i = 0; i < HV_ARRAY_LEN(switched_on); i++)
-		hv_options_set(&in->options, switched_on[i], 1);
-	hv_buffers_when_full(&in->buffers, HV_FULL_OVERWRITES);
+		hv_options_set(hv_instance_options(in), switched_on[i], 1);
+	hv_buffers_when_full(hv_instance_buffers(in), HV_FULL_OVERWRITES);
 }
 
-static void switch_options_back(struct hv_instance *in)
+static void switch_options_back(struct hv_instance *in, const struct hv_options *before)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(switched_on); i++)
-		hv_options_set(&in->options, switched_on[i],
-			       hv_options_on(&in->options_before, switched_on[i]));
-	hv_buffers_when_full(&in->buffers, hv_options_on(&in->options, HV_OPT_OVERWRITE)
-						   ? HV_FULL_OVERWRITES
-						   : HV_FULL_DROPS);
+		hv_options_set(hv_instance_options(in), switched_on[i],
+			       hv_options_on(before, switched_on[i]));
+	hv_buffers_when_full(hv_instance_buffers(in),
+			     hv_options_on(hv_instance_options(in), HV_OPT_OVERWRITE)
+				     ? HV_FULL_OVERWRITES
+				     : HV_FULL_DROPS);
 }
 
 /* Reads the tasks that the vCPUs run. Events that are already recorded arrive later. */
 static void read_currents(const struct hv_instance *in)
 {
-	for (unsigned cpu = 0; cpu < in->all->nr_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < hv_instances_nr_cpus(hv_instance_all(in)); cpu++) {
 		struct hv_task_line line;
-		struct hv_err *err = hv_task_line_of_cpu(in->all->session->kernel, cpu, &line);
+		struct hv_err *err =
+			hv_task_line_of_cpu(hv_instance_session(in)->kernel, cpu, &line);
 
 		if (!err)
-			in->wakeups->cpus[cpu] = (struct current){true, line.pid, line.prio};
+			state_of(in)->cpus[cpu] = (struct current){true, line.pid, line.prio};
 		hv_err_free(err);
 	}
 }
 
 static void leave(struct hv_instance *in)
 {
-	free_wakeups(in->wakeups);
-	in->wakeups = NULL;
-	in->selection.tracer = &hv_tracer_nop;
-	hv_buffers_keep_snapshot(&in->buffers, HV_SNAPSHOT_FREE);
-	hv_buffers_free_snapshot(&in->buffers);
-	switch_options_back(in);
+	struct hv_wakeups *w = state_of(in);
+
+	hv_instance_set_state(in, HV_PART_WAKEUPS, NULL);
+	hv_instance_selection(in)->tracer = &hv_tracer_nop;
+	hv_buffers_keep_snapshot(hv_instance_buffers(in), HV_SNAPSHOT_FREE);
+	hv_buffers_free_snapshot(hv_instance_buffers(in));
+	switch_options_back(in, &w->options_before);
+	free_wakeups(w);
 }
 
 static struct hv_err *begin(struct hv_instance *in, const struct hv_tracer_ops *tracer)
 {
 	struct hv_wakeups *w = hv_alloc(sizeof(*w));
-	uint64_t max_before_ns = in->max_latency_ns;
+	uint64_t max_before_ns = hv_sections_longest_ns(in);
 	struct hv_err *err = check_others(in);
 
 	w->tracer = tracer;
-	w->cpus = hv_alloc(in->all->nr_cpus * sizeof(*w->cpus));
+	w->cpus = hv_alloc(hv_instances_nr_cpus(hv_instance_all(in)) * sizeof(*w->cpus));
 	if (!err)
 		err = learn(in, w);
 	if (!err)
-		err = hv_instances_begin_sharing(in->all);
+		err = hv_instances_begin_sharing(hv_instance_all(in));
 	if (!err)
-		err = hv_buffers_need_snapshot(&in->buffers);
+		err = hv_buffers_need_snapshot(hv_instance_buffers(in));
 	if (err) {
 		free_wakeups(w);
 		return hv_err_in(err, "%s", tracer->name);
 	}
-	hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
-	hv_buffers_keep_snapshot(&in->buffers, HV_SNAPSHOT_KEPT);
-	in->wakeups = w;
-	in->selection.tracer = tracer;
-	in->max_latency_ns = 0;
+	hv_buffer_clear(hv_instance_buffers(in)->snapshot, HV_ALL_CPUS);
+	hv_buffers_keep_snapshot(hv_instance_buffers(in), HV_SNAPSHOT_KEPT);
+	hv_instance_set_state(in, HV_PART_WAKEUPS, w);
+	hv_instance_selection(in)->tracer = tracer;
+	hv_sections_begin_at(in, 0);
 	switch_options(in);
 	err = hv_instance_publish_triggers(in);
 	if (!err) {
@@ -318,21 +333,21 @@ static struct hv_err *begin(struct hv_instance *in, const struct hv_tracer_ops *
 	}
 	leave(in);
 	hv_err_free(hv_instance_publish_triggers(in));
-	in->max_latency_ns = max_before_ns;
+	hv_sections_begin_at(in, max_before_ns);
 	return hv_err_in(err, "%s", tracer->name);
 }
 
 static struct hv_err *end(struct hv_instance *in)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 	struct hv_err *err;
 
-	hv_instances_drain(in->all);
-	in->wakeups = NULL;
-	in->selection.tracer = &hv_tracer_nop;
+	hv_instances_drain(hv_instance_all(in));
+	hv_instance_set_state(in, HV_PART_WAKEUPS, NULL);
+	hv_instance_selection(in)->tracer = &hv_tracer_nop;
 	err = hv_instance_publish_triggers(in);
-	in->wakeups = w;
-	in->selection.tracer = w->tracer;
+	hv_instance_set_state(in, HV_PART_WAKEUPS, w);
+	hv_instance_selection(in)->tracer = w->tracer;
 	if (!err)
 		leave(in);
 	return err;
@@ -347,16 +362,20 @@ static void stop_following(struct hv_wakeups *w)
 
 void hv_wakeups_restart(struct hv_instance *in)
 {
-	if (in->wakeups)
-		stop_following(in->wakeups);
+	struct hv_wakeups *w = state_of(in);
+
+	if (w)
+		stop_following(w);
 }
 
 static void lose(struct hv_instance *in, const struct hv_event *event)
 {
-	if (!in->wakeups)
+	struct hv_wakeups *w = state_of(in);
+
+	if (!w)
 		return;
-	in->wakeups->cpus[event->cpu].is_known = false;
-	stop_following(in->wakeups);
+	w->cpus[event->cpu].is_known = false;
+	stop_following(w);
 }
 
 /* Returns false if EVENT is shorter than its format. */
@@ -431,8 +450,8 @@ static bool find_current(const struct hv_wakeups *w, const struct hv_event *even
 static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, struct moment *m,
 			  const struct hv_wakeups_sink *sink)
 {
-	struct hv_wakeups *w = in->wakeups;
-	struct hv_names *names = in->all->session->names;
+	struct hv_wakeups *w = state_of(in);
+	struct hv_names *names = hv_instance_session(in)->names;
 	bool is_deadline = m->prio < 0;
 	bool is_known = find_current(w, event, &m->prev_prio);
 
@@ -454,7 +473,9 @@ static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, 
 /* report_latency() */
 static bool is_worst(const struct hv_instance *in, uint64_t ns)
 {
-	return in->all->thresh_ns ? ns >= in->all->thresh_ns : ns > in->max_latency_ns;
+	uint64_t thresh_ns = hv_instances_top_settings(hv_instance_all(in))->thresh_ns;
+
+	return thresh_ns ? ns >= thresh_ns : ns > hv_sections_longest_ns(in);
 }
 
 static void use_line(struct hv_wakeups *w)
@@ -470,9 +491,10 @@ static void use_line(struct hv_wakeups *w)
  * exited. */
 static void find_line(struct hv_instance *in)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 	struct hv_task_line line;
-	struct hv_err *err = hv_task_line_of(in->all->session->kernel, w->worst->to.pid, &line);
+	struct hv_err *err =
+		hv_task_line_of(hv_instance_session(in)->kernel, w->worst->to.pid, &line);
 
 	w->searched_ns = hv_now_ns();
 	w->has_line = true;
@@ -485,10 +507,10 @@ static void find_line(struct hv_instance *in)
 
 static void keep(struct hv_instance *in, uint64_t ns)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 	int32_t prio = w->task.prio;
 
-	in->max_latency_ns = ns;
+	hv_sections_begin_at(in, ns);
 	hv_section_unref(w->worst);
 	w->worst = hv_alloc(sizeof(*w->worst));
 	*w->worst = (struct hv_section){.nr_refs = 1, .cpu = w->cpu, .ns = ns};
@@ -499,7 +521,7 @@ static void keep(struct hv_instance *in, uint64_t ns)
 	w->worst->nice = prio >= PRIO_OF_RT ? prio - PRIO_OF_IDLE : 0;
 	w->worst->rt_priority =
 		prio >= 0 && prio < PRIO_OF_RT ? PRIO_OF_RT - 1 - (uint32_t)prio : 0;
-	hv_buffers_swap_kept(&in->buffers);
+	hv_buffers_swap_kept(hv_instance_buffers(in));
 	w->has_line = false;
 	if (w->line.pid == w->task.pid)
 		use_line(w);
@@ -512,13 +534,13 @@ static void keep(struct hv_instance *in, uint64_t ns)
 static void follow_switch(struct hv_instance *in, const struct hv_event *event, struct moment *m,
 			  const struct hv_wakeups_sink *sink)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 	uint64_t ns;
 
 	if (!w->follows || m->pid != w->task.pid)
 		return;
 	if (!sink->is_recorded) {
-		if (!in->selection.muted[event->cpu])
+		if (!hv_instance_selection(in)->muted[event->cpu])
 			stop_following(w);
 		return;
 	}
@@ -533,7 +555,7 @@ static void follow_switch(struct hv_instance *in, const struct hv_event *event, 
 static void follow(struct hv_instance *in, enum event event, const struct hv_event *e,
 		   const struct hv_wakeups_sink *sink)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 	struct moment m;
 
 	if (!read_moment(w, event, e, &m))
@@ -552,8 +574,10 @@ static void follow(struct hv_instance *in, enum event event, const struct hv_eve
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 		       const struct hv_wakeups_sink *sink)
 {
-	for (unsigned i = 0; in->wakeups && i < NR_EVENTS; i++)
-		if (in->wakeups->events[i].id == event->id)
+	struct hv_wakeups *w = state_of(in);
+
+	for (unsigned i = 0; w && i < NR_EVENTS; i++)
+		if (w->events[i].id == event->id)
 			follow(in, i, event, sink);
 }
 
@@ -562,9 +586,9 @@ void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 
 struct hv_section *hv_wakeups_worst(struct hv_instance *in)
 {
-	struct hv_wakeups *w = in->wakeups;
+	struct hv_wakeups *w = state_of(in);
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	if (!w || !w->worst)
 		return NULL;
 	if (!w->has_line)
@@ -574,20 +598,22 @@ struct hv_section *hv_wakeups_worst(struct hv_instance *in)
 
 void hv_wakeups_forget_worst(struct hv_instance *in)
 {
-	hv_instances_drain(in->all);
-	hv_section_unref(in->wakeups->worst);
-	in->wakeups->worst = NULL;
-	hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
+	struct hv_wakeups *w = state_of(in);
+
+	hv_instances_drain(hv_instance_all(in));
+	hv_section_unref(w->worst);
+	w->worst = NULL;
+	hv_buffer_clear(hv_instance_buffers(in)->snapshot, HV_ALL_CPUS);
 }
 
 uint64_t hv_wakeups_start_ns(const struct hv_instance *in)
 {
-	struct hv_cursor *c = hv_cursor_new(in->buffers.snapshot, -1, HV_CURSOR_DUMP);
+	struct hv_cursor *c = hv_cursor_new(hv_instance_buffers(in)->snapshot, -1, HV_CURSOR_DUMP);
 	struct hv_event event;
 	uint64_t start_ns = 0;
 
 	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
-		if (event.kind == HV_EVENT_GUESTS && event.id == in->wakeups->made[MADE_WAKEUP].id)
+		if (event.kind == HV_EVENT_GUESTS && event.id == state_of(in)->made[MADE_WAKEUP].id)
 			start_ns = event.time_ns;
 	hv_cursor_free(c);
 	return start_ns;
@@ -606,7 +632,9 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
  * wait. */
 static bool follows_on(const struct hv_instance *in, unsigned cpu)
 {
-	return in->wakeups && in->wakeups->follows && in->wakeups->runs_on == cpu;
+	const struct hv_wakeups *w = state_of(in);
+
+	return w && w->follows && w->runs_on == cpu;
 }
 
 static void take(struct hv_instance *in, const struct hv_cursor *cursor,
@@ -614,7 +642,7 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 {
 	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
 	    follows_on(in, event->cpu) && hv_would_record(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
+		hv_buffer_put(hv_instance_buffers(in)->host, cursor, event);
 }
 
 #define OF_WAKEUPS                                                                                 \
@@ -629,7 +657,8 @@ const struct hv_tracer_ops hv_tracer_wakeup_dl = {HV_TRACER_IS(wakeup_dl, WAKEUP
 
 static void deinit(struct hv_instance *in)
 {
-	free_wakeups(in->wakeups);
+	free_wakeups(state_of(in));
+	hv_instance_set_state(in, HV_PART_WAKEUPS, NULL);
 }
 
 const struct hv_part hv_wakeups_part = {

@@ -22,7 +22,7 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 
 	if (!event)
 		return hv_err_new(EINVAL, "'%s' is not SYSTEM:EVENT", system ? system : "");
-	err = hv_event_types_catalogue(in->all->session->types, &c);
+	err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 	if (err)
 		return err;
 	type = hv_catalogue_find(c, system, event);
@@ -34,13 +34,13 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 	*ret = hv_event_ref_of(type);
 	*ret_count = param;
 	err = hv_host_made_need(in, c, type);
-	return err ? err : hv_instances_begin_sharing(in->all);
+	return err ? err : hv_instances_begin_sharing(hv_instance_all(in));
 }
 
 static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	for (size_t i = 0; i < in->probes.nr; i++) {
-		const struct hv_probe_set *set = &in->probes.sets[i];
+	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
+		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
 
 		for (size_t j = 0; hv_probe_command_has_event(set->command) && j < set->nr; j++)
 			if (hv_event_ref_is_same(set->list[j].event, ref))
@@ -61,7 +61,8 @@ char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref 
 {
 	const struct hv_event_type *type = NULL;
 	const struct hv_catalogue *c;
-	HV_AUTO_ERR struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	HV_AUTO_ERR struct hv_err *err =
+		hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
 	if (!err)
 		type = find(c, ref);
@@ -70,8 +71,8 @@ char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref 
 
 static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
-	for (size_t i = in->probes.nr; i-- > 0;) {
-		struct hv_probe_set *set = &in->probes.sets[i];
+	for (size_t i = hv_instance_commands(in)->nr; i-- > 0;) {
+		struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
 		size_t nr = set->nr;
 
 		set->nr = 0;
@@ -80,7 +81,7 @@ static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 			    find(c, set->list[j].event))
 				set->list[set->nr++] = set->list[j];
 		if (!set->nr)
-			hv_probes_drop(&in->probes, set);
+			hv_probes_drop(hv_instance_commands(in), set);
 	}
 }
 
@@ -89,7 +90,7 @@ bool hv_event_command_obey(struct hv_instance *in, enum hv_probe_command command
 {
 	bool on = command == HV_PROBE_ENABLE_EVENT;
 
-	if (hv_event_set_has(&in->events, probe->event) == on)
+	if (hv_event_set_has(hv_instance_events(in), probe->event) == on)
 		return false;
 	hv_instance_switch_event(in, probe->event, on);
 	return true;

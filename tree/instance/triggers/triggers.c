@@ -31,29 +31,28 @@ static void forget(struct hv_trigger_of *of)
 	hv_event_filter_free(of->filter);
 }
 
-static void init(struct hv_instance *in)
+static struct hv_triggers *state_of(const struct hv_instance *in)
 {
-	in->triggers = hv_alloc(sizeof(*in->triggers));
+	return hv_instance_state(in, HV_PART_TRIGGERS);
 }
 
 static void deinit(struct hv_instance *in)
 {
-	struct hv_triggers *s = in->triggers;
+	struct hv_triggers *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		forget(&s->list[i]);
 	free(s->list);
-	free(s);
 }
 
 static bool acts(const struct hv_instance *in)
 {
-	return in->triggers->nr;
+	return state_of(in)->nr;
 }
 
 static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_triggers *s = in->triggers;
+	const struct hv_triggers *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (hv_event_ref_is_same(s->list[i].ref, ref) ||
@@ -64,7 +63,7 @@ static bool acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 
 static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	const struct hv_triggers *s = in->triggers;
+	const struct hv_triggers *s = state_of(in);
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].trigger.command == HV_TRIGGER_STACKTRACE &&
@@ -73,13 +72,15 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
-bool hv_triggers_have_any(const struct hv_triggers *s)
+bool hv_triggers_have_any(const struct hv_instance *in)
 {
-	return s->nr;
+	return state_of(in)->nr;
 }
 
-bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command)
+bool hv_triggers_have(const struct hv_instance *in, enum hv_trigger_command command)
 {
+	const struct hv_triggers *s = state_of(in);
+
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].trigger.command == command)
 			return true;
@@ -137,7 +138,8 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 				   const struct hv_catalogue *c, struct hv_trigger_of *of,
 				   struct hv_filter_fault *ret_fault)
 {
-	const struct hv_filter_scope scope = {in->all->session->kernel, c, type, in->all->nr_cpus};
+	const struct hv_filter_scope scope = {hv_instance_session(in)->kernel, c, type,
+					      hv_instances_nr_cpus(hv_instance_all(in))};
 
 	if (!of->trigger.filter)
 		return NULL;
@@ -152,19 +154,19 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 /* Prepares everything that OF needs to run. */
 static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
 {
-	struct hv_err *err = hv_instances_begin_sharing(in->all);
+	struct hv_err *err = hv_instances_begin_sharing(hv_instance_all(in));
 
 	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE)
-		err = hv_callers_prepare(in->all->session->callers);
+		err = hv_callers_prepare(hv_instance_session(in)->callers);
 	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
-		err = hv_buffers_need_snapshot(&in->buffers);
+		err = hv_buffers_need_snapshot(hv_instance_buffers(in));
 	return err;
 }
 
 /* On success IN owns the contents of OF. */
 static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 {
-	struct hv_triggers *s = in->triggers;
+	struct hv_triggers *s = state_of(in);
 	struct hv_err *err;
 
 	if (find_like(s, of) < s->nr)
@@ -175,9 +177,9 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 	insert(s, 0, *of);
 	err = hv_instance_publish_triggers(in);
 	if (!err)
-		err = hv_kprobes_check(in->all, of->ref);
+		err = hv_kprobes_check(hv_instance_all(in), of->ref);
 	if (!err && of->target.call)
-		err = hv_kprobes_check(in->all, of->target);
+		err = hv_kprobes_check(hv_instance_all(in), of->target);
 	if (err) {
 		take_out(s, 0);
 		hv_err_free(hv_instance_publish_triggers(in));
@@ -187,11 +189,12 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
-	struct hv_trigger_of of = take_out(in->triggers, at);
+	struct hv_triggers *s = state_of(in);
+	struct hv_trigger_of of = take_out(s, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err)
-		insert(in->triggers, at, of);
+		insert(s, at, of);
 	else
 		forget(&of);
 	return err;
@@ -213,8 +216,9 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *type,
 			   struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
 {
+	struct hv_triggers *s = state_of(in);
 	const struct hv_catalogue *c;
-	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 	size_t at;
 
 	if (!err)
@@ -225,11 +229,11 @@ static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *t
 		err = parse_filter(in, type, c, of, ret_fault);
 	if (err)
 		return err;
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	if (!of->trigger.removes)
 		return add(in, of);
-	at = find_like(in->triggers, of);
-	err = at < in->triggers->nr ? remove_at(in, at) : NULL;
+	at = find_like(s, of);
+	err = at < s->nr ? remove_at(in, at) : NULL;
 	if (!err)
 		forget(of);
 	return err;
@@ -253,17 +257,17 @@ struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv
 void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
 			       struct hv_text *ret)
 {
-	const struct hv_triggers *s = in->triggers;
+	const struct hv_triggers *s = state_of(in);
 	size_t nr = 0;
 
-	hv_instances_drain(in->all);
+	hv_instances_drain(hv_instance_all(in));
 	for (size_t i = 0; i < s->nr; i++) {
 		if (!hv_event_ref_is_same(s->list[i].ref, hv_event_ref_of(type)))
 			continue;
 		hv_trigger_text(&s->list[i].trigger, ret);
 		nr++;
 	}
-	nr += hv_hists_text(in->hists, hv_event_ref_of(type), ret);
+	nr += hv_hists_text(in, hv_event_ref_of(type), ret);
 	if (nr)
 		return;
 	hv_text_add(ret, "# Available triggers:\n#");
@@ -274,24 +278,26 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
 					     const struct hv_event_type *type)
 {
+	struct hv_triggers *s = state_of(in);
 	struct hv_event_ref ref = hv_event_ref_of(type);
 	struct hv_err *err = NULL;
 
-	hv_instances_drain(in->all);
-	for (size_t i = in->triggers->nr; !err && i-- > 0;)
-		if (hv_event_ref_is_same(in->triggers->list[i].ref, ref) &&
-		    hv_trigger_switches_hists(&in->triggers->list[i].trigger))
+	hv_instances_drain(hv_instance_all(in));
+	for (size_t i = s->nr; !err && i-- > 0;)
+		if (hv_event_ref_is_same(s->list[i].ref, ref) &&
+		    hv_trigger_switches_hists(&s->list[i].trigger))
 			err = remove_at(in, i);
 	return err ? err : hv_instance_end_hists(in, &ref);
 }
 
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
 {
+	struct hv_triggers *s = state_of(in);
 	struct hv_err *err = NULL;
 
-	hv_instances_drain(in->all);
-	while (!err && in->triggers->nr)
-		err = remove_at(in, in->triggers->nr - 1);
+	hv_instances_drain(hv_instance_all(in));
+	while (!err && s->nr)
+		err = remove_at(in, s->nr - 1);
 	return err ? err : hv_instance_end_hists(in, NULL);
 }
 
@@ -304,7 +310,7 @@ static bool is_gone(struct hv_event_ref ref, const struct hv_catalogue *c)
 
 static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
-	struct hv_triggers *s = in->triggers;
+	struct hv_triggers *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_trigger_of of = s->list[i];
@@ -318,7 +324,7 @@ static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 
 static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 {
-	struct hv_triggers *s = in->triggers;
+	struct hv_triggers *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
 		struct hv_trigger_of of = s->list[i];
@@ -334,7 +340,7 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 
 static bool is_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	return hv_event_set_has(&in->events, ref);
+	return hv_event_set_has(hv_instance_events(in), ref);
 }
 
 /* Returns whether OF would change anything. Otherwise it is not counted. */
@@ -342,9 +348,9 @@ static bool would_change(const struct hv_instance *in, const struct hv_trigger_o
 {
 	switch (of->trigger.command) {
 	case HV_TRIGGER_TRACEON:
-		return !in->recording;
+		return !hv_instance_is_on(in);
 	case HV_TRIGGER_TRACEOFF:
-		return in->recording;
+		return hv_instance_is_on(in);
 	case HV_TRIGGER_ENABLE_EVENT:
 		return !is_on(in, of->target);
 	case HV_TRIGGER_DISABLE_EVENT:
@@ -357,11 +363,11 @@ static bool would_change(const struct hv_instance *in, const struct hv_trigger_o
 void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on)
 {
 	if (!on) {
-		hv_event_set_remove(&in->events, ref);
+		hv_event_set_remove(hv_instance_events(in), ref);
 		return;
 	}
-	hv_event_set_add(&in->events, ref);
-	hv_event_set_add(&in->probed, ref);
+	hv_event_set_add(hv_instance_events(in), ref);
+	hv_host_made_note_enabled(in, ref);
 }
 
 static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
@@ -376,10 +382,10 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 		hv_instance_switch_recording(in, of->trigger.command == HV_TRIGGER_TRACEON);
 		return;
 	case HV_TRIGGER_SNAPSHOT:
-		hv_buffers_swap_snapshot(&in->buffers);
+		hv_buffers_swap_snapshot(hv_instance_buffers(in));
 		return;
 	case HV_TRIGGER_STACKTRACE:
-		if (in->recording && !in->nr_pauses && !in->selection.muted[cpu])
+		if (hv_instance_takes_on(in, cpu))
 			hv_event_stacks_want(in);
 		return;
 	case HV_TRIGGER_ENABLE_EVENT:
@@ -389,8 +395,7 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 		return;
 	case HV_TRIGGER_ENABLE_HIST:
 	case HV_TRIGGER_DISABLE_HIST:
-		hv_hists_pause(in->hists, of->target,
-			       of->trigger.command == HV_TRIGGER_DISABLE_HIST);
+		hv_hists_pause(in, of->target, of->trigger.command == HV_TRIGGER_DISABLE_HIST);
 		return;
 	}
 }
@@ -408,9 +413,9 @@ static bool is_post(enum hv_trigger_command command)
  * marker's record is always reserved first (tracing_mark_write). */
 static bool reserves_first(const struct hv_instance *in, uint32_t id)
 {
-	const struct hv_triggers *s = in->triggers;
+	const struct hv_triggers *s = state_of(in);
 
-	if (hv_hists_have(in->hists, id))
+	if (hv_hists_have(in, id))
 		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id &&
@@ -423,8 +428,10 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
 		 bool after)
 {
-	for (size_t i = 0; i < in->triggers->nr; i++) {
-		struct hv_trigger_of *of = &in->triggers->list[i];
+	struct hv_triggers *s = state_of(in);
+
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_trigger_of *of = &s->list[i];
 		enum hv_trigger_command command = of->trigger.command;
 		bool is_after =
 			is_post(command) || (command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
@@ -440,7 +447,7 @@ void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *ev
 {
 	const struct hv_hist_output made = {taker->ctx, taker->take_made};
 	bool first = event->kind == HV_EVENT_PRINT || reserves_first(in, event->id);
-	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
+	bool late = first && !hv_instance_is_on(in) && !hv_instance_has_event_filter(in, event->id);
 
 	pull(in, event, first, false);
 	taker->take(taker->ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
@@ -449,7 +456,7 @@ void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *ev
 }
 
 const struct hv_part hv_triggers_part = {
-	.init = init,
+	.state_bytes = sizeof(struct hv_triggers),
 	.deinit = deinit,
 	.acts = acts,
 	.acts_on = acts_on,

@@ -37,8 +37,8 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
 /* Switches a soft-enabled event: whether its records go into the buffer from now on. */
 void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on);
-bool hv_triggers_have_any(const struct hv_triggers *s);
-bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
+bool hv_triggers_have_any(const struct hv_instance *in);
+bool hv_triggers_have(const struct hv_instance *in, enum hv_trigger_command command);
 
 /* HV_TRIGGER_LATE: recording was off when the event occurred. It does not count as recorded, even
  * if a trigger has just started recording. */
