@@ -116,5 +116,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("host_time", add_tests);
+	return run_suite("host_tsc", add_tests);
 }

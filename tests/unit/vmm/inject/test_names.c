@@ -164,5 +164,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("inject_place", add_tests);
+	return run_suite("inject_names", add_tests);
 }
