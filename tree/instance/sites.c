@@ -109,22 +109,20 @@ static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 					  const struct hv_instance *beside)
 {
 	const struct hv_sites *sites = &hv_instance_session(in)->kernel->sites;
+	const char *const names[] = {hv_instance_name(in), hv_instance_name(beside)};
 
 	if (!has_graph(beside))
 		return NULL;
 	for (size_t i = 0; i < sites->nr; i++)
 		if (stub_of(in, &sites->list[i]) == HV_STUB_FUNCTION_STACK &&
 		    stub_of(beside, &sites->list[i]))
-			return hv_err_new(EBUSY,
-					  "func_stack_trace of %s%s: %s of %s%s has"
-					  " the same function %s",
-					  hv_instance_name(in) ? "instances/" : "",
-					  hv_instance_name(in) ? hv_instance_name(in) : "the top",
-					  hv_instance_tracer(beside)->name,
-					  hv_instance_name(beside) ? "instances/" : "",
-					  hv_instance_name(beside) ? hv_instance_name(beside)
-								   : "the top",
-					  sites->list[i].name);
+			return hv_err_new(
+				EBUSY,
+				"func_stack_trace of %s%s: %s of %s%s has"
+				" the same function %s",
+				names[0] ? "instances/" : "", names[0] ? names[0] : "the top",
+				hv_instance_tracer(beside)->name, names[1] ? "instances/" : "",
+				names[1] ? names[1] : "the top", sites->list[i].name);
 	return NULL;
 }
 

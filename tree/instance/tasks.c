@@ -27,13 +27,15 @@ static bool follows_forks(const struct hv_instance *in)
 
 static struct hv_err *refuse_forks_of_several(const struct hv_instances *all)
 {
-	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
+		const char *name = hv_instance_name(in);
+
 		if (follows_forks(in))
 			return hv_err_new(EBUSY,
 					  "several instances trace, and %s%s has the"
 					  " option function-fork",
-					  hv_instance_name(in) ? "instances/" : "",
-					  hv_instance_name(in) ? hv_instance_name(in) : "the top");
+					  name ? "instances/" : "", name ? name : "the top");
+	}
 	return NULL;
 }
 
@@ -110,16 +112,15 @@ static void add_missing(const struct hv_instance *in, const struct hv_tasks *tas
 			struct hv_text *ret)
 {
 	const struct hv_pidlist *only = &hv_instance_selection(in)->pids[HV_LIST_FILTER];
+	const char *name = hv_instance_name(in);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < only->nr && nr < MISSING_SHOWN; i++) {
 		if (has_pid(tasks, only->pids[i]))
 			continue;
 		if (!nr++)
-			hv_text_printf(ret, "%s%s%sset_ftrace_pid:",
-				       hv_instance_name(in) ? "instances/" : "",
-				       hv_instance_name(in) ? hv_instance_name(in) : "",
-				       hv_instance_name(in) ? "/" : "");
+			hv_text_printf(ret, "%s%s%sset_ftrace_pid:", name ? "instances/" : "",
+				       name ? name : "", name ? "/" : "");
 		hv_text_printf(ret, " %u", only->pids[i]);
 	}
 	if (nr)

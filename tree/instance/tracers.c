@@ -85,15 +85,17 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in)
 	bool sleep = hv_options_on(hv_instance_options(in), HV_OPT_SLEEP_TIME);
 
 	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
-	     i = hv_instance_next(i))
+	     i = hv_instance_next(i)) {
+		const char *name = hv_instance_name(i);
+
 		if (i != in && hv_instance_tracer(i)->is_graph &&
 		    hv_options_on(hv_instance_options(i), HV_OPT_SLEEP_TIME) != sleep)
 			return hv_err_new(EBUSY,
 					  "function_graph of %s%s has %ssleep-time: all instances "
 					  "that trace function_graph must agree",
-					  hv_instance_name(i) ? "instances/" : "",
-					  hv_instance_name(i) ? hv_instance_name(i) : "the top",
+					  name ? "instances/" : "", name ? name : "the top",
 					  sleep ? "no" : "");
+	}
 	return NULL;
 }
 

@@ -46,6 +46,15 @@ static void free_states(void **states)
 		free(states[i]);
 }
 
+static void find_acting(struct hv_instances *all)
+{
+	size_t nr = 0;
+
+	FOR_EACH_PART(p, all)
+	if ((*p)->acts)
+		all->acting[nr++] = *p;
+}
+
 static void init(struct hv_instance *in, struct hv_instances *all)
 {
 	*in = (struct hv_instance){
@@ -89,6 +98,7 @@ struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cp
 		.session = session, .publisher = publisher, .nr_cpus = nr_cpus};
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
 	add_states(publisher, all->states, true);
+	find_acting(all);
 	FOR_EACH_PART(p, all)
 	if ((*p)->init_all)
 		(*p)->init_all(all);
@@ -400,9 +410,9 @@ void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
 
 bool hv_instance_has_triggers(const struct hv_instance *in)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->acts && (*p)->acts(in))
-		return true;
+	for (const struct hv_part *const *p = in->all->acting; *p; p++)
+		if ((*p)->acts(in))
+			return true;
 	return false;
 }
 

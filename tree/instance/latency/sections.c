@@ -55,13 +55,15 @@ static void switch_options_back(struct hv_instance *in)
 static struct hv_err *check_others(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
-	     i = hv_instance_next(i))
+	     i = hv_instance_next(i)) {
+		const char *name = hv_instance_name(i);
+
 		if (i != in && hv_sections_are_on(i))
 			return hv_err_new(EBUSY,
 					  "%s%s already traces %s, which only one instance can do",
-					  hv_instance_name(i) ? "instances/" : "the top",
-					  hv_instance_name(i) ? hv_instance_name(i) : "",
+					  name ? "instances/" : "the top", name ? name : "",
 					  hv_instance_tracer(i)->name);
+	}
 	return NULL;
 }
 

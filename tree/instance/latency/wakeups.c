@@ -238,13 +238,15 @@ static bool follows(const struct hv_instance *in, const struct hv_event_type *ty
 static struct hv_err *check_others(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = hv_instances_top(hv_instance_all(in)); i;
-	     i = hv_instance_next(i))
+	     i = hv_instance_next(i)) {
+		const char *name = hv_instance_name(i);
+
 		if (i != in && hv_wakeups_are_on(i))
 			return hv_err_new(EBUSY,
 					  "%s%s already traces %s, which only one instance can do",
-					  hv_instance_name(i) ? "instances/" : "the top",
-					  hv_instance_name(i) ? hv_instance_name(i) : "",
+					  name ? "instances/" : "the top", name ? name : "",
 					  hv_instance_tracer(i)->name);
+	}
 	return NULL;
 }
 
