@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracer/sections/section_tracer.h"
-#include "tree/files/dump.h"
+#include "tree/files/files.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/running.h"
 #include "tree/instance/latency/sections.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/files/dump.h"
+#include "tree/files/files.h"
 
 #include "tree/files/listing.h"
 #include "tree/format/format.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tree/files/files.h"
 #include "tree/instance/core/running.h"
 
 struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
@@ -77,3 +78,26 @@ void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, co
 	hv_error_log_mark(log, at);
 	f->has_logged = 1;
 }
+
+/* -- error_log --------------------------------------------------------------------------------- */
+
+static struct hv_err *open_errors(struct hv_file *f)
+{
+	if (hv_file_truncates(f))
+		hv_error_log_clear(hv_instance_errors(f->at.instance));
+	return NULL;
+}
+
+static void show_errors(struct hv_file *f)
+{
+	hv_error_log_text(hv_instance_errors(f->at.instance), &f->text);
+}
+
+const struct hv_node hv_errors_node = {
+	.reads = HV_RIGHT_READ,
+	.writes = HV_NEEDS_SETTING,
+	.help = "the last writes that were refused, and why; truncating the file clears it",
+	.open = open_errors,
+	.show = show_errors,
+	.write = hv_file_take_anything,
+};

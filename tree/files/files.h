@@ -9,20 +9,14 @@
 bool hv_place_has_graph(const struct hv_place *at);
 bool hv_place_has_profile(const struct hv_place *at);
 
-/* clock.c */
-extern const struct hv_node hv_clock_node;
-extern const struct hv_node hv_timestamps_node;
-
-/* cpu.c: directories with one entry per vCPU, whose names are a word and a number ("cpu7") */
+/* cpus.c: directories with one entry per vCPU, whose names are a word and a number ("cpu7") */
 /* Implement name and find of struct hv_entries, for entries whose names begin with WORD. */
 bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret);
 bool hv_cpu_find(struct hv_place *at, const char *word, const char *name);
 extern const struct hv_entries hv_per_cpu_entries;
-
-/* cpumask.c */
 extern const struct hv_node hv_cpumask_node;
 
-/* error_log.c */
+/* file.c */
 extern const struct hv_node hv_errors_node;
 
 /* event.c */
@@ -35,12 +29,12 @@ extern const struct hv_node hv_events_enable_node;
 extern const struct hv_node hv_event_filter_node;
 extern const struct hv_node hv_event_system_filter_node;
 extern const struct hv_node hv_event_trigger_node;
+extern const struct hv_node hv_available_events_node;
+extern const struct hv_node hv_set_event_node;
 
 /* event_dirs.c */
 extern const struct hv_entries hv_event_system_entries;
 extern const struct hv_entries hv_event_entries;
-
-/* event_headers.c */
 extern const struct hv_node hv_header_page_node;
 extern const struct hv_node hv_header_event_node;
 extern const struct hv_node hv_printk_formats_node;
@@ -57,6 +51,11 @@ extern const struct hv_node hv_enabled_functions_node;
 /* instances.c */
 extern const struct hv_entries hv_instance_entries;
 
+/* dump.c: the text of a dump (instance/core/dump.h), as a file without a name in the tree */
+/* Opens the waiting dump; NULL if there is none. Read it to the end, which consumes its events, and
+ * close it. No other dump starts before that. */
+struct hv_file *hv_dump_open(struct hv_tree *tree) hv_must_use;
+
 /* dynamic_events.c */
 extern const struct hv_node hv_kprobe_events_node;
 extern const struct hv_node hv_dynamic_events_node;
@@ -72,14 +71,9 @@ extern const struct hv_node hv_options_node;
 extern const struct hv_node hv_option_node;
 extern const struct hv_entries hv_option_entries;
 
-/* pids.c */
-extern const struct hv_node hv_ftrace_pid_node;
-extern const struct hv_node hv_ftrace_notrace_pid_node;
-extern const struct hv_node hv_event_pid_node;
-extern const struct hv_node hv_event_notrace_pid_node;
-
 /* pipe.c */
 extern const struct hv_node hv_pipe_node;
+extern const struct hv_node hv_raw_node;
 
 /* profile.c */
 extern const struct hv_node hv_profile_enabled_node;
@@ -93,15 +87,8 @@ extern const struct hv_node hv_stack_max_node;
 extern const struct hv_node hv_stack_trace_node;
 extern const struct hv_node hv_stack_tracer_node;
 
-/* raw.c */
-extern const struct hv_node hv_raw_node;
-
 /* readme.c */
 extern const struct hv_node hv_readme_node;
-
-/* set_event.c */
-extern const struct hv_node hv_available_events_node;
-extern const struct hv_node hv_set_event_node;
 
 /* buffer.c */
 extern const struct hv_node hv_size_node;
@@ -110,11 +97,18 @@ extern const struct hv_node hv_subbuf_size_node;
 extern const struct hv_node hv_free_buffer_node;
 extern const struct hv_node hv_percent_node;
 extern const struct hv_node hv_stats_node;
+extern const struct hv_node hv_clock_node;
+extern const struct hv_node hv_timestamps_node;
+extern const struct hv_node hv_tracing_on_node;
 
 /* tasks.c */
 extern const struct hv_node hv_comms_node;
 extern const struct hv_node hv_comms_size_node;
 extern const struct hv_node hv_tgids_node;
+extern const struct hv_node hv_ftrace_pid_node;
+extern const struct hv_node hv_ftrace_notrace_pid_node;
+extern const struct hv_node hv_event_pid_node;
+extern const struct hv_node hv_event_notrace_pid_node;
 
 /* trace.c */
 extern const struct hv_node hv_trace_node;
@@ -126,6 +120,3 @@ extern const struct hv_node hv_tracer_node;
 extern const struct hv_node hv_max_latency_node;
 extern const struct hv_node hv_graph_depth_node;
 extern const struct hv_node hv_thresh_node;
-
-/* tracing_on.c */
-extern const struct hv_node hv_tracing_on_node;

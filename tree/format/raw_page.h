@@ -8,7 +8,7 @@
  *   16  data: the events. Each has a header (5 bits type_len, 27 bits time since the last
  *       event), an optional TIME_EXTEND before it, and the fields of events/ftrace/NAME/format
  *
- * files/raw.c reads events; files/event.c has the formats. Pure. */
+ * files/pipe.c reads events; files/event.c has the formats. Pure. */
 #pragma once
 
 #include <stdbool.h>

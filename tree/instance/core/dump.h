@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A dump, requested by the commands dump and cpudump: the contents of the top instance's buffer at
  * the call, of all vCPUs or of the calling one (ftrace_dump_one). As in the kernel, only one dump
- * exists at a time. files/dump.h has its text; cli/service/dumps.h writes it. */
+ * exists at a time. files/dump.c has its text; cli/service/dumps.h writes it. */
 #pragma once
 
 #include "tracer/events/cursor.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The latest refused writes and the reasons (tracing_log_err). The kernel logs only errors of
  * probes and event filters. hvtrace logs every refused write, because a mounted file can only
- * return an errno. files/error_log.c has the file. Pure. */
+ * return an errno. files/file.c has the file. Pure. */
 #pragma once
 
 #include <stddef.h>

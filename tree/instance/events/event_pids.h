@@ -5,7 +5,7 @@
  * removed when it is freed (trace_event_follow_fork). The host does this when it reads the guest's
  * sched_process_fork and sched_process_free events, which the guest then records, so earlier events
  * are matched with the earlier list. If such a record is lost, the child is not followed, or the
- * pid stays in the list. tree/files/pids.c has the files. */
+ * pid stays in the list. tree/files/tasks.c has the files. */
 #pragma once
 
 #include "tree/instance/core/instance.h"
