@@ -24,8 +24,9 @@ enum hv_err_fact {
 	HV_ERR_NEEDS_VMLINUX = 1 << 2,	/* retry with the kernel's vmlinux file */
 	HV_ERR_NEEDS_MONITOR = 1 << 3,	/* cannot inject; retry with the monitor */
 	HV_ERR_NEEDS_FORCE =
-		1 << 4, /* possible with force, at a risk for the guest or the result */
-	HV_ERR_FACTS = (1 << 5) - 1, /* mask of all flags */
+		1 << 4,		   /* possible with force, at a risk for the guest or the result */
+	HV_ERR_NEEDS_BTF = 1 << 5, /* retry with the kernel's BTF in a file */
+	HV_ERR_FACTS = (1 << 6) - 1, /* mask of all flags */
 };
 
 struct hv_err {

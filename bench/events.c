@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	must(image_open(argv[1], REGION_BYTES, &guest));
-	must(hv_kernel_open(guest, NULL, &kernel));
+	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	must(hv_session_attach(guest, kernel, &session));
 	must(hv_tree_new(session, &tree));
 	now_ticks = UINT64_C(1) << 40;

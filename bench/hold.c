@@ -183,7 +183,7 @@ static void measure_round(const char *path, size_t round)
 
 	must(image_open(path, REGION_BYTES, &guest));
 	start_ns = now_ns();
-	must(hv_kernel_open(guest, NULL, &kernel));
+	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	open_ms[round] = ms_since(start_ns);
 	/* Each number has its own session, so that the session's longest pause belongs to it. */
 	for (size_t number = 0; number < NR_NUMBERS; number++)

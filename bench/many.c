@@ -66,7 +66,7 @@ static void serve(const char *path, int tell, int start)
 	char byte;
 
 	must(image_open_shared(path, REGION_BYTES, &guest));
-	must(hv_kernel_open(guest, NULL, &kernel));
+	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	must(hv_session_attach(guest, kernel, &session));
 	must(hv_tree_new(session, &tree));
 	r.cpu_ms = (double)clock_read(CLOCK_PROCESS_CPUTIME_ID) / 1e6;

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	must(image_open(argv[1], UINT64_C(64) << 20, &guest));
-	must(hv_kernel_open(guest, NULL, &kernel));
+	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	start_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	must(hv_preempt_sites_read(kernel, &sites));
 	printf("%s: %zu places, in %.1f ms\n", kernel->release, sites.nr,

@@ -24,6 +24,8 @@ struct hv_err *advise(struct hv_err *err, const char *spec)
 				 "; `hvtrace attach --vmlinux=FILE %s%s` gets the missing data "
 				 "from the kernel's vmlinux",
 				 spec_dashes(spec), spec);
+	if (facts & HV_ERR_NEEDS_BTF)
+		err = hv_err_add(err, "; --btf=FILE gets them from a BTF file of this kernel");
 	if (facts & HV_ERR_NEEDS_FORCE)
 		err = hv_err_add(err, "; `hvtrace attach --force %s%s` attaches anyway",
 				 spec_dashes(spec), spec);

@@ -212,6 +212,7 @@ void rundir_info_deinit(struct rundir_info *info)
 	free(info->name);
 	free(info->spec);
 	free(info->uri);
+	free(info->btf);
 	free(info->ended);
 	*info = (struct rundir_info){0};
 }
@@ -276,6 +277,8 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	json_object_object_add(o, "spec", json_object_new_string(info->spec));
 	if (info->uri)
 		json_object_object_add(o, "uri", json_object_new_string(info->uri));
+	if (info->btf)
+		json_object_object_add(o, "btf", json_object_new_string(info->btf));
 	json_object_object_add(o, "vmm_pid", json_object_new_int(info->vmm_pid));
 	json_object_object_add(o, "vmm_start", json_object_new_uint64(start_of(info->vmm_pid)));
 	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
@@ -339,6 +342,7 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.name = dup_member(o, "name");
 	info.spec = dup_member(o, "spec");
 	info.uri = dup_member(o, "uri");
+	info.btf = dup_member(o, "btf");
 	info.ended = dup_member(o, "ended");
 	info.vmm_pid = pid_member(o, "vmm_pid");
 	info.service_pid = pid_member(o, "service_pid");

@@ -72,6 +72,7 @@ struct rundir_info {
 	char *name;
 	char *spec;  /* as the user wrote it for attach */
 	char *uri;   /* NULL: libvirt's default */
+	char *btf;   /* path of --btf, which recover needs, too; NULL: without it */
 	char *ended; /* why the service left; NULL: it did not */
 	pid_t vmm_pid;
 	uint64_t vmm_start; /* start time of the VMM's process, by proc(5); 0: unknown */

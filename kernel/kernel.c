@@ -10,6 +10,7 @@
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/core/core.h"
 #include "kernel/core/orc_form.h"
+#include "kernel/core/type_sources.h"
 #include "kernel/early.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/kallsyms.h"
@@ -125,21 +126,6 @@ static struct hv_err *check_build_id(const struct hv_identity *guest, const stru
 			  file_id, guest_id);
 }
 
-static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmlinux *v)
-{
-	struct hv_gva start, stop;
-	struct hv_span btf = {0};
-
-	if (hv_core_symbol(core, "__start_BTF", &start) &&
-	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
-		btf = hv_image_at(&core->image, start);
-	if (btf.len_bytes && stop.v - start.v <= btf.len_bytes)
-		return hv_btf_new_over((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
-	if (v && v->btf)
-		return hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &core->btf);
-	return NULL;
-}
-
 /* Finds the page tables of init_mm, which always exist. The tables that a vCPU used when its
  * registers were read are freed with their task. */
 static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva *ret)
@@ -180,7 +166,7 @@ static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 
 	if (!hv_unnamed_find_types(core))
 		return NULL;
-	err = find_btf(core, NULL);
+	err = hv_types_in_memory(core);
 	return err ? hv_err_mark(err, HV_ERR_NEEDS_VMLINUX) : hv_unnamed_find(core);
 }
 
@@ -201,9 +187,11 @@ struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
 }
 
 static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-				struct hv_vmlinux *v, const char *path, struct hv_kernel_core *core,
+				struct hv_vmlinux *v, const char *path,
+				const struct hv_btf_files *files, struct hv_kernel_core *core,
 				struct hv_identity *id)
 {
+	const struct hv_type_files types = {v, files};
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	struct hv_err *err = hv_core_check_nx(regs, nr);
 
@@ -220,21 +208,22 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 				       core->unnamed.nr ? &core->unnamed : &core->symbols, id);
 	if (!err && v)
 		err = hv_err_in(check_build_id(id, v), "%s", path);
-	if (!err && !core->btf)
-		err = find_btf(core, v);
+	if (!err)
+		err = hv_types_find(core, &types, id);
 	return err ? err : settle_root(core);
 }
 
 /* Finds the core kernel. REGS are the registers of all vCPUs. V supplies symbols and types that the
  * image lacks and may be NULL; the file is rejected if it belongs to another kernel. PATH is its
- * path, for messages. RET_ID identifies the kernel. */
+ * path, for messages. FILES, which may be NULL, supplies BTF. RET_ID identifies the kernel. */
 static struct hv_err *core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-				struct hv_vmlinux *v, const char *path, struct hv_kernel_core *ret,
+				struct hv_vmlinux *v, const char *path,
+				const struct hv_btf_files *files, struct hv_kernel_core *ret,
 				struct hv_identity *ret_id)
 {
 	struct hv_kernel_core core = {0};
 	struct hv_identity id = {0};
-	struct hv_err *err = open_core(g, regs, v, path, &core, &id);
+	struct hv_err *err = open_core(g, regs, v, path, files, &core, &id);
 
 	if (err) {
 		hv_identity_deinit(&id);
@@ -363,10 +352,11 @@ enum depth {
 };
 
 static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-				struct hv_vmlinux *v, const char *path, enum depth depth)
+				struct hv_vmlinux *v, const char *path,
+				const struct hv_btf_files *files, enum depth depth)
 {
 	struct hv_identity id;
-	struct hv_err *err = core_open(k->guest, regs, v, path, &k->core, &id);
+	struct hv_err *err = core_open(k->guest, regs, v, path, files, &k->core, &id);
 
 	if (err)
 		return err;
@@ -409,8 +399,8 @@ static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *re
 }
 
 static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-			       const struct hv_vmlinux_file *file, enum depth depth,
-			       struct hv_kernel **ret)
+			       const struct hv_vmlinux_file *file, const struct hv_btf_files *files,
+			       enum depth depth, struct hv_kernel **ret)
 {
 	hv_cleanup(hv_vmlinux_deinit) struct hv_vmlinux v = {0};
 	struct hv_kernel *k = hv_alloc(sizeof(*k));
@@ -418,7 +408,7 @@ static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *re
 
 	k->guest = g;
 	if (!err)
-		err = open_with(k, regs, file ? &v : NULL, file ? file->path : NULL, depth);
+		err = open_with(k, regs, file ? &v : NULL, file ? file->path : NULL, files, depth);
 	if (err)
 		hv_kernel_free(k);
 	else
@@ -427,7 +417,8 @@ static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *re
 }
 
 static struct hv_err *open_to(struct hv_guest *g, const struct hv_vmlinux_file *file,
-			      enum depth depth, struct hv_kernel **ret)
+			      const struct hv_btf_files *files, enum depth depth,
+			      struct hv_kernel **ret)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
@@ -437,7 +428,7 @@ static struct hv_err *open_to(struct hv_guest *g, const struct hv_vmlinux_file *
 		bool gone = false;
 		HV_AUTO_ERR struct hv_err *unread = NULL;
 
-		err = try_open(g, regs, file, depth, ret);
+		err = try_open(g, regs, file, files, depth, ret);
 		if (!err)
 			return NULL;
 		unread = roots_are_gone(g, regs, &gone);
@@ -450,14 +441,15 @@ static struct hv_err *open_to(struct hv_guest *g, const struct hv_vmlinux_file *
 }
 
 struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
-			      struct hv_kernel **ret)
+			      const struct hv_btf_files *files, struct hv_kernel **ret)
 {
-	return open_to(g, vmlinux, DEPTH_MODULES, ret);
+	return open_to(g, vmlinux, files, DEPTH_MODULES, ret);
 }
 
-struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret)
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, const struct hv_btf_files *files,
+				   struct hv_kernel **ret)
 {
-	return open_to(g, NULL, DEPTH_CORE, ret);
+	return open_to(g, NULL, files, DEPTH_CORE, ret);
 }
 
 void hv_kernel_free(struct hv_kernel *k)

@@ -31,14 +31,18 @@ struct hv_kernel {
 	bool has_init_sites; /* its init code can be traced: the guest stops before it is freed */
 };
 
+struct hv_btf_files;
 struct hv_vmlinux_file;
 
-/* VMLINUX may be NULL. Rejects a file with a different build id and reports both ids. */
+/* VMLINUX may be NULL. Rejects a file with a different build id and reports both ids. FILES
+ * supplies BTF if the kernel contains none and may be NULL; a file of another build is rejected
+ * (btf_proof.h). */
 struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
-			      struct hv_kernel **ret) hv_must_use;
+			      const struct hv_btf_files *files, struct hv_kernel **ret) hv_must_use;
 /* Leaves modules and sites empty. `recover` uses this function so that a guest cannot prevent
  * recovery with unreadable lists. */
-struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret) hv_must_use;
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, const struct hv_btf_files *files,
+				   struct hv_kernel **ret) hv_must_use;
 void hv_kernel_free(struct hv_kernel *k);
 
 /* Fails with ENOTSUP if the vCPUs with paging on have execute permission on every page, because a

@@ -121,6 +121,16 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
+static struct hv_err *no_types(const struct hv_kernel_core *core)
+{
+	struct hv_err *err = hv_err_new(ENOENT, "kernel without BTF (CONFIG_DEBUG_INFO_BTF): "
+						"structures are not known");
+
+	if (core->no_types)
+		err = hv_err_add(err, "; %s", core->no_types->message);
+	return hv_err_mark(err, HV_ERR_NEEDS_BTF);
+}
+
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
@@ -129,9 +139,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	struct hv_err *err;
 
 	if (!core->btf)
-		return hv_err_mark(hv_err_new(ENOENT, "kernel without BTF (CONFIG_DEBUG_INFO_BTF): "
-						      "structures are not known"),
-				   HV_ERR_NEEDS_VMLINUX);
+		return no_types(core);
 	err = arch->find_percpu(core, &percpu);
 	if (!err)
 		err = read_task(core, &layout);

@@ -9,7 +9,7 @@ set -l with_domain check attach ls cat echo mkdir rmdir reset record hist latenc
 function __hvtrace_operands
     set -l words (commandline -opc)
     set -l with_value -c -p -e -f -k -l -n -g -P -o -d --connect --filter --for --format --max-overhead \
-        --via --patch --vmlinux --idle --agent --maps --threshold --functions --delay --iterations --sort --rows \
+        --via --patch --vmlinux --btf --idle --agent --maps --threshold --functions --delay --iterations --sort --rows \
         --to --key --dev --mtu --listen --allow --max-guests --max-size --max-total --max-memory --max-rate --function
     set -l before
     for word in $words[3..-1]
@@ -114,6 +114,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Unm
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach run" -l patch -x -a 'in-place shadow' -d 'How to modify kernel text'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 'Kernel image with symbols'
+complete -c hvtrace -n "__fish_seen_subcommand_from check attach recover" -l btf -r -F -d 'Types of a kernel without BTF'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream latency" -l max-overhead -x -d 'Maximum overhead in percent of vCPU time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l for -x -d 'Detach after this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l idle -x -d 'Detach after this time without clients'

@@ -26,6 +26,7 @@ struct service_config {
 	bool shadow; /* patch text in copies of its pages (--patch=shadow) */
 	bool force;  /* attach even if the guest checks its text or coverage is low (--force) */
 	const char *vmlinux_path; /* may be NULL */
+	const char *btf_path;	  /* file or directory (--btf); NULL: the packaged directories */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; NULL: only root may use the session */
 	enum audit_sink sink;

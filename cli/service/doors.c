@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/service/access.h"
+#include "cli/service/btf_files.h"
 #include "vmm/warden/channel.h"
 
 static struct hv_err *ask(struct service *s, struct hv_message *question, struct hv_message *ret)
@@ -100,6 +101,13 @@ void doors_leave_home(struct service *s, const char *reason)
 	question.args[1] = reason != NULL;
 	log_failure(s, "the run directory", ask(s, &question, &answer));
 	rundir_forget(&s->dir);
+}
+
+struct hv_err *doors_open_btf(void *ctx, const char *release, int *ret_fd, char **ret_path)
+{
+	const struct service *s = ctx;
+
+	return btf_files_ask(s->warden.control, DOOR_BTF, release, ret_fd, ret_path);
 }
 
 void doors_read_policy(struct service *s)

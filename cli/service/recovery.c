@@ -5,6 +5,7 @@
 
 #include "base/retry.h"
 #include "cli/service/unprivileged.h"
+#include "kernel/core/btf_file.h"
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
@@ -20,8 +21,9 @@ enum {
 
 /* The unprivileged child. */
 
-static struct hv_err *recover_once(struct hv_guest *guest, struct recovery *r)
+static struct hv_err *recover_once(int socket, struct hv_guest *guest, struct recovery *r)
 {
+	const struct hv_btf_files btf = {unprivileged_open_btf, &socket};
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
 	bool was_stopped;
 	struct hv_err *err = hv_guest_let_run(guest, &was_stopped);
@@ -31,7 +33,7 @@ static struct hv_err *recover_once(struct hv_guest *guest, struct recovery *r)
 	if (!err)
 		err = hv_guest_refusal(guest);
 	if (!err)
-		err = hv_kernel_open_core(guest, &kernel);
+		err = hv_kernel_open_core(guest, &btf, &kernel);
 	if (!err)
 		err = hv_session_recover(guest, kernel, &r->report, &r->found);
 	return err;
@@ -55,7 +57,7 @@ static void say_what_is_waited_for(int socket, const struct hv_guest *guest,
 static struct hv_err *recover(int socket, struct hv_guest *guest, struct recovery *r)
 {
 	struct hv_retry retry = hv_retry_begin(HV_RETRY_FOR_NS);
-	struct hv_err *err = recover_once(guest, r);
+	struct hv_err *err = recover_once(socket, guest, r);
 	int said = 0;
 
 	while (err && hv_retry_may_succeed(err) && hv_retry_again(&retry)) {
@@ -66,7 +68,7 @@ static struct hv_err *recover(int socket, struct hv_guest *guest, struct recover
 		said = err->code;
 		hv_err_free(err);
 		hv_retry_wait(&retry);
-		err = recover_once(guest, &more);
+		err = recover_once(socket, guest, &more);
 		if ((!err || !hv_retry_may_succeed(err)) && more.report.data)
 			hv_text_add(&r->report, more.report.data);
 		r->found |= more.found;
@@ -146,7 +148,8 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct
 			    void (*say)(void *ctx, const char *line), void *ctx)
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
-	const struct unprivileged d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l};
+	const struct unprivileged d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l,
+				       r->btf_path};
 	struct hv_err *err = unprivileged_run(guest, known, &d);
 
 	return err ? err : l.err;

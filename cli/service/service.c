@@ -28,6 +28,7 @@
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "base/cancel.h"
+#include "kernel/core/btf_file.h"
 #include "kernel/sites/integrity.h"
 #include "kernel/kernel.h"
 #include "kernel/image/vmlinux.h"
@@ -193,11 +194,12 @@ static bool is_given_up(void *ctx)
 static struct hv_err *open_kernel(struct service *s, int report_fd)
 {
 	const struct hv_vmlinux_file vmlinux = {s->config->vmlinux_path, s->vmlinux_fd};
+	const struct hv_btf_files btf = {doors_open_btf, s};
 	struct opening opening = {s, report_fd};
 	struct hv_err *err;
 
 	hv_cancel_when(is_given_up, &opening);
-	err = hv_kernel_open(s->guest, vmlinux.path ? &vmlinux : NULL, &s->kernel);
+	err = hv_kernel_open(s->guest, vmlinux.path ? &vmlinux : NULL, &btf, &s->kernel);
 	hv_cancel_when(NULL, NULL);
 	if (!err || !is_abandoned(report_fd))
 		return err;
@@ -583,6 +585,7 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	struct service_config in = *config;
 	HV_AUTO_FREE char *vmlinux =
 		config->vmlinux_path ? spec_absolute_path(config->vmlinux_path) : NULL;
+	HV_AUTO_FREE char *btf = config->btf_path ? spec_absolute_path(config->btf_path) : NULL;
 	HV_AUTO_FREE char *spec = spec_absolute(config->spec);
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_FD int from = -1;
@@ -593,6 +596,7 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 
 	/* Relative paths would change their meaning after chdir("/"). */
 	in.vmlinux_path = vmlinux;
+	in.btf_path = btf;
 	in.spec = spec;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return hv_err_new(errno, "cannot start the service: socketpair: %s",

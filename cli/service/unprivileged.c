@@ -10,11 +10,13 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "cli/service/btf_files.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
 #define FAILED	 (UNPRIVILEGED_FIRST - 1) /* code; the message */
+#define GIVE_BTF (UNPRIVILEGED_FIRST - 2) /* the release -> the path; the file */
 #define CHILD_NS (300 * HV_NS_PER_S)
 #define ANSWER_S 10 /* for a part of an answer */
 
@@ -47,6 +49,12 @@ static void say_failed(int socket, struct hv_err *err)
 	hv_err_free(err);
 }
 
+struct hv_err *unprivileged_open_btf(void *socket, const char *release, int *ret_fd,
+				     char **ret_path)
+{
+	return btf_files_ask(*(const int *)socket, GIVE_BTF, release, ret_fd, ret_path);
+}
+
 static _Noreturn void run_child(int socket, const struct unprivileged *d)
 {
 	struct hv_guest *guest = NULL;
@@ -74,11 +82,22 @@ static void limit_answers(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
+static struct hv_err *give_btf(int socket, const struct unprivileged *d,
+			       const struct hv_message *question)
+{
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = btf_files_answer(d->btf_path, question, &answer);
+
+	return hv_channel_answer(socket, err, &answer);
+}
+
 /* Answers a message of the child. *RET_OVER: it was the last one. */
 static struct hv_err *answer(struct hv_far *far, int socket, const struct unprivileged *d,
 			     const struct hv_message *m, bool *ret_over)
 {
-	if (m->kind < FAILED)
+	if (m->kind == GIVE_BTF)
+		return give_btf(socket, d, m);
+	if (m->kind < UNPRIVILEGED_FIRST)
 		return hv_far_answer(far, socket, m);
 	*ret_over = d->heard(m, d->ctx);
 	return *ret_over ? NULL : hv_channel_answer(socket, NULL, &(struct hv_message){0});

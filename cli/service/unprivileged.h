@@ -23,8 +23,14 @@ struct unprivileged {
 	/* Runs in this process for each message. Returns whether it was the last. */
 	bool (*heard)(const struct hv_message *m, void *ctx);
 	void *ctx;
+	const char *btf_path; /* for unprivileged_open_btf(); NULL: the packaged directories */
 };
 
 /* FAR belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
 struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 				const struct unprivileged *d) hv_must_use;
+
+/* For hv_btf_files.open in the child: requests the file from the parent (btf_files.h). SOCKET
+ * points to the argument of work(). */
+struct hv_err *unprivileged_open_btf(void *socket, const char *release, int *ret_fd,
+				     char **ret_path) hv_must_use;

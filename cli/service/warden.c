@@ -20,6 +20,7 @@
 #include "cli/domain_state.h"
 #include "cli/mountpoint.h"
 #include "cli/service/access.h"
+#include "cli/service/btf_files.h"
 #include "cli/service/doors.h"
 #include "cli/service/dumps.h"
 #include "cli/service/log_budget.h"
@@ -104,6 +105,7 @@ static struct rundir_info info_of(const struct service *s)
 		.name = (char *)guest->name,
 		.spec = (char *)s->config->spec,
 		.uri = (char *)s->config->libvirt_uri,
+		.btf = (char *)s->config->btf_path,
 		.vmm_pid = guest->pid,
 		.service_pid = s->pid,
 	};
@@ -477,6 +479,12 @@ static struct hv_err *list_processes(struct warden *w, const struct hv_message *
 	return NULL;
 }
 
+static struct hv_err *open_btf(struct warden *w, const struct hv_message *question,
+			       struct hv_message *answer)
+{
+	return btf_files_answer(w->service.config->btf_path, question, answer);
+}
+
 static void close_guest(struct warden *w)
 {
 	hv_far_free(w->far);
@@ -508,7 +516,8 @@ static const door_fn doors[DOOR_END - DOOR_FIRST] = {
 	[DOOR_KEEP - DOOR_FIRST] = keep_home,		[DOOR_POLICY - DOOR_FIRST] = give_policy,
 	[DOOR_ACTOR - DOOR_FIRST] = name_actor,		[DOOR_SYSLOG - DOOR_FIRST] = write_syslog,
 	[DOOR_DUMP - DOOR_FIRST] = open_dump,		[DOOR_UMOUNT - DOOR_FIRST] = unmount,
-	[DOOR_PROCESSES - DOOR_FIRST] = list_processes, [DOOR_LEAVE - DOOR_FIRST] = leave_home,
+	[DOOR_PROCESSES - DOOR_FIRST] = list_processes, [DOOR_BTF - DOOR_FIRST] = open_btf,
+	[DOOR_LEAVE - DOOR_FIRST] = leave_home,
 };
 
 static struct hv_err *open_door(struct warden *w, const struct hv_message *question)
@@ -615,7 +624,7 @@ static void recover(struct warden *w)
 {
 	struct service *s = &w->service;
 	uint64_t began_ns = hv_now_ns();
-	struct recovery r = {0};
+	struct recovery r = {.btf_path = s->config->btf_path};
 	struct hv_err *err = NULL;
 
 	if (w->far)

@@ -88,6 +88,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"via", required_argument, NULL, 'v'},
 		{"patch", required_argument, NULL, 'p'},
 		{"vmlinux", required_argument, NULL, 'k'},
+		{"btf", required_argument, NULL, 'b'},
 		{"force", no_argument, NULL, 'f'},
 		{"mount", optional_argument, NULL, 'm'},
 		{"max-overhead", required_argument, NULL, 'o'},
@@ -111,6 +112,8 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 		if (c == 'k') {
 			config.vmlinux_path = optarg;
+		} else if (c == 'b') {
+			config.btf_path = optarg;
 		} else if (c == 'f') {
 			config.force = true;
 		} else if (c == 'j') {
@@ -160,7 +163,8 @@ static const char help[] =
 	"  --via=WAY              how to reach the guest; auto: inject under KVM, else monitor\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (injection, shared RAM of small pages)\n"
-	"  --vmlinux=FILE         the guest's kernel with symbols; the build id must match\n"
+	"  --vmlinux=FILE         the guest's kernel with symbols; the build id must "
+	"match\n" VERB_BTF_HELP
 	"  --max-overhead=PERCENT limit on the part of a vCPU's time that tracing takes; above\n"
 	"                         it, hvtrace stops tracing the costliest functions and lists\n"
 	"                         them in stat\n"
@@ -174,7 +178,8 @@ static const char help[] =
 const struct verb verb_attach = {
 	.name = "attach",
 	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
-		"[--max-overhead=PERCENT] [--for=TIME] [--idle=TIME] [--force] [--mount[=DIR]] "
+		"[--btf=FILE|DIR] [--max-overhead=PERCENT] [--for=TIME] [--idle=TIME] [--force] "
+		"[--mount[=DIR]] "
 		"[--json] "
 		"DOMAIN",
 	.summary = "Start a session with a guest",

@@ -14,6 +14,7 @@
 #include "cli/verbs/verb.h"
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"
+#include "kernel/core/btf_file.h"
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
@@ -417,10 +418,40 @@ static void check_unnamed(struct findings *f, const struct hv_symbols *found)
 	    names.data);
 }
 
-static void check_kernel(struct findings *f, struct hv_guest *guest, struct known *known)
+/* The source of the kernel's types. */
+static void check_types(struct findings *f, const struct hv_types *types)
+{
+	static const char *const sources[] = {
+		[HV_TYPES_NONE] = "none",
+		[HV_TYPES_IN_MEMORY] = "guest",
+		[HV_TYPES_IN_VMLINUX] = "vmlinux",
+		[HV_TYPES_IN_FILE] = "file",
+	};
+	const struct hv_btf_proof *proof = &types->proof;
+	json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "source", json_object_new_string(sources[types->from]));
+	if (types->from != HV_TYPES_IN_FILE) {
+		add(f, "types", o, "%s",
+		    types->from == HV_TYPES_NONE ? "none" : "BTF in the guest's memory");
+		return;
+	}
+	json_object_object_add(o, "file", json_object_new_string(types->path));
+	json_object_object_add(o, "percpu_variables_equal", number(proof->nr_percpu));
+	json_object_object_add(o, "functions_equal", number(proof->nr_functions));
+	json_object_object_add(o, "sizes_equal", number(proof->nr_sizes));
+	json_object_object_add(o, "values_equal", number(proof->nr_values));
+	add(f, "types", o,
+	    "BTF of %s: %u per-CPU variables, %u functions, %u sizes and %u values "
+	    "agree with the guest",
+	    types->path, proof->nr_percpu, proof->nr_functions, proof->nr_sizes, proof->nr_values);
+}
+
+static void check_kernel(struct findings *f, struct hv_guest *guest, const struct hv_btf_files *btf,
+			 struct known *known)
 {
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
-	struct hv_err *err = hv_kernel_open(guest, NULL, &k);
+	struct hv_err *err = hv_kernel_open(guest, NULL, btf, &k);
 	bool is_patched;
 
 	check_state(f, guest, k, known);
@@ -441,6 +472,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 		    hv_btf_nr_types(k->core.btf));
 	else
 		add_unknown(f, "btf_types", "none");
+	check_types(f, &k->core.types);
 	err = hv_integrity_refusal(&k->modules);
 	if (err)
 		block(f, err);
@@ -486,10 +518,11 @@ static void look(struct hv_guest *guest, int socket, void *ctx)
 	hv_cleanup(findings_deinit) struct findings f = {0};
 	HV_AUTO_TEXT struct hv_text text = {0};
 	struct hv_message m = {.kind = UNPRIVILEGED_FIRST};
+	const struct hv_btf_files btf = {unprivileged_open_btf, &socket};
 
 	findings_init(&f, l->spec);
 	check_machine(&f, guest, l->known);
-	check_kernel(&f, guest, l->known);
+	check_kernel(&f, guest, &btf, l->known);
 	render(&f, l->json, &text);
 	m.args[0] = f.nr_blockers != 0;
 	m.bytes = (uint8_t *)text.data;
@@ -552,12 +585,13 @@ static int put_findings(const struct look *l)
 		       : put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
 }
 
-static int check(const struct cli *cli, const char *spec, bool json)
+static int check(const struct cli *cli, const char *spec, const char *btf_path, bool json)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(known_deinit) struct known known = {0};
 	struct look l = {.spec = spec, .json = json, .known = &known};
-	const struct unprivileged d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l};
+	const struct unprivileged d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l,
+				       btf_path};
 	struct progress progress = {0};
 	struct hv_err *err;
 	int out_error;
@@ -579,21 +613,22 @@ static int check(const struct cli *cli, const char *spec, bool json)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
+	const char *btf_path;
 	bool json;
 	int exit_code;
-	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
+	const char *spec = verb_shown_kernel(cli, argc, argv, &json, &btf_path, &exit_code);
 
 	if (!spec)
 		return exit_code;
-	return have_root(cli) ? check(cli, spec, json) : EXIT_FAILED;
+	return have_root(cli) ? check(cli, spec, btf_path, json) : EXIT_FAILED;
 }
 
 static const char help[] = "Shows its findings and all obstacles to tracing; exit status 1 if "
-			   "there is an obstacle.\n\n" VERB_SHOWN_HELP;
+			   "there is an obstacle.\n\n" VERB_BTF_HELP VERB_SHOWN_HELP;
 
 const struct verb verb_check = {
 	.name = "check",
-	.args = "[--json] DOMAIN",
+	.args = "[--btf=FILE|DIR] [--json] DOMAIN",
 	.summary = "Examine a guest like attach, but change and stop nothing",
 	.help = help,
 	.run = run,

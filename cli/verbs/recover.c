@@ -21,6 +21,8 @@
 
 struct recover {
 	struct recovery done;
+	char *btf;	/* owned; path of --btf; NULL: without it */
+	char *left_btf; /* owned; path of the dead session's --btf, or NULL */
 	/* The machine also has an ivshmem device, whose region requires the monitor. */
 	bool has_other;
 	uint64_t began_ns;
@@ -86,6 +88,8 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 
 	if (!err && found)
 		err = domain_state_is_taken(&info, spec);
+	r->left_btf = hv_take(info.btf);
+	r->done.btf_path = r->btf ? r->btf : r->left_btf;
 	if (err || !found)
 		return err;
 	r->is_over = domain_state(&info) == DOMAIN_GONE;
@@ -101,7 +105,7 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 
 /* Takes the domain's directory, and records the recovery there. */
 static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_guest *guest,
-			   struct rundir *ret)
+			   const struct recover *r, struct rundir *ret)
 {
 	const struct hv_guest_info *guest_info = hv_guest_info(guest);
 	struct rundir_info info = {
@@ -109,6 +113,7 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 		.name = (char *)guest_info->name,
 		.spec = (char *)spec,
 		.uri = (char *)cli->libvirt_uri,
+		.btf = r->left_btf,
 		.vmm_pid = guest_info->pid,
 		.service_pid = getpid(),
 		.recovers = true,
@@ -130,7 +135,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 
 	if (err)
 		return err;
-	err = take(cli, spec, guest, &dir);
+	err = take(cli, spec, guest, r, &dir);
 	if (err)
 		return err;
 	/* The directory is locked, so no other process can attach now. */
@@ -161,15 +166,17 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	struct recover r = {.began_ns = hv_now_ns()};
 	struct progress progress = {0};
+	const char *btf;
 	struct hv_err *err;
 	int exit_code;
 	bool is_json;
-	const char *spec = verb_shown(cli, argc, argv, &is_json, &exit_code);
+	const char *spec = verb_shown_kernel(cli, argc, argv, &is_json, &btf, &exit_code);
 
 	if (!spec)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
+	r.btf = btf ? spec_absolute_path(btf) : NULL;
 	progress_begin(&progress, 0, "recovering", spec);
 	err = recover(cli, spec, &r);
 	progress_end(&progress);
@@ -178,17 +185,19 @@ static int run(struct cli *cli, int argc, char **argv)
 	else if (r.done.report.data)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);
+	free(r.btf);
+	free(r.left_btf);
 	return fail_if(explain(err, spec));
 }
 
 static const char help[] =
 	"Reads the journal in the region shared with the guest, and undoes only changes that\n"
 	"hvtrace certainly made. If a task may still return into a stub, recover waits up to ten\n"
-	"seconds for it.\n\n" VERB_SHOWN_HELP;
+	"seconds for it.\n\n" VERB_BTF_HELP VERB_SHOWN_HELP;
 
 const struct verb verb_recover = {
 	.name = "recover",
-	.args = "[--json] DOMAIN",
+	.args = "[--btf=FILE|DIR] [--json] DOMAIN",
 	.summary = "Undo the changes that a dead service left in a guest",
 	.help = help,
 	.run = run,

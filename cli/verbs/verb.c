@@ -89,20 +89,41 @@ void note(const char *line)
 	fprintf(stderr, "hvtrace: %s\n", line);
 }
 
-const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit)
+static const char *shown(struct cli *cli, int argc, char **argv, const struct option *longs,
+			 bool *ret_json, const char **ret_btf, int *ret_exit)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
 	int option;
 
 	*ret_json = false;
 	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
 		if (option == VERB_OPTION_STOP)
 			return NULL;
-		*ret_json = true;
+		if (option == 'b')
+			*ret_btf = optarg;
+		else
+			*ret_json = true;
 	}
 	if (!verb_operands(cli, argc, argv, 1, 1, ret_exit))
 		return NULL;
 	return argv[optind];
+}
+
+const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
+	const char *none = NULL;
+
+	return shown(cli, argc, argv, longs, ret_json, &none, ret_exit);
+}
+
+const char *verb_shown_kernel(struct cli *cli, int argc, char **argv, bool *ret_json,
+			      const char **ret_btf, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"btf", required_argument, NULL, 'b'}, {"json", no_argument, NULL, 'j'}, {0}};
+
+	*ret_btf = NULL;
+	return shown(cli, argc, argv, longs, ret_json, ret_btf, ret_exit);
 }
 
 bool have_root(const struct cli *cli)

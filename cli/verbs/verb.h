@@ -87,6 +87,13 @@ bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, i
 /* Parses the command line of a verb that shows something about one DOMAIN, for people or (-j,
  * --json) for programs. Returns the domain. NULL: return *RET_EXIT. */
 const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit);
+/* Like verb_shown(), for a verb that reads the guest's kernel: also takes --btf. *RET_BTF is NULL
+ * without it. */
+const char *verb_shown_kernel(struct cli *cli, int argc, char **argv, bool *ret_json,
+			      const char **ret_btf, int *ret_exit);
+#define VERB_BTF_HELP                                                                              \
+	"  --btf=FILE|DIR         types of a kernel without BTF: a BTF file of its build, or a\n"  \
+	"                         directory with RELEASE.btf\n"
 #define VERB_SHOWN_HELP "  -j, --json             for programs\n"
 
 /* Prints one line to stderr, "hvtrace: VERB: ... (see hvtrace VERB --help)". Returns EXIT_USAGE. */

@@ -52,6 +52,8 @@ void hv_core_deinit(struct hv_kernel_core *core)
 {
 	hv_orc_found_free(core->orc);
 	hv_err_free(core->no_reach);
+	hv_err_free(core->no_types);
+	free(core->types.path);
 	hv_btf_free(core->btf);
 	hv_symbols_deinit(&core->unnamed);
 	hv_symbols_deinit(&core->symbols);

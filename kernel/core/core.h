@@ -41,13 +41,37 @@ struct hv_reach {
 
 struct hv_orc_found;
 
+enum hv_types_from {
+	HV_TYPES_NONE,
+	HV_TYPES_IN_MEMORY,
+	HV_TYPES_IN_VMLINUX,
+	HV_TYPES_IN_FILE,
+};
+
+/* How often the proofs of btf_proof.h compared the file with the guest. */
+struct hv_btf_proof {
+	unsigned nr_percpu;    /* per-CPU variables */
+	unsigned nr_functions; /* functions */
+	unsigned nr_sizes;     /* structures */
+	unsigned nr_values;    /* values in memory */
+};
+
+/* The origin of the types (type_sources.h). */
+struct hv_types {
+	enum hv_types_from from;
+	char *path;		   /* owned; of HV_TYPES_IN_FILE */
+	struct hv_btf_proof proof; /* of HV_TYPES_IN_FILE */
+};
+
 struct hv_kernel_core {
 	struct hv_address_space as;
 	struct hv_image image;
 	struct hv_symbols symbols;
 	/* Variables missing from SYMBOLS, found without their names (unnamed.h). */
 	struct hv_symbols unnamed;
-	struct hv_btf *btf;	  /* owned; NULL: the kernel has no BTF */
+	struct hv_btf *btf; /* owned; NULL: no source has the kernel's types */
+	struct hv_types types;
+	struct hv_err *no_types;  /* owned; why no file has them, or NULL */
 	struct hv_orc_found *orc; /* owned: hv_orc_form_of(); NULL: not searched */
 	/* Empty if all kernels of the architecture have the same reach (use hv_reach_of()), or if
 	 * it is unknown (no_reach is the reason). */

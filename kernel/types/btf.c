@@ -697,6 +697,15 @@ bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_
 	return false;
 }
 
+const char *hv_btf_func_name(const struct hv_btf *btf, uint32_t id)
+{
+	struct btf_type t;
+
+	if (!btf_type_get(btf, id, &t) || t.kind != KIND_FUNC)
+		return NULL;
+	return btf_string(btf, t.name_off);
+}
+
 const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,
 			 uint32_t *ret_id)
 {

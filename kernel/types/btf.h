@@ -55,6 +55,8 @@ struct hv_btf_func {
 
 /* Finds the first function NAME. Returns false if not found. */
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
+/* Returns the name of the function ID, borrowed, or NULL if type ID is no function. */
+const char *hv_btf_func_name(const struct hv_btf *btf, uint32_t id);
 /* Returns the name of parameter INDEX, which must be below nr_params. The name is borrowed and may
  * contain any bytes; it is "" for an unnamed parameter. */
 const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,

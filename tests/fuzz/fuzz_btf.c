@@ -54,8 +54,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_btf_enumerator(btf, "TWO", &value);
 	if (hv_btf_func_find(btf, "function", &func))
 		call(btf, &func, size);
-	for (uint32_t id = 0; id < 64; id++)
+	for (uint32_t id = 0; id < 64; id++) {
+		const char *name = hv_btf_func_name(btf, id);
+
+		if (name && strlen(name) >= size)
+			__builtin_trap();
 		follow(btf, id);
+		for (uint32_t i = 0; hv_btf_variable(btf, id, i, &name, &off) && i < 64; i++)
+			if (strlen(name) >= size)
+				__builtin_trap();
+	}
+	hv_btf_section(btf, ".data..percpu");
 	hv_btf_free(btf);
 	return 0;
 }

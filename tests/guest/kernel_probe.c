@@ -428,7 +428,7 @@ static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char 
 
 	if (!strcmp(what, "--unnamed"))
 		return print_unnamed(g);
-	err = hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
+	err = hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, NULL, &k);
 
 	if (err)
 		return err;

@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	must(hv_guest_open(argv[1], NULL, HV_VIA_AUTO, &guest));
-	must(hv_kernel_open(guest, NULL, &kernel));
+	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	must(hv_session_attach(guest, kernel, &session));
 	tracee = session->tracee;
 	must(hv_event_types_catalogue(session->types, &catalogue));

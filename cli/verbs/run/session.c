@@ -75,7 +75,7 @@ static bool wait_for_kernel(struct wait *w)
 		say_if_late(w);
 		if (kernel || !hv_early_in_kernel(w->guest))
 			continue;
-		keep_last(w, hv_kernel_open(w->guest, NULL, &kernel));
+		keep_last(w, hv_kernel_open(w->guest, NULL, NULL, &kernel));
 		if (look_ms < LOOK_LAST_MS)
 			look_ms *= 2;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/core/btf_file.h"
 #include "kernel/early.h"
 #include "kernel/code/section_sites.h"
 #include "kernel/image/vmlinux.h"
@@ -34,8 +35,22 @@ static void add_symbols(struct hv_kernel *k)
 			(struct hv_symbol){hv_gva(0xffffffff81000000 + i * 0x100), names[i], 'T'};
 }
 
+/* A kernel without BTF: no file belongs to it. */
+static struct hv_err *untyped(const struct hv_btf_files *files)
+{
+	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = files->open(files->ctx, "6.1.0-fake", &fd, &path);
+
+	if (!err)
+		return hv_err_new(EINVAL, "%s: this file is of another build", path);
+	if (err->code != ENOENT)
+		return err;
+	return hv_err_mark(hv_err_in(err, "kernel without BTF"), HV_ERR_NEEDS_BTF);
+}
+
 struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
-			      struct hv_kernel **ret)
+			      const struct hv_btf_files *files, struct hv_kernel **ret)
 {
 	const char *vmlinux_path = vmlinux ? vmlinux->path : NULL;
 	struct hv_kernel *k;
@@ -49,6 +64,8 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *
 	if (strcmp(hv_guest_info(g)->name, "bare") == 0)
 		return hv_err_mark(hv_err_new(ENOENT, "no symbol linux_banner"),
 				   HV_ERR_NEEDS_VMLINUX);
+	if (strcmp(hv_guest_info(g)->name, "untyped") == 0)
+		return untyped(files);
 	k = hv_alloc(sizeof(*k));
 	k->guest = g;
 	k->banner = hv_strdup("Linux version 6.1.0-fake");
@@ -69,9 +86,10 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *
 	return NULL;
 }
 
-struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret)
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, const struct hv_btf_files *files,
+				   struct hv_kernel **ret)
 {
-	return hv_kernel_open(g, NULL, ret);
+	return hv_kernel_open(g, NULL, files, ret);
 }
 
 void hv_kernel_free(struct hv_kernel *k)

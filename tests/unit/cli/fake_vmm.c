@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The functions of vmm/ that cli/ calls, without a guest: a domain "fake" and a second one,
- * "other". Domains that cannot be attached: "locked" (no injection), "bare" (no symbols), "guarded"
- * (checks its text), "left" (by a service that died). */
+ * "other". Domains that cannot be attached: "locked" (no injection), "bare" (no symbols), "untyped"
+ * (no BTF), "guarded" (checks its text), "left" (by a service that died). */
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -44,7 +44,8 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 		return hv_err_mark(hv_err_new(EPERM, "injection is not possible: a seccomp filter"),
 				   HV_ERR_NEEDS_MONITOR);
 	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0 &&
-	    strcmp(spec, "guarded") != 0 && strcmp(spec, "other") != 0)
+	    strcmp(spec, "guarded") != 0 && strcmp(spec, "other") != 0 &&
+	    strcmp(spec, "untyped") != 0)
 		return hv_err_mark(hv_err_new(ENOENT, "domain '%s': no such domain", spec),
 				   HV_ERR_NAMES_DOMAIN);
 	g = hv_alloc(sizeof(*g));
@@ -52,6 +53,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 		.name = strcmp(spec, "left") == 0      ? "left"
 			: strcmp(spec, "bare") == 0    ? "bare"
 			: strcmp(spec, "guarded") == 0 ? "guarded"
+			: strcmp(spec, "untyped") == 0 ? "untyped"
 			: strcmp(spec, "other") == 0   ? "other"
 						       : "fake",
 		.id = strcmp(spec, "other") == 0 ? "1f0a4a3e-0000-4000-8000-000000000002"

@@ -7,12 +7,14 @@
 #include "tests/unit/kernel/types/btf_build.h"
 #include "tests/unit/kernel/x86_machine.h"
 
-#define FK_BASE	     0xffffffff81000000ull /* image: its first MiB is text, the rest is data */
-#define FK_DATA	     (FK_BASE + 0x100000)
-#define FK_END	     (FK_BASE + 0x800000)
-#define FK_GPA	     0x200000ull
-#define FK_MODULES   0xffffffffc0000000ull /* 2 MiB for modules */
-#define FK_SYMBOLS   64
+#define FK_BASE	   0xffffffff81000000ull /* image: its first MiB is text, the rest is data */
+#define FK_DATA	   (FK_BASE + 0x100000)
+#define FK_END	   (FK_BASE + 0x800000)
+#define FK_GPA	   0x200000ull
+#define FK_MODULES 0xffffffffc0000000ull /* 2 MiB for modules */
+#ifndef FK_SYMBOLS
+#define FK_SYMBOLS 64
+#endif
 #define FK_NR_CPUS   2u
 #define FK_PERCPU(n) (0x1000ull * (n)) /* one page per variable */
 

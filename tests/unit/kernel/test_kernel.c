@@ -184,8 +184,8 @@ static void check_open_refused(const char *vmlinux, const char *message)
 	HV_AUTO_GUEST struct hv_guest *g =
 		part_guest_new(&ops, &machine, hv_guest_info(machine.guest));
 	struct hv_kernel *k = NULL;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
+	HV_AUTO_ERR struct hv_err *err = hv_kernel_open(
+		g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, NULL, &k);
 
 	ck_assert_ptr_nonnull(err);
 	ck_assert_msg(strstr(err->message, message), "%s", err->message);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/core/type_sources.h"
+
+#include <string.h>
+
+#include "kernel/core/btf_proof.h"
+#include "kernel/image/identity.h"
+#include "kernel/image/vmlinux.h"
+
+/* Sets core->btf, or leaves it NULL if the source has no types. */
+typedef struct hv_err *(*source_fn)(struct hv_kernel_core *core, const struct hv_type_files *files,
+				    const struct hv_identity *id);
+
+struct hv_err *hv_types_in_memory(struct hv_kernel_core *core)
+{
+	struct hv_gva start, stop;
+	struct hv_span btf = {0};
+	struct hv_err *err;
+
+	if (hv_core_symbol(core, "__start_BTF", &start) &&
+	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
+		btf = hv_image_at(&core->image, start);
+	if (!btf.len_bytes || stop.v - start.v > btf.len_bytes)
+		return NULL;
+	err = hv_btf_new_over((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
+	if (!err)
+		core->types.from = HV_TYPES_IN_MEMORY;
+	return err;
+}
+
+static struct hv_err *from_memory(struct hv_kernel_core *core,
+				  const struct hv_type_files *files hv_unused,
+				  const struct hv_identity *id hv_unused)
+{
+	return hv_types_in_memory(core);
+}
+
+static struct hv_err *from_vmlinux(struct hv_kernel_core *core, const struct hv_type_files *files,
+				   const struct hv_identity *id hv_unused)
+{
+	const struct hv_vmlinux *v = files->vmlinux;
+	struct hv_err *err;
+
+	if (!v || !v->btf)
+		return NULL;
+	err = hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &core->btf);
+	if (!err)
+		core->types.from = HV_TYPES_IN_VMLINUX;
+	return err;
+}
+
+/* Names both builds. A BTF file has no build id, unless it is an ELF file. */
+static struct hv_err *of_another_build(struct hv_err *why, const struct hv_btf_file *file,
+				       const struct hv_identity *id)
+{
+	HV_AUTO_FREE char *guest_id = hv_build_id_text(id->build_id, id->build_id_len_bytes);
+	HV_AUTO_FREE char *file_id = hv_build_id_text(file->build_id, file->build_id_len_bytes);
+
+	return hv_err_in(why,
+			 "this file (build id %s) is of another build than the guest's Linux %s "
+			 "(build id %s)",
+			 file_id, id->release, guest_id);
+}
+
+static struct hv_err *check_build_id(const struct hv_btf_file *file, const struct hv_identity *id)
+{
+	if (!file->build_id_len_bytes || !id->build_id_len_bytes ||
+	    (file->build_id_len_bytes == id->build_id_len_bytes &&
+	     !memcmp(file->build_id, id->build_id, id->build_id_len_bytes)))
+		return NULL;
+	return hv_err_new(EINVAL, "the build ids differ");
+}
+
+static struct hv_err *read_file(struct hv_kernel_core *core, int fd, const struct hv_identity *id)
+{
+	struct hv_btf_file file = {0};
+	struct hv_err *err = hv_btf_file_read(fd, &file);
+
+	if (err)
+		return err;
+	err = check_build_id(&file, id);
+	if (!err)
+		err = hv_btf_prove(core, file.btf, id->release, &core->types.proof);
+	if (err) {
+		hv_btf_free(file.btf);
+		return err->code == EINVAL ? of_another_build(err, &file, id) : err;
+	}
+	core->btf = file.btf;
+	core->types.from = HV_TYPES_IN_FILE;
+	return NULL;
+}
+
+static struct hv_err *from_file(struct hv_kernel_core *core, const struct hv_type_files *files,
+				const struct hv_identity *id)
+{
+	const struct hv_btf_files *btf = files->btf;
+	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err;
+
+	if (!btf)
+		return NULL;
+	err = btf->open(btf->ctx, id->release, &fd, &path);
+	if (err && err->code == ENOENT) {
+		core->no_types = err;
+		return NULL;
+	}
+	if (err)
+		return err;
+	err = read_file(core, fd, id);
+	if (err)
+		return hv_err_in(err, "%s", path);
+	core->types.path = hv_take(path);
+	return NULL;
+}
+
+struct hv_err *hv_types_find(struct hv_kernel_core *core, const struct hv_type_files *files,
+			     const struct hv_identity *id)
+{
+	static const source_fn sources[] = {from_memory, from_vmlinux, from_file};
+	struct hv_err *damaged = NULL, *err = NULL;
+
+	for (size_t i = 0; !err && !core->btf && i < HV_ARRAY_LEN(sources); i++) {
+		err = sources[i](core, files, id);
+		/* A file can replace damaged BTF in the guest's memory. */
+		if (err && sources[i] == from_memory && err->code == EINVAL)
+			damaged = hv_take(err);
+	}
+	if (err || core->btf || !damaged) {
+		hv_err_free(damaged);
+		return err;
+	}
+	if (core->no_types)
+		damaged = hv_err_add(damaged, "; %s", core->no_types->message);
+	return hv_err_mark(damaged, HV_ERR_NEEDS_BTF);
+}

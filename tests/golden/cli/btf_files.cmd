@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The file with the types of a kernel without BTF: where it is looked for, and which files are opened.
+mkdir -p "$RUN.test/empty" "$RUN.test/btf"
+touch "$RUN.test/btf/6.1.0-fake.btf" "$RUN.test/file"
+chmod 755 "$RUN.test/btf" "$RUN.test/empty"
+chmod 644 "$RUN.test/btf/6.1.0-fake.btf"
+exec 2>&1
+hvtrace attach untyped
+hvtrace attach --btf="$RUN.test/empty" untyped
+hvtrace check --btf="$RUN.test/empty" untyped | grep PREVENTS
+hvtrace recover untyped
+for verb in attach check recover; do
+	for given in nosuch file btf; do
+		hvtrace $verb --btf="$RUN.test/$given" untyped | grep PREVENTS
+	done
+done
+chmod 666 "$RUN.test/btf/6.1.0-fake.btf"
+hvtrace attach --btf="$RUN.test/btf" untyped
+ln -sf ../file "$RUN.test/empty/6.1.0-fake.btf"
+hvtrace attach --btf="$RUN.test/empty" untyped
+# A kernel with BTF needs no file.
+hvtrace attach --btf="$RUN.test/btf" fake
+hvtrace detach fake

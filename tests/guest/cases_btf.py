@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel without usable BTF, and BTF from a file (--btf). The guest's kernel is Debian's, with the header of its BTF
+overwritten in guest memory."""
+
+import contextlib
+import json
+import os
+import tempfile
+
+from lib import ftrace
+from lib.memory import Memory
+from lib.own import kernel_file, unpack_vmlinux
+from lib.suite import NEWEST, OLDEST, ONE_VCPU, Skip, case
+
+FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
+ROUNDS = 20
+HEADER_BYTES = 24
+
+
+@contextlib.contextmanager
+def without_btf(t):
+    """The kernel's BTF has no header meanwhile. Yields a directory with the BTF, as RELEASE.btf."""
+    release = t.guest.run("uname -r").strip()
+    at = int(t.guest.run("grep -w __start_BTF /proc/kallsyms").split()[0], 16)
+    memory = Memory(t.guest)
+    header = memory.read_image(at, HEADER_BYTES)
+    assert header[:2] == b"\x9f\xeb", header
+    with tempfile.TemporaryDirectory() as directory:
+        with open(f"{directory}/{release}.btf", "wb") as file:
+            file.write(t.guest.run_bytes("cat /sys/kernel/btf/vmlinux"))
+        memory.write_image(at, bytes(HEADER_BYTES))
+        try:
+            yield directory, release
+        finally:
+            memory.write_image(at, header)
+            memory.close()
+
+
+def agrees(t, own, own_pid, *options):
+    """The guest's own trace and that of a session with OPTIONS have the same calls in the same order."""
+    with t.attach(*options) as traced:
+        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), FILTERS)
+    one = ftrace.rounds(ftrace.parse(own)[0], own_pid)
+    events, lost = ftrace.parse(ours)
+    assert lost == 0 and len(one) > 10 * ROUNDS, (lost, len(one))
+    assert one == ftrace.rounds(events, our_pid), f"{len(one)} calls by the guest, {len(events)} events by hvtrace"
+    assert {e.comm for e in events} == {"workload"}, {e.comm for e in events}
+    t.note(f"{len(one)} calls agree")
+
+
+@case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
+def traces_with_a_btf_file(t):
+    """Refused without the file; with it, the trace equals the guest's own. A killed session is recovered with it."""
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
+    with without_btf(t) as (directory, release):
+        path = f"{directory}/{release}.btf"
+        missing = f"no file {release}.btf in "
+        packaged = "/usr/share/hvtrace/btf or /var/lib/hvtrace/btf"
+        t.hv.fails("attach", t.name, says=("BTF: no magic", missing + packaged, "--btf=FILE"))
+        elsewhere = f"{directory}/elsewhere"
+        os.mkdir(elsewhere)
+        t.hv.fails("attach", f"--btf={elsewhere}", t.name, says=(missing + elsewhere,))
+        for given in (path, directory):
+            found = json.loads(t.hv("check", "--json", f"--btf={given}", t.name))
+            types = found["types"]
+            assert found["traceable"] and types["source"] == "file" and types["file"] == path, found
+            assert types["percpu_variables_equal"] > 100 and types["functions_equal"] > 10000, types
+            assert types["values_equal"] > 15, types
+        t.note(f"{types['percpu_variables_equal']} per-CPU variables, {types['functions_equal']} functions, "
+               f"{types['values_equal']} values agree")  # fmt: skip
+        agrees(t, own, own_pid, f"--btf={path}")
+        agrees(t, own, own_pid, f"--btf={directory}")
+        with t.attach(f"--btf={path}") as traced:
+            traced.echo("set_ftrace_filter", "vfs_*")
+            traced.echo("current_tracer", "function")
+            traced.kill()
+            t.hv.fails("recover", f"--btf={elsewhere}", t.name, says=("BTF: no magic", "--btf=FILE"))
+            assert "restored" in t.hv("recover", t.name)
+            t.hv("attach", f"--btf={path}", t.name)  # for the end of the block
+
+
+def elf_section(path, name):
+    """Returns the contents of a section of a 64-bit ELF file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    start, nr, names = (int.from_bytes(data[at : at + size], "little") for at, size in ((0x28, 8), (0x3C, 2), (0x3E, 2)))
+    fields = [[int.from_bytes(data[start + 64 * i + at :][:size], "little") for at, size in ((0, 4), (24, 8), (32, 8))] for i in range(nr)]
+    for offset, begin, size in fields:
+        if data[fields[names][1] + offset :].startswith(name + b"\0"):
+            return data[begin : begin + size]
+    raise AssertionError(f"{path} has no section {name}")
+
+
+@case(configs=ONE_VCPU[:1])
+def refuses_btf_of_another_kernel(t):
+    """The BTF of another release, as an ELF file, as raw BTF, and under the name of the guest's release. Also files that
+    are cut, and a file that others may write."""
+    with tempfile.TemporaryDirectory() as other, without_btf(t) as (directory, release):
+        elf, path = f"{other}/vmlinux", f"{other}/{release}.btf"
+        if not unpack_vmlinux(kernel_file("trixie")[0], elf):
+            raise Skip("trixie's bzImage is not packed with zstd")
+        with open(path, "wb") as file:
+            file.write(elf_section(elf, b".BTF"))
+        builds = ("is of another build than the guest's Linux " + release, "build id")
+        t.hv.fails("attach", f"--btf={elf}", t.name, says=(*builds, elf, "the build ids differ"))
+        for given in (path, other):
+            t.hv.fails("attach", f"--btf={given}", t.name, says=(*builds, path, "per-CPU variable"))
+        with open(f"{directory}/{release}.btf", "rb") as file:
+            whole = file.read()
+        for length in (0, 10, HEADER_BYTES, len(whole) // 2, len(whole) - 1):
+            with open(path, "wb") as file:
+                file.write(whole[:length])
+            t.hv.fails("attach", f"--btf={path}", t.name, says=(path, "BTF"))
+        os.chmod(f"{directory}/{release}.btf", 0o666)
+        t.hv.fails("attach", f"--btf={directory}", t.name, says=("other users than its owner may write to it",))

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files with BTF: raw, in an ELF file, cut, too large, and of other kinds. */
+#include "kernel/core/btf_file.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/types/btf_build.h"
+
+#define TOO_MANY ((64 << 20) + 1)
+
+static int fd = -1;
+static struct hv_text btf;
+
+static void setup(void)
+{
+	fd = memfd_create("btf", MFD_CLOEXEC);
+	begin();
+	integer("u32", 4);
+	btf = assemble();
+}
+
+static void teardown(void)
+{
+	close(fd);
+	hv_text_deinit(&btf);
+	hv_text_deinit(&types);
+	hv_text_deinit(&strings);
+}
+
+static void put(const void *bytes, size_t len_bytes)
+{
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(pwrite(fd, bytes, len_bytes, 0), (ssize_t)len_bytes);
+}
+
+static void check_good(size_t build_id_len_bytes)
+{
+	struct hv_btf_file file;
+	struct hv_err *err = hv_btf_file_read(fd, &file);
+	uint32_t size = 0;
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert(hv_btf_size(file.btf, "u32", &size));
+	ck_assert_uint_eq(size, 4);
+	ck_assert_uint_eq(file.build_id_len_bytes, build_id_len_bytes);
+	hv_btf_free(file.btf);
+}
+
+static void check_refused(int code, const char *message)
+{
+	struct hv_btf_file file;
+	HV_AUTO_ERR struct hv_err *err = hv_btf_file_read(fd, &file);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, code);
+	ck_assert_msg(strstr(err->message, message), "%s", err->message);
+}
+
+static void add_section(Elf *elf, unsigned name, unsigned type, const void *bytes, size_t len_bytes)
+{
+	Elf_Scn *scn = elf_newscn(elf);
+	Elf_Data *data = elf_newdata(scn);
+	GElf_Shdr shdr;
+
+	gelf_getshdr(scn, &shdr);
+	shdr.sh_name = name;
+	shdr.sh_type = type;
+	gelf_update_shdr(scn, &shdr);
+	data->d_buf = (void *)bytes;
+	data->d_size = len_bytes;
+	data->d_align = 1;
+	data->d_version = EV_CURRENT;
+}
+
+static void put_elf(const char *section)
+{
+	static const uint32_t note[] = {4, 4, NT_GNU_BUILD_ID, 0x00554e47, 0x44332211};
+	char names[32] = "";
+	GElf_Ehdr ehdr;
+	Elf *elf;
+
+	memcpy(names + 1, section, strlen(section) + 1);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_WRITE, NULL);
+	ck_assert(elf && gelf_newehdr(elf, ELFCLASS64));
+	gelf_getehdr(elf, &ehdr);
+	ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
+	ehdr.e_machine = EM_X86_64;
+	ehdr.e_type = ET_EXEC;
+	ehdr.e_version = EV_CURRENT;
+	ehdr.e_shstrndx = 3;
+	gelf_update_ehdr(elf, &ehdr);
+	add_section(elf, 0, SHT_NOTE, note, sizeof(note));
+	add_section(elf, 1, SHT_PROGBITS, btf.data, btf.len_bytes);
+	add_section(elf, 0, SHT_STRTAB, names, sizeof(names));
+	ck_assert_msg(elf_update(elf, ELF_C_WRITE) > 0, "%s", elf_errmsg(-1));
+	elf_end(elf);
+}
+
+START_TEST(raw_and_elf)
+{
+	put(btf.data, btf.len_bytes);
+	check_good(0);
+	put_elf(".BTF");
+	check_good(4);
+	put_elf(".BTF.ext");
+	check_refused(ENOENT, "an ELF file without a section .BTF");
+}
+END_TEST
+
+START_TEST(cut_files)
+{
+	off_t len_bytes;
+
+	for (size_t len = 0; len < btf.len_bytes; len++) {
+		put(btf.data, len);
+		check_refused(EINVAL, "BTF: ");
+	}
+	put_elf(".BTF");
+	len_bytes = lseek(fd, 0, SEEK_END);
+	for (off_t len = len_bytes - 1; len >= 0; len--) {
+		struct hv_btf_file file = {0};
+
+		ck_assert_int_eq(ftruncate(fd, len), 0);
+		/* The cut part may be unimportant. */
+		hv_err_free(hv_btf_file_read(fd, &file));
+		hv_btf_free(file.btf);
+	}
+}
+END_TEST
+
+START_TEST(other_files)
+{
+	int ends[2];
+	int kept = fd;
+
+	put("6.1.0 is no BTF\n", 16);
+	check_refused(EINVAL, "BTF: no magic");
+	put(btf.data, btf.len_bytes);
+	ck_assert_int_eq(ftruncate(fd, TOO_MANY), 0);
+	check_refused(EFBIG, "67108865 bytes of BTF are too many: at most 64 MiB are read");
+	put("\177ELF", 4);
+	check_refused(ENOEXEC, "not a usable ELF file");
+	ck_assert_int_eq(pipe(ends), 0);
+	fd = ends[0];
+	check_refused(EINVAL, "not a regular file");
+	close(ends[0]);
+	close(ends[1]);
+	fd = open("/", O_RDONLY | O_CLOEXEC);
+	check_refused(EINVAL, "not a regular file");
+	close(fd);
+	fd = kept;
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, raw_and_elf);
+	tcase_add_test(tc, cut_files);
+	tcase_add_test(tc, other_files);
+}
+
+int main(void)
+{
+	return run_suite("btf_file", add_tests);
+}
