@@ -24,6 +24,7 @@
 #include "tracer/sites/init_code.h"
 #include "tracer/sites/site_stubs.h"
 #include "tracer/tracepoints/event_calls.h"
+#include "tracer/tracepoints/module_claims.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/plug.h"
 
@@ -509,6 +510,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = hv_renames_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_EVENT_CALL)
 			err = hv_event_calls_are_ours(s->tracee, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_MODULE)
+			err = hv_module_claims_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_KEY ||
 			 entries[i].kind == HV_CHANGE_STATIC_CALL)
 			err = hv_plugs_know_place(s->tracee, &entries[i], &ours);

@@ -11,11 +11,28 @@ struct claiming {
 	bool has_changed;
 };
 
-/* Changes one bit of COUNT, which was read in this hold. */
+static struct hv_gva claim_byte(const struct hv_module_use *use, const struct hv_module *module)
+{
+	return hv_gva_add(module->at, use->count + HV_MODULE_CLAIM_BYTE);
+}
+
+/* Returns whether the journal has a claim at AT. A module that is no longer mapped there was
+ * removed. */
+static bool is_in_journal(const struct hv_tracee *t, struct hv_gva at)
+{
+	uint8_t old[8];
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
+
+	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, old);
+}
+
+/* Changes one bit of COUNT, which was read in this hold. The journal's entry for a claim stays
+ * until the claim is released. */
 static struct hv_err *change_count(const struct claiming *p, struct hv_hold *hold, uint32_t count)
 {
 	struct hv_tracee *t = p->tracee;
-	struct hv_gva at = hv_gva_add(p->module->at, p->use->count + HV_MODULE_CLAIM_BYTE);
+	struct hv_gva at = claim_byte(p->use, p->module);
 	struct hv_change change = {.gva = at, .kind = HV_CHANGE_MODULE, .len_bytes = 1};
 	struct hv_mapping m;
 	struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
@@ -28,8 +45,8 @@ static struct hv_err *change_count(const struct claiming *p, struct hv_hold *hol
 	change.from[0] = (uint8_t)(count >> 8 * HV_MODULE_CLAIM_BYTE);
 	change.to[0] = change.from[0] ^ (uint8_t)(HV_MODULE_CLAIM >> 8 * HV_MODULE_CLAIM_BYTE);
 	err = hv_patcher_apply_held(t->patcher, hold, &change, 1);
-	/* The guest continues to change the count, so the journal must not restore it. */
-	hv_patcher_forget_at(t->patcher, m.gpa);
+	if (!err && !p->claims)
+		hv_patcher_forget_at(t->patcher, m.gpa);
 	return err;
 }
 
@@ -37,7 +54,7 @@ static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 {
 	struct claiming *p = ctx;
 	const struct hv_kernel_core *core = &p->tracee->kernel->core;
-	bool is_live = false;
+	bool is_live = false, is_claimed;
 	uint32_t count = 0;
 	struct hv_err *err = hv_module_is_live(core, p->use, p->module->at, &is_live);
 
@@ -45,11 +62,14 @@ static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 		err = hv_module_use_read(core, p->use, p->module->at, &count);
 	if (err)
 		return err;
-	if (p->claims == !!(count & HV_MODULE_CLAIM))
+	is_claimed = is_in_journal(p->tracee, claim_byte(p->use, p->module));
+	if (p->claims == (is_claimed && count & HV_MODULE_CLAIM))
 		return NULL;
 	/* If the module of an existing claim is being removed, it was removed by force. */
 	if (!is_live || !count)
 		return hv_err_new(EBUSY, "the guest is loading or removing it");
+	if (p->claims && count > HV_MODULE_USES_MAX)
+		return hv_err_new(ENOTSUP, "0x%x is no count of its uses", count);
 	p->has_changed = true;
 	return change_count(p, hold, count);
 }
@@ -78,9 +98,11 @@ static bool is_claimed(const struct hv_tracee *t, const struct hv_module_use *us
 		       const struct hv_module *module)
 {
 	uint32_t count = 0;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_module_use_read(&t->kernel->core, use, module->at, &count);
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
+	if (!is_in_journal(t, claim_byte(use, module)))
+		return false;
+	err = hv_module_use_read(&t->kernel->core, use, module->at, &count);
 	return !err && count & HV_MODULE_CLAIM;
 }
 
@@ -107,6 +129,8 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
 	struct hv_err *err = NULL;
 
+	if (!hv_patcher_nr_patched(t->patcher, HV_CHANGE_MODULE))
+		return NULL;
 	for (size_t i = 0; !unknown && !err && use.can_go && i < modules->nr; i++) {
 		struct claiming p = {
 			.tracee = t, .module = &modules->list[i], .use = &use, .claims = false};
@@ -116,4 +140,30 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 			err = make(&p);
 	}
 	return err;
+}
+
+struct hv_err *hv_module_claims_are_ours(const struct hv_tracee *t,
+					 const struct hv_journal_entry *entry, bool *ret)
+{
+	const uint8_t bit = HV_MODULE_CLAIM >> 8 * HV_MODULE_CLAIM_BYTE;
+	const struct hv_modules *modules = &t->kernel->modules;
+	struct hv_module_use use = {0};
+	/* If the layout is unknown, no module was claimed either. */
+	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
+	struct hv_mapping m;
+	struct hv_err *err;
+
+	*ret = false;
+	if (unknown || !use.can_go || entry->len_bytes != 1 ||
+	    (entry->old_bytes[0] ^ entry->new_bytes[0]) != bit)
+		return NULL;
+	for (size_t i = 0; i < modules->nr; i++) {
+		if (claim_byte(&use, &modules->list[i]).v != entry->gva)
+			continue;
+		err = hv_walk(&t->kernel->core.as, hv_gva(entry->gva), &m);
+		if (!err)
+			*ret = m.present && m.gpa.v == entry->gpa;
+		return err;
+	}
+	return NULL;
 }

@@ -252,6 +252,9 @@ static inline void take_over(void)
 		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_EVENT_CALL)
 			ck_assert_ptr_null(
 				hv_event_calls_are_ours(&r.tracee, &entries[i], &is_ours));
+		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_MODULE)
+			ck_assert_ptr_null(
+				hv_module_claims_are_ours(&r.tracee, &entries[i], &is_ours));
 		if (!is_ours)
 			entries[i].state = HV_JOURNAL_FREE;
 	}

@@ -192,23 +192,85 @@ START_TEST(a_module_that_goes_is_refused)
 }
 END_TEST
 
-/* After a kill at any time, the next process finds the claim in the guest. */
+static void claim(void)
+{
+	bool is_new = false;
+
+	ck_assert_ptr_null(hv_module_claim(&r.tracee, &f->k.modules.list[0], &is_new));
+	ck_assert(is_new);
+	ck_assert_ptr_null(hv_module_claim(&r.tracee, &f->k.modules.list[0], &is_new));
+	ck_assert(!is_new);
+	ck_assert_uint_eq(uses(), CLAIM + 1);
+}
+
+/* After a kill at any time, the next process finds the claim in the journal. */
 START_TEST(a_module_whose_claim_is_left)
 {
-	HV_AUTO_TEXT struct hv_text report = {0};
 	const char *names[2];
 
 	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 0);
-	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	claim();
 	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 1);
 	ck_assert_str_eq(names[0], "xfs");
 	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 0, names), 0);
-	ck_assert_ptr_null(hv_event_tracer_restore(e, &report));
-	ck_assert_uint_eq(uses(), 2);
-	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	take_over();
+	ck_assert_ptr_null(restore(NULL));
+	ck_assert_uint_eq(uses(), 1);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_MODULE), 0);
+	claim();
+	take_over();
 	link_module(0); /* removed by force; unknown code is there now */
-	hv_err_free(hv_event_tracer_restore(e, &report));
+	hv_err_free(restore(NULL));
+	ck_assert_uint_eq(uses(), CLAIM + 1);
+	link_module(module);
+	fk_u32(f, module + MODULE_COUNT, 1);
+}
+END_TEST
+
+/* The bit of a claim in memory of a module that no session has claimed is not hvtrace's. */
+START_TEST(a_bit_that_is_no_claim)
+{
+	const char *names[2];
+
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 0);
+	ck_assert_ptr_null(restore(NULL));
 	ck_assert_uint_eq(uses(), CLAIM + 2);
+	set_type(&of_a_module, "0x20000002 is no count of its uses");
+	fk_u32(f, module + MODULE_COUNT, 0xc0123480); /* part of an address */
+	set_type(&of_a_module, "0xc0123480 is no count of its uses");
+	ck_assert_ptr_null(restore(NULL));
+	ck_assert_uint_eq(uses(), 0xc0123480);
+	fk_u32(f, module + MODULE_COUNT, 1);
+}
+END_TEST
+
+/* A hostile guest can write the journal in the region. */
+START_TEST(claims_in_a_journal_are_checked)
+{
+	const uint64_t at = module + MODULE_COUNT + HV_MODULE_CLAIM_BYTE;
+	const struct hv_journal_entry good = {.gpa = FK_GPA + (at - FK_BASE),
+					      .gva = at,
+					      .state = HV_JOURNAL_USED,
+					      .kind = HV_CHANGE_MODULE,
+					      .len_bytes = 1,
+					      .new_bytes = {0x20}};
+	struct hv_journal_entry entry = good;
+	bool is_ours = false;
+
+	ck_assert_ptr_null(hv_module_claims_are_ours(&r.tracee, &entry, &is_ours));
+	ck_assert(is_ours);
+	for (unsigned i = 0; i < 5; i++) {
+		entry = good;
+		entry.gpa += i == 0;
+		entry.gva -= i == 1;
+		entry.len_bytes += i == 2;
+		entry.new_bytes[0] ^= i == 3 ? 0x10 : 0;
+		f->k.modules.nr = i != 4;
+		ck_assert_ptr_null(hv_module_claims_are_ours(&r.tracee, &entry, &is_ours));
+		ck_assert_msg(!is_ours, "%u", i);
+	}
+	f->k.modules.nr = 1;
 }
 END_TEST
 
@@ -422,6 +484,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);
 	tcase_add_test(tc, a_module_whose_claim_is_left);
+	tcase_add_test(tc, a_bit_that_is_no_claim);
+	tcase_add_test(tc, claims_in_a_journal_are_checked);
 	tcase_add_test(tc, a_probe_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
 	tcase_add_test(tc, an_array_that_is_used_is_not_changed);
