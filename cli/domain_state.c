@@ -102,9 +102,14 @@ static struct hv_err *has_left(int code, const char *before, const char *spec)
 	return explain(hv_err_mark(err, HV_ERR_NEEDS_RECOVERY), spec);
 }
 
+struct hv_err *domain_state_left(const char *spec)
+{
+	return has_left(EEXIST, "", spec);
+}
+
 struct hv_err *domain_state_needs_recovery(const struct rundir_info *info, const char *spec)
 {
-	return domain_state(info) == DOMAIN_LEFT ? has_left(EEXIST, "", spec) : NULL;
+	return domain_state(info) == DOMAIN_LEFT ? domain_state_left(spec) : NULL;
 }
 
 struct hv_err *domain_state_lacks_session(const struct rundir_info *info, const char *spec)

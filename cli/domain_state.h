@@ -47,6 +47,8 @@ struct hv_err *domain_state_is_taken(const struct rundir_info *info, const char 
 /* Like rundir_take(), but EBUSY has the message of domain_state_is_taken(). */
 struct hv_err *domain_state_take(const char *run_dir, const char *id, const char *spec,
 				 struct rundir *ret) hv_must_use;
+/* Returns EEXIST: a session died and may have left changes in the guest, which needs recover. */
+struct hv_err *domain_state_left(const char *spec) hv_must_use;
 /* Returns an error that explains why the domain needs recover. NULL: it does not. */
 struct hv_err *domain_state_needs_recovery(const struct rundir_info *info,
 					   const char *spec) hv_must_use;

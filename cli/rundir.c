@@ -18,8 +18,8 @@
 #define INFO_BYTES_MAX	 (64u << 10)
 #define REASON_BYTES_MAX 1024 /* the service chooses it and may be compromised */
 
-static const char *const rundir_files[] = {"sock",     "pid",  "log", RUNDIR_MOUNTS,
-					   "info.new", "info", "lock"};
+static const char *const rundir_files[] = {"sock",     "pid",	   "log",  RUNDIR_MOUNTS, "btf.new",
+					   RUNDIR_BTF, "info.new", "info", "lock"};
 
 char *rundir_path(const char *dir, const char *file)
 {
@@ -213,6 +213,7 @@ void rundir_info_deinit(struct rundir_info *info)
 	free(info->spec);
 	free(info->uri);
 	free(info->btf);
+	free(info->btf_hash);
 	free(info->ended);
 	*info = (struct rundir_info){0};
 }
@@ -277,8 +278,12 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	json_object_object_add(o, "spec", json_object_new_string(info->spec));
 	if (info->uri)
 		json_object_object_add(o, "uri", json_object_new_string(info->uri));
-	if (info->btf)
+	if (info->btf && info->btf_hash) {
 		json_object_object_add(o, "btf", json_object_new_string(info->btf));
+		json_object_object_add(o, "btf_sha256", json_object_new_string(info->btf_hash));
+		json_object_object_add(o, "btf_bytes", json_object_new_uint64(info->btf_bytes));
+		json_object_object_add(o, "btf_proved", json_object_new_boolean(info->btf_proved));
+	}
 	json_object_object_add(o, "vmm_pid", json_object_new_int(info->vmm_pid));
 	json_object_object_add(o, "vmm_start", json_object_new_uint64(start_of(info->vmm_pid)));
 	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
@@ -343,6 +348,9 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.spec = dup_member(o, "spec");
 	info.uri = dup_member(o, "uri");
 	info.btf = dup_member(o, "btf");
+	info.btf_hash = dup_member(o, "btf_sha256");
+	info.btf_bytes = number_member(o, "btf_bytes");
+	info.btf_proved = is_true(o, "btf_proved");
 	info.ended = dup_member(o, "ended");
 	info.vmm_pid = pid_member(o, "vmm_pid");
 	info.service_pid = pid_member(o, "service_pid");
@@ -357,6 +365,11 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	*ret = info;
 	info = (struct rundir_info){0};
 	return true;
+}
+
+bool rundir_read_info(const struct rundir *d, struct rundir_info *ret)
+{
+	return read_info(d->path, ret);
 }
 
 /* Derives has_left from the info of the service that died. */
@@ -391,7 +404,8 @@ struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *r
 	*ret = (struct rundir){.path = hv_take(path), .lock_fd = fd};
 	note_left(ret);
 	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
-		if (strcmp(rundir_files[i], "lock") != 0 && strcmp(rundir_files[i], "info") != 0)
+		if (strcmp(rundir_files[i], "lock") != 0 && strcmp(rundir_files[i], "info") != 0 &&
+		    !(ret->has_left && strcmp(rundir_files[i], RUNDIR_BTF) == 0))
 			unlink_in(ret->path, rundir_files[i]);
 	return NULL;
 }

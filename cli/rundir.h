@@ -5,6 +5,7 @@
  *      RUN/ID/sock   the service's socket      RUN/ID/pid   its process id
  *      RUN/ID/info   the session, as JSON      RUN/ID/log   the service's log
  *      RUN/ID/mounts mounts of the session's tree (mountpoint.h)
+ *      RUN/ID/btf    the copy of the BTF file that the session uses (service/btf_files.h)
  *      RUN/ID/dump   dumps.h; never removed with the other files; later services append to it
  *
  * The process that holds the lock owns the directory. A service that died or ended leaves an
@@ -26,6 +27,7 @@
 
 #define RUNDIR_DUMP   "dump"
 #define RUNDIR_MOUNTS "mounts"
+#define RUNDIR_BTF    "btf"
 
 struct rundir {
 	char *path;  /* owned; NULL: no directory */
@@ -40,8 +42,8 @@ struct rundir {
 	}
 
 /* Creates RUN_DIR (0700) and ID's directory in it, locks it, and removes the files of a dead
- * service except the info and the dump. Sets has_left if that service may have left changes in the
- * guest. EBUSY: a service is running there. */
+ * service except the info and the dump and, if it may have left changes in the guest, the BTF that
+ * undoing them needs. Sets has_left then. EBUSY: a service is running there. */
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret) hv_must_use;
 /* Returns whether the lock file is still in the directory. If not, the directory was removed, and
  * another service may have created a new one; rundir_remove() and rundir_leave() then change
@@ -70,10 +72,13 @@ struct rundir_info {
 	char *path; /* of the directory */
 	char *id;
 	char *name;
-	char *spec;  /* as the user wrote it for attach */
-	char *uri;   /* NULL: libvirt's default */
-	char *btf;   /* path of --btf, which recover needs, too; NULL: without it */
-	char *ended; /* why the service left; NULL: it did not */
+	char *spec; /* as the user wrote it for attach */
+	char *uri;  /* NULL: libvirt's default */
+	char *btf;  /* path of the BTF file that RUN/ID/btf is a copy of; NULL: there is no copy */
+	char *btf_hash;	    /* SHA-256 of the copy; NULL: there is no copy */
+	uint64_t btf_bytes; /* length of the copy */
+	bool btf_proved;    /* the session proved that the file is of the guest's build */
+	char *ended;	    /* why the service left; NULL: it did not */
 	pid_t vmm_pid;
 	uint64_t vmm_start; /* start time of the VMM's process, by proc(5); 0: unknown */
 	pid_t service_pid;  /* or the process that recovers */
@@ -84,6 +89,8 @@ struct rundir_info {
 };
 
 void rundir_info_deinit(struct rundir_info *info);
+/* Reads the info of the session that had D before. Returns false if there is none. */
+bool rundir_read_info(const struct rundir *d, struct rundir_info *ret);
 #define AUTO_RUNDIR_INFO hv_cleanup(rundir_info_deinit)
 
 /* Ignores path, live and listens, and determines vmm_start itself. */

@@ -166,7 +166,7 @@ static struct hv_err *open_unnamed(struct hv_kernel_core *core)
 
 	if (!hv_unnamed_find_types(core))
 		return NULL;
-	err = hv_types_in_memory(core);
+	err = hv_types_read_memory(core);
 	return err ? hv_err_mark(err, HV_ERR_NEEDS_VMLINUX) : hv_unnamed_find(core);
 }
 

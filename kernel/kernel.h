@@ -31,7 +31,6 @@ struct hv_kernel {
 	bool has_init_sites; /* its init code can be traced: the guest stops before it is freed */
 };
 
-struct hv_btf_files;
 struct hv_vmlinux_file;
 
 /* VMLINUX may be NULL. Rejects a file with a different build id and reports both ids. FILES

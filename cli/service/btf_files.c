@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/btf_files.h"
 
-#include <ctype.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "kernel/core/btf_copy.h"
+#include "kernel/core/core.h"
 #include "vmm/warden/channel.h"
 
 #define RELEASE_MAX_BYTES 64 /* __NEW_UTS_LEN */
-#define PACKAGED	  2
+#define PART_BYTES	  65536
 
-static const char *const packaged[PACKAGED] = {"/usr/share/hvtrace/btf", "/var/lib/hvtrace/btf"};
+const char *const btf_files_packaged[BTF_FILES_DIRS_MAX] = {"/usr/share/hvtrace/btf",
+							    "/var/lib/hvtrace/btf"};
 
-/* Whether RELEASE can be part of a file name. */
+/* Whether RELEASE can be part of a file name, in any locale. */
 static bool is_name(const char *release)
 {
+	static const char others[] = ".-_+~";
 	size_t len = strlen(release);
 
 	if (!len || len > RELEASE_MAX_BYTES || *release == '.')
 		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)release[i]) && !strchr(".-_+~", release[i]))
+	for (const char *at = release; *at; at++)
+		if (!(*at >= 'a' && *at <= 'z') && !(*at >= 'A' && *at <= 'Z') &&
+		    !(*at >= '0' && *at <= '9') && !strchr(others, *at))
 			return false;
 	return true;
 }
@@ -50,82 +58,272 @@ static struct hv_err *check_owner(int fd, const char *path, mode_t type)
 	return NULL;
 }
 
-/* Leaves *RET_FD at -1 if DIR or the file does not exist. */
-static struct hv_err *open_in(const char *dir, const char *release, int *ret_fd, char **ret_path)
+/* The kernel makes up the contents of files there, some of which are secret or have no end. */
+static struct hv_err *check_file_system(int fd, const char *path)
 {
-	HV_AUTO_FD int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
-	HV_AUTO_FREE char *name = hv_format("%s.btf", release);
-	HV_AUTO_FREE char *path = hv_format("%s/%s", dir, name);
-	struct hv_err *err;
+	static const uint64_t refused[] = {
+		PROC_SUPER_MAGIC,     SYSFS_MAGIC,	  DEBUGFS_MAGIC,       TRACEFS_MAGIC,
+		SECURITYFS_MAGIC,     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+		PSTOREFS_MAGIC,	      EFIVARFS_MAGIC,	  SELINUX_MAGIC,       SMACK_MAGIC,
+		DEVPTS_SUPER_MAGIC,   SYSFS_MAGIC,	  NSFS_MAGIC,	       BINFMTFS_MAGIC,
+		RDTGROUP_SUPER_MAGIC,
+	};
+	struct statfs st;
 
-	if (at < 0 && errno == ENOENT)
-		return NULL;
-	if (at < 0)
-		return hv_err_new(errno, "%s: %s", dir, strerror(errno));
-	err = check_owner(at, dir, S_IFDIR);
+	if (fstatfs(fd, &st) != 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	for (size_t i = 0; i < HV_ARRAY_LEN(refused); i++)
+		if ((uint64_t)st.f_type == refused[i])
+			return hv_err_new(EACCES,
+					  "%s: is not stored in a file system: give a copy of it",
+					  path);
+	return NULL;
+}
+
+static struct hv_err *hash_copy(struct btf_files *f)
+{
+	HV_AUTO_FREE uint8_t *part = hv_alloc(PART_BYTES);
+	uint8_t hash[HV_SHA256_BYTES];
+	struct hv_sha256 s;
+	uint64_t off = 0;
+	ssize_t n;
+
+	hv_sha256_init(&s);
+	while ((n = pread(f->copy, part, PART_BYTES, (off_t)off)) > 0) {
+		hv_sha256_add(&s, part, (size_t)n);
+		off += (uint64_t)n;
+	}
+	if (n < 0)
+		return hv_err_new(errno, "its copy: %s", strerror(errno));
+	f->copy_bytes = off;
+	hv_sha256_end(&s, hash);
+	for (unsigned i = 0; i < HV_SHA256_BYTES; i++)
+		snprintf(f->hash + 2 * i, 3, "%02x", hash[i]);
+	return NULL;
+}
+
+/* Copies the file FD. */
+static struct hv_err *take_file(struct btf_files *f, int fd, const char *path)
+{
+	struct hv_err *err = check_owner(fd, path, S_IFREG);
+
+	if (!err)
+		err = check_file_system(fd, path);
 	if (err)
 		return err;
+	err = hv_btf_copy_make(fd, &f->copy, &f->copy_bytes);
+	if (!err)
+		err = hash_copy(f);
+	if (err)
+		return hv_err_in(err, "%s", path);
+	f->path = hv_strdup(path);
+	return NULL;
+}
+
+/* Leaves f->copy at -1 if the file does not exist. */
+static struct hv_err *take_from(struct btf_files *f, size_t dir, const char *release)
+{
+	HV_AUTO_FREE char *name = hv_format("%s.btf", release);
+	HV_AUTO_FREE char *path = hv_format("%s/%s", f->dirs[dir].path, name);
+	HV_AUTO_FD int fd = -1;
+
+	if (f->dirs[dir].fd < 0)
+		return NULL;
 	/* Opening a FIFO would wait for a writer. */
-	fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(f->dirs[dir].fd, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
 	if (fd < 0 && errno == ELOOP)
 		return hv_err_new(ELOOP, "%s: is a symbolic link: replace it by a file", path);
 	if (fd < 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	err = check_owner(fd, path, S_IFREG);
-	if (err)
-		return err;
-	*ret_fd = hv_take_fd(&fd);
-	*ret_path = hv_take(path);
-	return NULL;
+	return take_file(f, fd, path);
 }
 
-/* The user named this file. */
-static struct hv_err *open_given(const char *path, int *ret_fd, char **ret_path)
+struct hv_err *btf_files_find(struct btf_files *f, const char *release)
 {
-	HV_AUTO_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return hv_err_new(errno == ENOENT ? EINVAL : errno, "%s: %s", path,
-				  strerror(errno));
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return hv_err_new(EINVAL, "%s: is not a regular file", path);
-	*ret_fd = hv_take_fd(&fd);
-	*ret_path = hv_strdup(path);
-	return NULL;
-}
-
-static bool is_directory(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-struct hv_err *btf_files_open(const char *given, const char *release, int *ret_fd, char **ret_path)
-{
-	const char *const *dirs = given ? &given : packaged;
-	size_t nr = given ? 1 : PACKAGED;
+	HV_AUTO_TEXT struct hv_text tried = {0};
 	struct hv_err *err = NULL;
 
-	if (given && !is_directory(given))
-		return open_given(given, ret_fd, ret_path);
+	if (f->release && strcmp(f->release, release) != 0)
+		return hv_err_new(EPERM, "BTF of another release than %s", f->release);
+	if (!f->release)
+		f->release = hv_strdup(release);
+	if (f->copy >= 0)
+		return NULL;
 	if (!is_name(release))
 		return hv_err_new(ENOENT, "the kernel's release cannot be the name of a file");
-	*ret_fd = -1;
-	for (size_t i = 0; !err && *ret_fd < 0 && i < nr; i++)
-		err = open_in(dirs[i], release, ret_fd, ret_path);
-	if (err || *ret_fd >= 0)
+	for (size_t i = 0; !err && f->copy < 0 && i < f->nr_dirs; i++) {
+		hv_text_printf(&tried, "%s%s", i ? " or " : "", f->dirs[i].path);
+		err = take_from(f, i, release);
+	}
+	if (err || f->copy >= 0)
 		return err;
-	if (given)
-		return hv_err_new(ENOENT, "no file %s.btf in %s", release, given);
-	return hv_err_new(ENOENT, "no file %s.btf in %s or %s", release, packaged[0], packaged[1]);
+	return hv_err_new(ENOENT, "no file %s.btf in %s%s", release,
+			  tried.data ? tried.data : "no directory",
+			  f->skipped.data ? f->skipped.data : "");
 }
 
-struct hv_err *btf_files_ask(int socket, unsigned kind, const char *release, int *ret_fd,
-			     char **ret_path)
+static void add_dir(struct btf_files *f, const char *path, int fd)
+{
+	f->dirs[f->nr_dirs].path = hv_strdup(path);
+	f->dirs[f->nr_dirs++].fd = fd;
+}
+
+/* A packaged directory that cannot be used prevents no attach. */
+static void open_packaged(struct btf_files *f, const char *path)
+{
+	HV_AUTO_FD int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (fd >= 0)
+		err = check_owner(fd, path, S_IFDIR);
+	else if (errno != ENOENT)
+		err = hv_err_new(errno, "%s: %s", path, strerror(errno));
+	if (err) {
+		hv_text_printf(&f->skipped, "; not used: %s", err->message);
+		hv_close_at(&fd);
+		fd = -1;
+	}
+	add_dir(f, path, hv_take_fd(&fd));
+}
+
+/* Follows links as the user who named the file did, but not those of procfs, which lead to files of
+ * other processes. */
+static struct hv_err *open_given(struct btf_files *f, const char *path)
+{
+	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_MAGICLINKS};
+	HV_AUTO_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct hv_err *err;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return hv_err_new(errno == ENOENT ? EINVAL : errno, "%s: %s", path,
+				  strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return take_file(f, fd, path);
+	err = check_owner(fd, path, S_IFDIR);
+	if (!err)
+		add_dir(f, path, hv_take_fd(&fd));
+	return err;
+}
+
+struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char *const *packaged,
+			      size_t nr)
+{
+	if (given)
+		return hv_err_in(open_given(f, given), "--btf");
+	for (size_t i = 0; i < nr && i < BTF_FILES_DIRS_MAX; i++)
+		open_packaged(f, packaged[i]);
+	return NULL;
+}
+
+static void drop_copy(struct btf_files *f)
+{
+	hv_close_at(&f->copy);
+	f->copy = -1;
+	free(hv_take(f->path));
+}
+
+void btf_files_renew(struct btf_files *f)
+{
+	if (f->is_proved)
+		return;
+	free(hv_take(f->release));
+	if (f->nr_dirs)
+		drop_copy(f);
+}
+
+void btf_files_close(struct btf_files *f)
+{
+	for (size_t i = 0; i < f->nr_dirs; i++) {
+		free(f->dirs[i].path);
+		hv_close_at(&f->dirs[i].fd);
+	}
+	hv_text_deinit(&f->skipped);
+	free(f->release);
+	drop_copy(f);
+	*f = (struct btf_files)BTF_FILES_NONE;
+}
+
+/* -- the session's copy ------------------------------------------------------------------------ */
+
+static struct hv_err *copy_bytes(int from, int to, uint64_t max)
+{
+	HV_AUTO_FREE uint8_t *part = hv_alloc(PART_BYTES);
+	uint64_t off = 0;
+	ssize_t n;
+
+	while ((n = pread(from, part, PART_BYTES, (off_t)off)) > 0) {
+		if ((off += (uint64_t)n) > max)
+			return hv_err_new(EFBIG, "is too large");
+		if (write(to, part, (size_t)n) != n)
+			return hv_err_new(errno ? errno : EIO, "cannot be written: %s",
+					  strerror(errno));
+	}
+	return n < 0 ? hv_err_new(errno, "%s", strerror(errno)) : NULL;
+}
+
+struct hv_err *btf_files_store(const struct btf_files *f, const char *file)
+{
+	HV_AUTO_FREE char *new = hv_format("%s.new", file);
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err;
+
+	unlink(new);
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return hv_err_new(errno, "%s: %s", new, strerror(errno));
+	err = copy_bytes(f->copy, fd, HV_BTF_COPY_BYTES_MAX);
+	if (!err && rename(new, file) != 0)
+		err = hv_err_new(errno, "%s", strerror(errno));
+	if (err)
+		unlink(new);
+	return hv_err_in(err, "%s", file);
+}
+
+static struct hv_err *load(struct btf_files *f, const char *file, const char *hash)
+{
+	HV_AUTO_FD int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct hv_err *err;
+
+	if (fd < 0)
+		return hv_err_new(errno, "%s", strerror(errno));
+	f->copy = memfd_create("hvtrace-btf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (f->copy < 0)
+		return hv_err_new(errno, "its copy: %s", strerror(errno));
+	err = copy_bytes(fd, f->copy, HV_BTF_COPY_BYTES_MAX);
+	if (!err)
+		err = hv_btf_copy_seal(f->copy);
+	if (!err)
+		err = hash_copy(f);
+	if (!err && strcmp(f->hash, hash) != 0)
+		err = hv_err_new(EIO, "it was changed: its SHA-256 is %s, not %s", f->hash, hash);
+	return err;
+}
+
+struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
+			      const char *path)
+{
+	struct btf_files new = BTF_FILES_NONE;
+	struct hv_err *err = load(&new, file, hash);
+
+	if (err) {
+		btf_files_close(&new);
+		return hv_err_in(err, "%s", file);
+	}
+	new.path = hv_strdup(path);
+	btf_files_close(f);
+	*f = new;
+	return NULL;
+}
+
+/* -- the request ------------------------------------------------------------------------------- */
+
+struct hv_err *btf_files_ask(int socket, unsigned kind, const char *release,
+			     struct hv_btf_given *ret)
 {
 	struct hv_message question = {
 		.kind = kind, .bytes = (uint8_t *)release, .len_bytes = strlen(release)};
@@ -134,24 +332,26 @@ struct hv_err *btf_files_ask(int socket, unsigned kind, const char *release, int
 
 	if (err)
 		return err;
-	if (!answer.nr_fds)
+	if (answer.nr_fds != 1 || answer.fds[0] < 0)
 		return hv_err_new(EMFILE, "the BTF file cannot be passed");
-	*ret_fd = hv_take_fd(&answer.fds[0]);
-	*ret_path = hv_strdup((const char *)answer.bytes);
+	*ret = (struct hv_btf_given){
+		.fd = hv_take_fd(&answer.fds[0]),
+		.path = hv_strdup((const char *)answer.bytes),
+		.is_proved = answer.args[0] != 0,
+	};
 	return NULL;
 }
 
-struct hv_err *btf_files_answer(const char *given, const struct hv_message *question,
+struct hv_err *btf_files_answer(struct btf_files *f, const struct hv_message *question,
 				struct hv_message *ret)
 {
-	HV_AUTO_FD int fd = -1;
-	char *path = NULL;
-	struct hv_err *err = btf_files_open(given, (const char *)question->bytes, &fd, &path);
+	struct hv_err *err = btf_files_find(f, (const char *)question->bytes);
 
 	if (err)
 		return err;
-	ret->bytes = (uint8_t *)path;
-	ret->len_bytes = strlen(path);
-	hv_message_add_fd(ret, fd);
+	ret->args[0] = f->is_proved;
+	ret->bytes = (uint8_t *)hv_strdup(f->path);
+	ret->len_bytes = strlen(f->path);
+	hv_message_add_fd(ret, f->copy);
 	return NULL;
 }

@@ -1,25 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* BTF files of guest kernels that contain no BTF: the user's file or directory (--btf), or the
- * packaged directories. The process that has the rights opens the file, and passes it to the
- * unprivileged process that reads it (kernel/btf_file.h). The release, which names the file in a
- * directory, is the guest's and untrusted. */
+ * packaged directories. The privileged process opens them before it opens the guest, copies at most
+ * one file into a sealed memfd (kernel/core/btf_copy.h), and passes only that copy to the
+ * unprivileged process. So neither that process nor the owner of a path can choose what is opened
+ * later. The release, which names the file in a directory, is the guest's and untrusted. */
 #pragma once
 
-#include "base/err.h"
+#include <stdbool.h>
 
+#include "base/err.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+#define BTF_FILES_DIRS_MAX 2
+#define BTF_HASH_TEXT	   (2 * HV_SHA256_BYTES + 1)
+
+struct hv_btf_given;
 struct hv_message;
 
-/* Opens the file for RELEASE. GIVEN is the user's file or directory; NULL: the packaged
- * directories. In a directory the file is RELEASE.btf, as BTFHub names it. Such a file must be
- * regular, be owned by root or this user, and be writable by its owner only, like the directory.
- * ENOENT: there is no file, and the message lists where it was looked for. *RET_PATH is the
- * caller's. */
-struct hv_err *btf_files_open(const char *given, const char *release, int *ret_fd,
-			      char **ret_path) hv_must_use;
+extern const char *const btf_files_packaged[BTF_FILES_DIRS_MAX];
+
+struct btf_files {
+	struct {
+		char *path; /* owned */
+		int fd;	    /* owned: O_PATH; -1: there is none, or it cannot be used */
+	} dirs[BTF_FILES_DIRS_MAX];
+	size_t nr_dirs;
+	struct hv_text skipped; /* packaged directories that cannot be used, and why */
+	char *release;		/* owned: the only one that is answered; NULL: none was asked for */
+	/* The copy; -1: no file was copied. */
+	int copy;
+	char *path; /* owned; of the file that was copied */
+	uint64_t copy_bytes;
+	char hash[BTF_HASH_TEXT]; /* SHA-256 of the copy */
+	bool is_proved;		  /* a session has proved that it is of the guest's build */
+};
+#define BTF_FILES_NONE                                                                             \
+	{                                                                                          \
+		.copy = -1                                                                         \
+	}
+
+/* Opens GIVEN, the user's file or directory, and copies the file; or opens the NR directories
+ * PACKAGED if GIVEN is NULL. Each file and directory must be owned by root or this user and be
+ * writable by its owner only. A file must be regular, must not be reached through a link of procfs,
+ * and must not be of a file system that the kernel makes up, such as procfs and sysfs. */
+struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char *const *packaged,
+			      size_t nr) hv_must_use;
+/* Uses the copy in FILE instead, which a session stored with btf_files_store(), if its hash is
+ * HASH. PATH is the file that the session had copied. */
+struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
+			      const char *path) hv_must_use;
+/* Writes the copy to FILE, which appears when it is complete. */
+struct hv_err *btf_files_store(const struct btf_files *f, const char *file) hv_must_use;
+void btf_files_close(struct btf_files *f);
+#define AUTO_BTF_FILES hv_cleanup(btf_files_close)
+
+/* Copies the file for RELEASE unless a file was copied. ENOENT: there is no file, and the message
+ * lists where it was looked for. EPERM: another release was requested before. */
+struct hv_err *btf_files_find(struct btf_files *f, const char *release) hv_must_use;
+
+/* Whether a copy was passed on. */
+static inline bool btf_files_are_used(const struct btf_files *f)
+{
+	return f->copy >= 0 && f->release;
+}
+/* Forgets what was requested until now, except a file that was proved: the process that requested
+ * it may have been under the guest's control. */
+void btf_files_renew(struct btf_files *f);
 
 /* Both ends of a request for the file, whose kind is the caller's. _ask() is for
  * hv_btf_files.open. */
-struct hv_err *btf_files_ask(int socket, unsigned kind, const char *release, int *ret_fd,
-			     char **ret_path) hv_must_use;
-struct hv_err *btf_files_answer(const char *given, const struct hv_message *question,
+struct hv_err *btf_files_ask(int socket, unsigned kind, const char *release,
+			     struct hv_btf_given *ret) hv_must_use;
+struct hv_err *btf_files_answer(struct btf_files *f, const struct hv_message *question,
 				struct hv_message *ret) hv_must_use;

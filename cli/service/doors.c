@@ -103,11 +103,11 @@ void doors_leave_home(struct service *s, const char *reason)
 	rundir_forget(&s->dir);
 }
 
-struct hv_err *doors_open_btf(void *ctx, const char *release, int *ret_fd, char **ret_path)
+struct hv_err *doors_open_btf(void *ctx, const char *release, struct hv_btf_given *ret)
 {
 	const struct service *s = ctx;
 
-	return btf_files_ask(s->warden.control, DOOR_BTF, release, ret_fd, ret_path);
+	return btf_files_ask(s->warden.control, DOOR_BTF, release, ret);
 }
 
 void doors_read_policy(struct service *s)

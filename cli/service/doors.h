@@ -21,7 +21,8 @@ enum door {
 	DOOR_DUMP,   /* -> the file */
 	DOOR_UMOUNT, /* a path */
 	DOOR_PROCESSES, /* -> JSON */
-	DOOR_BTF,	/* the kernel's release -> the path; the file (btf_files.h) */
+	DOOR_BTF,	/* the kernel's release -> whether it is proved, the path; the copy
+			   (btf_files.h) */
 	DOOR_LEAVE,	/* has_left, whether there is a reason; the reason */
 	DOOR_END,
 };
@@ -36,8 +37,7 @@ void doors_keep_home(struct service *s);
 void doors_leave_home(struct service *s, const char *reason);
 
 /* For hv_btf_files.open; S is a struct service. */
-struct hv_err *doors_open_btf(void *s, const char *release, int *ret_fd,
-			      char **ret_path) hv_must_use;
+struct hv_err *doors_open_btf(void *s, const char *release, struct hv_btf_given *ret) hv_must_use;
 
 /* Updates s->access from the file of rules. */
 void doors_read_policy(struct service *s);

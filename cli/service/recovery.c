@@ -5,7 +5,6 @@
 
 #include "base/retry.h"
 #include "cli/service/unprivileged.h"
-#include "kernel/core/btf_file.h"
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
@@ -148,8 +147,8 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct
 			    void (*say)(void *ctx, const char *line), void *ctx)
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
-	const struct unprivileged d = {"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l,
-				       r->btf_path};
+	const struct unprivileged d = {
+		"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l, r->btf};
 	struct hv_err *err = unprivileged_run(guest, known, &d);
 
 	return err ? err : l.err;

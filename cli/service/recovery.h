@@ -8,12 +8,13 @@
 #include "base/text.h"
 #include "vmm/guest.h"
 
+struct btf_files;
 struct hv_far;
 
 struct recovery {
 	struct hv_text report; /* lines about the changes; the caller frees it */
 	bool found;	       /* there were changes */
-	const char *btf_path;  /* borrowed; as in struct unprivileged */
+	struct btf_files *btf; /* borrowed; as in struct unprivileged */
 };
 
 /* FAR belongs to the session that died and knows the original bytes. NULL: they are unknown, so the

@@ -28,7 +28,6 @@
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "base/cancel.h"
-#include "kernel/core/btf_file.h"
 #include "kernel/sites/integrity.h"
 #include "kernel/kernel.h"
 #include "kernel/image/vmlinux.h"
@@ -393,6 +392,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 		.dir = RUNDIR_NONE,
 		.audit = AUDIT_NONE,
 		.dumps = DUMPS_NONE,
+		.btf = BTF_FILES_NONE,
 		.listen_fd = -1,
 		.vmlinux_fd = -1,
 		.pid = getpid(),
@@ -594,6 +594,8 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	int fds[2];
 	pid_t pid;
 
+	if (btf && *btf != '/')
+		return hv_err_new(EINVAL, "--btf=%s: %s", btf, strerror(ENOENT));
 	/* Relative paths would change their meaning after chdir("/"). */
 	in.vmlinux_path = vmlinux;
 	in.btf_path = btf;

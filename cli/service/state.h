@@ -8,6 +8,7 @@
 #include "cli/audit.h"
 #include "cli/rundir.h"
 #include "cli/service/access.h"
+#include "cli/service/btf_files.h"
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
 #include "cli/service/limits.h"
@@ -55,6 +56,7 @@ struct service {
 	pid_t pid;			     /* the serving process */
 	uid_t owner;			     /* the user who attached: root except in tests */
 	struct hv_helper warden;	     /* control -1: this process is the warden */
+	struct btf_files btf;		     /* the warden's */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;

@@ -11,14 +11,20 @@
 
 #include "base/clock.h"
 #include "cli/service/btf_files.h"
+#include "cli/service/memory.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
-#define FAILED	 (UNPRIVILEGED_FIRST - 1) /* code; the message */
-#define GIVE_BTF (UNPRIVILEGED_FIRST - 2) /* the release -> the path; the file */
 #define CHILD_NS (300 * HV_NS_PER_S)
 #define ANSWER_S 10 /* for a part of an answer */
+
+/* Kinds of messages of every child. */
+enum {
+	GIVE_BTF = UNPRIVILEGED_FIRST -
+		   2, /* the release -> whether it is proved, the path; the copy */
+	FAILED,	      /* code; the message */
+};
 
 /* The child. */
 
@@ -49,10 +55,9 @@ static void say_failed(int socket, struct hv_err *err)
 	hv_err_free(err);
 }
 
-struct hv_err *unprivileged_open_btf(void *socket, const char *release, int *ret_fd,
-				     char **ret_path)
+struct hv_err *unprivileged_open_btf(void *socket, const char *release, struct hv_btf_given *ret)
 {
-	return btf_files_ask(*(const int *)socket, GIVE_BTF, release, ret_fd, ret_path);
+	return btf_files_ask(*(const int *)socket, GIVE_BTF, release, ret);
 }
 
 static _Noreturn void run_child(int socket, const struct unprivileged *d)
@@ -63,6 +68,8 @@ static _Noreturn void run_child(int socket, const struct unprivileged *d)
 	socket = keep_only(socket);
 	prctl(PR_SET_NAME, d->comm);
 	err = hv_near_guest(socket, &guest);
+	if (!err)
+		err = memory_limit();
 	if (!err)
 		err = hv_sandbox_enter(socket, hv_near_windows(guest));
 	if (err)
@@ -86,7 +93,7 @@ static struct hv_err *give_btf(int socket, const struct unprivileged *d,
 			       const struct hv_message *question)
 {
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err = btf_files_answer(d->btf_path, question, &answer);
+	struct hv_err *err = btf_files_answer(d->btf, question, &answer);
 
 	return hv_channel_answer(socket, err, &answer);
 }

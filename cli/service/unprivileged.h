@@ -12,6 +12,8 @@
 
 #define UNPRIVILEGED_FIRST 512 /* first kind of the child's messages */
 
+struct btf_files;
+struct hv_btf_given;
 struct hv_far;
 
 struct unprivileged {
@@ -23,7 +25,7 @@ struct unprivileged {
 	/* Runs in this process for each message. Returns whether it was the last. */
 	bool (*heard)(const struct hv_message *m, void *ctx);
 	void *ctx;
-	const char *btf_path; /* for unprivileged_open_btf(); NULL: the packaged directories */
+	struct btf_files *btf; /* borrowed; for unprivileged_open_btf() */
 };
 
 /* FAR belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
@@ -32,5 +34,5 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 
 /* For hv_btf_files.open in the child: requests the file from the parent (btf_files.h). SOCKET
  * points to the argument of work(). */
-struct hv_err *unprivileged_open_btf(void *socket, const char *release, int *ret_fd,
-				     char **ret_path) hv_must_use;
+struct hv_err *unprivileged_open_btf(void *socket, const char *release,
+				     struct hv_btf_given *ret) hv_must_use;

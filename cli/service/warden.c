@@ -105,10 +105,36 @@ static struct rundir_info info_of(const struct service *s)
 		.name = (char *)guest->name,
 		.spec = (char *)s->config->spec,
 		.uri = (char *)s->config->libvirt_uri,
-		.btf = (char *)s->config->btf_path,
+		.btf = s->btf.path,
+		.btf_hash = btf_files_are_used(&s->btf) ? (char *)s->btf.hash : NULL,
+		.btf_bytes = s->btf.copy_bytes,
+		.btf_proved = s->btf.is_proved,
 		.vmm_pid = guest->pid,
 		.service_pid = s->pid,
 	};
+}
+
+/* Writes the copy of the BTF file, if there is one, for `hvtrace recover`, and then the info, which
+ * contains its hash. */
+static struct hv_err *write_info(const struct service *s, const struct rundir *dir)
+{
+	struct rundir_info info = info_of(s);
+	HV_AUTO_FREE char *btf = rundir_path(dir->path, RUNDIR_BTF);
+	struct hv_err *err = btf_files_are_used(&s->btf) ? btf_files_store(&s->btf, btf) : NULL;
+
+	return err ? err : rundir_write_info(dir, &info);
+}
+
+/* The changes that a dead session left may need its BTF file, which only recover uses. So an attach
+ * that would fail because the kernel has no types must not look at the kernel, and must not replace
+ * the session's info. */
+static struct hv_err *refuse_left(const struct rundir *dir, const char *spec)
+{
+	AUTO_RUNDIR_INFO struct rundir_info left = {0};
+
+	if (!dir->has_left || !rundir_read_info(dir, &left) || !left.btf_hash)
+		return NULL;
+	return domain_state_left(spec);
 }
 
 /* The caller owns the created files, on errors, too. */
@@ -116,16 +142,17 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 {
 	const struct service_config *config = s->config;
 	const struct hv_guest_info *guest = hv_guest_info(s->guest);
-	struct rundir_info info = info_of(s);
 	HV_AUTO_FREE char *log = NULL;
 	struct hv_err *err = domain_state_take(config->run_dir, guest->id, config->spec, dir);
 
+	if (!err)
+		err = refuse_left(dir, config->spec);
 	if (err)
 		return err;
 	log = rundir_path(dir->path, "log");
 	err = audit_open(log, config->sink, guest->name, guest->id, audit);
 	if (!err)
-		err = rundir_write_info(dir, &info);
+		err = write_info(s, dir);
 	if (!err)
 		err = write_pid(dir, s->pid);
 	return err;
@@ -347,11 +374,19 @@ static void give_socket(struct warden *w, struct hv_message *answer)
 	w->service.listen_fd = -1;
 }
 
+/* The session is attached: its BTF file, if it uses one, was proved. */
 static struct hv_err *listen_there(struct warden *w, const struct hv_message *question hv_unused,
 				   struct hv_message *answer)
 {
-	struct hv_err *err = home_listen(&w->service);
+	struct service *s = &w->service;
+	struct hv_err *err = NULL;
 
+	if (btf_files_are_used(&s->btf) && !s->btf.is_proved) {
+		s->btf.is_proved = true;
+		err = write_info(s, &s->dir);
+	}
+	if (!err)
+		err = home_listen(s);
 	if (!err)
 		give_socket(w, answer);
 	return err;
@@ -479,10 +514,20 @@ static struct hv_err *list_processes(struct warden *w, const struct hv_message *
 	return NULL;
 }
 
+/* The session's directory gets the copy before the service does. Nothing is changed in the guest
+ * before, so a guest can be restored whatever happens to the file. */
 static struct hv_err *open_btf(struct warden *w, const struct hv_message *question,
 			       struct hv_message *answer)
 {
-	return btf_files_answer(w->service.config->btf_path, question, answer);
+	struct service *s = &w->service;
+	const bool is_first = !btf_files_are_used(&s->btf);
+	struct hv_err *err = btf_files_answer(&s->btf, question, answer);
+
+	if (err && err->code == EPERM)
+		audit_refusal(w, "btf", "of another release");
+	if (!err && is_first && s->dir.path)
+		err = write_info(s, &s->dir);
+	return err;
 }
 
 static void close_guest(struct warden *w)
@@ -540,13 +585,17 @@ static struct hv_err *open_guest(struct warden *w, const struct hv_message *ques
 		return NULL;
 	if (question->kind != HV_ASK_OPEN)
 		return hv_err_new(ENODEV, "the guest is not open");
-	if (config->machine)
+	/* Before anything of the guest was read. */
+	err = btf_files_open(&w->service.btf, config->btf_path, btf_files_packaged,
+			     BTF_FILES_DIRS_MAX);
+	if (!err && config->machine)
 		err = hv_near_machine(HV_HELPER_OTHER, config->spec, &guest);
-	else
+	else if (!err)
 		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &guest);
 	if (!err && config->shadow && !config->machine)
 		err = hv_err_in(hv_guest_want_shadow(guest), "--patch=shadow");
 	if (err) {
+		btf_files_close(&w->service.btf);
 		hv_guest_free(guest);
 		return err;
 	}
@@ -624,7 +673,7 @@ static void recover(struct warden *w)
 {
 	struct service *s = &w->service;
 	uint64_t began_ns = hv_now_ns();
-	struct recovery r = {.btf_path = s->config->btf_path};
+	struct recovery r = {.btf = &s->btf};
 	struct hv_err *err = NULL;
 
 	if (w->far)
@@ -634,6 +683,7 @@ static void recover(struct warden *w)
 		hv_far_put_journal_back(w->far);
 	audit_log(&s->audit, "the service has died: recovering");
 	home_recovers(s, getpid());
+	btf_files_renew(&s->btf);
 	if (!hv_guest_has_ended(s->guest))
 		err = recovery_run(s->guest, w->far, &r, say, w);
 	s->dir.has_left = err && !hv_guest_has_ended(s->guest);
@@ -671,6 +721,7 @@ struct hv_err *warden_start(const struct service_config *config, struct hv_helpe
 				   .dir = RUNDIR_NONE,
 				   .audit = AUDIT_NONE,
 				   .dumps = DUMPS_NONE,
+				   .btf = BTF_FILES_NONE,
 				   .listen_fd = -1,
 				   .signal_fd = -1,
 				   .warden = HV_HELPER_NONE,

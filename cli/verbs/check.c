@@ -7,6 +7,7 @@
 
 #include "cli/domain_state.h"
 #include "cli/explain.h"
+#include "cli/service/btf_files.h"
 #include "cli/service/service.h"
 #include "cli/service/unprivileged.h"
 #include "cli/spec.h"
@@ -14,7 +15,6 @@
 #include "cli/verbs/verb.h"
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"
-#include "kernel/core/btf_file.h"
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
@@ -427,13 +427,17 @@ static void check_types(struct findings *f, const struct hv_types *types)
 		[HV_TYPES_IN_VMLINUX] = "vmlinux",
 		[HV_TYPES_IN_FILE] = "file",
 	};
+	static const char *const texts[] = {
+		[HV_TYPES_NONE] = "none",
+		[HV_TYPES_IN_MEMORY] = "BTF in the guest's memory",
+		[HV_TYPES_IN_VMLINUX] = "BTF of the vmlinux",
+	};
 	const struct hv_btf_proof *proof = &types->proof;
 	json_object *o = json_object_new_object();
 
 	json_object_object_add(o, "source", json_object_new_string(sources[types->from]));
 	if (types->from != HV_TYPES_IN_FILE) {
-		add(f, "types", o, "%s",
-		    types->from == HV_TYPES_NONE ? "none" : "BTF in the guest's memory");
+		add(f, "types", o, "%s", texts[types->from]);
 		return;
 	}
 	json_object_object_add(o, "file", json_object_new_string(types->path));
@@ -589,16 +593,19 @@ static int check(const struct cli *cli, const char *spec, const char *btf_path, 
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(known_deinit) struct known known = {0};
+	AUTO_BTF_FILES struct btf_files btf = BTF_FILES_NONE;
 	struct look l = {.spec = spec, .json = json, .known = &known};
-	const struct unprivileged d = {"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l,
-				       btf_path};
+	const struct unprivileged d = {
+		"hvtrace:check", HV_ADOPTS_NOTHING, look, hear_findings, &l, &btf};
 	struct progress progress = {0};
 	struct hv_err *err;
 	int out_error;
 
 	progress_begin(&progress, 0, "looking at", spec);
-	err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
-	err = explain_busy(cli, spec, err);
+	err = btf_files_open(&btf, btf_path, btf_files_packaged, BTF_FILES_DIRS_MAX);
+	if (!err)
+		err = explain_busy(cli, spec,
+				   hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest));
 	if (!err) {
 		known_init(&known, cli, hv_guest_info(guest)->id);
 		err = unprivileged_run(guest, NULL, &d);

@@ -9,6 +9,7 @@
 #include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/rundir.h"
+#include "cli/service/btf_files.h"
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
 #include "cli/terminal.h"
@@ -21,8 +22,8 @@
 
 struct recover {
 	struct recovery done;
-	char *btf;	/* owned; path of --btf; NULL: without it */
-	char *left_btf; /* owned; path of the dead session's --btf, or NULL */
+	struct btf_files btf;
+	bool was_given; /* --btf */
 	/* The machine also has an ivshmem device, whose region requires the monitor. */
 	bool has_other;
 	uint64_t began_ns;
@@ -88,8 +89,6 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 
 	if (!err && found)
 		err = domain_state_is_taken(&info, spec);
-	r->left_btf = hv_take(info.btf);
-	r->done.btf_path = r->btf ? r->btf : r->left_btf;
 	if (err || !found)
 		return err;
 	r->is_over = domain_state(&info) == DOMAIN_GONE;
@@ -103,17 +102,41 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	return NULL;
 }
 
-/* Takes the domain's directory, and records the recovery there. */
+/* Uses the BTF of the session that died: its copy or, if that is damaged, the file of which it was.
+ * A file of --btf that is equal to the copy needs no second proof. */
+static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
+				   const struct rundir_info *left)
+{
+	HV_AUTO_FREE char *copy = rundir_path(dir->path, RUNDIR_BTF);
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!left->btf || !left->btf_hash)
+		return NULL;
+	if (r->was_given) {
+		r->btf.is_proved = left->btf_proved && !strcmp(r->btf.hash, left->btf_hash);
+		return NULL;
+	}
+	err = btf_files_load(&r->btf, copy, left->btf_hash, left->btf);
+	r->btf.is_proved = !err && left->btf_proved;
+	if (!err)
+		return NULL;
+	note(err->message);
+	btf_files_close(&r->btf);
+	return btf_files_open(&r->btf, left->btf, NULL, 0);
+}
+
+/* Takes the domain's directory, and records the recovery there. The info keeps the BTF until the
+ * changes are undone. */
 static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_guest *guest,
-			   const struct recover *r, struct rundir *ret)
+			   struct recover *r, struct rundir *ret)
 {
 	const struct hv_guest_info *guest_info = hv_guest_info(guest);
+	AUTO_RUNDIR_INFO struct rundir_info left = {0};
 	struct rundir_info info = {
 		.id = (char *)guest_info->id,
 		.name = (char *)guest_info->name,
 		.spec = (char *)spec,
 		.uri = (char *)cli->libvirt_uri,
-		.btf = r->left_btf,
 		.vmm_pid = guest_info->pid,
 		.service_pid = getpid(),
 		.recovers = true,
@@ -123,7 +146,14 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 	if (err)
 		return err;
 	hv_host_trace_clean(guest_info->id);
-	return rundir_write_info(ret, &info);
+	if (ret->has_left && rundir_read_info(ret, &left)) {
+		err = use_left_btf(r, ret, &left);
+		info.btf = left.btf;
+		info.btf_hash = left.btf_hash;
+		info.btf_bytes = left.btf_bytes;
+		info.btf_proved = left.btf_proved;
+	}
+	return err ? err : rundir_write_info(ret, &info);
 }
 
 static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
@@ -133,6 +163,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
 	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, via, &guest);
 
+	r->done.btf = &r->btf;
 	if (err)
 		return err;
 	err = take(cli, spec, guest, r, &dir);
@@ -164,7 +195,7 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct re
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	struct recover r = {.began_ns = hv_now_ns()};
+	struct recover r = {.btf = BTF_FILES_NONE, .began_ns = hv_now_ns()};
 	struct progress progress = {0};
 	const char *btf;
 	struct hv_err *err;
@@ -176,17 +207,18 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
-	r.btf = btf ? spec_absolute_path(btf) : NULL;
+	r.was_given = btf != NULL;
 	progress_begin(&progress, 0, "recovering", spec);
-	err = recover(cli, spec, &r);
+	err = btf_files_open(&r.btf, btf, btf_files_packaged, BTF_FILES_DIRS_MAX);
+	if (!err)
+		err = recover(cli, spec, &r);
 	progress_end(&progress);
 	if (is_json && !err)
 		put_report(spec, r.done.report.data, r.done.report.len_bytes);
 	else if (r.done.report.data)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);
-	free(r.btf);
-	free(r.left_btf);
+	btf_files_close(&r.btf);
 	return fail_if(explain(err, spec));
 }
 

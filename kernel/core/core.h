@@ -56,6 +56,22 @@ struct hv_btf_proof {
 	unsigned nr_values;    /* values in memory */
 };
 
+/* A file that was given for a guest kernel without BTF. */
+struct hv_btf_given {
+	int fd;		/* owned: a copy (btf_copy.h) */
+	char *path;	/* owned; of the file, for messages */
+	bool is_proved; /* an earlier session of this boot has proved that the file is the kernel's
+			 */
+};
+
+/* Gives the file for a guest kernel that contains no BTF. */
+struct hv_btf_files {
+	/* RELEASE is the kernel's and untrusted. *RET is the caller's. ENOENT: there is no file,
+	 * and the message lists the paths that were tried. */
+	struct hv_err *(*open)(void *ctx, const char *release, struct hv_btf_given *ret);
+	void *ctx;
+};
+
 /* The origin of the types (type_sources.h). */
 struct hv_types {
 	enum hv_types_from from;

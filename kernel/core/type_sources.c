@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/core/btf_file.h"
 #include "kernel/core/btf_proof.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/vmlinux.h"
@@ -11,7 +12,7 @@
 typedef struct hv_err *(*source_fn)(struct hv_kernel_core *core, const struct hv_type_files *files,
 				    const struct hv_identity *id);
 
-struct hv_err *hv_types_in_memory(struct hv_kernel_core *core)
+struct hv_err *hv_types_read_memory(struct hv_kernel_core *core)
 {
 	struct hv_gva start, stop;
 	struct hv_span btf = {0};
@@ -32,7 +33,7 @@ static struct hv_err *from_memory(struct hv_kernel_core *core,
 				  const struct hv_type_files *files hv_unused,
 				  const struct hv_identity *id hv_unused)
 {
-	return hv_types_in_memory(core);
+	return hv_types_read_memory(core);
 }
 
 static struct hv_err *from_vmlinux(struct hv_kernel_core *core, const struct hv_type_files *files,
@@ -71,15 +72,16 @@ static struct hv_err *check_build_id(const struct hv_btf_file *file, const struc
 	return hv_err_new(EINVAL, "the build ids differ");
 }
 
-static struct hv_err *read_file(struct hv_kernel_core *core, int fd, const struct hv_identity *id)
+static struct hv_err *read_file(struct hv_kernel_core *core, const struct hv_btf_given *given,
+				const struct hv_identity *id)
 {
 	struct hv_btf_file file = {0};
-	struct hv_err *err = hv_btf_file_read(fd, &file);
+	struct hv_err *err = hv_btf_file_read(given->fd, &file);
 
 	if (err)
 		return err;
 	err = check_build_id(&file, id);
-	if (!err)
+	if (!err && !given->is_proved)
 		err = hv_btf_prove(core, file.btf, id->release, &core->types.proof);
 	if (err) {
 		hv_btf_free(file.btf);
@@ -90,27 +92,32 @@ static struct hv_err *read_file(struct hv_kernel_core *core, int fd, const struc
 	return NULL;
 }
 
+static void given_deinit(struct hv_btf_given *g)
+{
+	hv_close_at(&g->fd);
+	free(g->path);
+}
+
 static struct hv_err *from_file(struct hv_kernel_core *core, const struct hv_type_files *files,
 				const struct hv_identity *id)
 {
 	const struct hv_btf_files *btf = files->btf;
-	HV_AUTO_FREE char *path = NULL;
-	HV_AUTO_FD int fd = -1;
+	hv_cleanup(given_deinit) struct hv_btf_given given = {.fd = -1};
 	struct hv_err *err;
 
 	if (!btf)
 		return NULL;
-	err = btf->open(btf->ctx, id->release, &fd, &path);
+	err = btf->open(btf->ctx, id->release, &given);
 	if (err && err->code == ENOENT) {
 		core->no_types = err;
 		return NULL;
 	}
 	if (err)
 		return err;
-	err = read_file(core, fd, id);
+	err = read_file(core, &given, id);
 	if (err)
-		return hv_err_in(err, "%s", path);
-	core->types.path = hv_take(path);
+		return hv_err_in(err, "%s", given.path);
+	core->types.path = hv_take(given.path);
 	return NULL;
 }
 

@@ -9,7 +9,6 @@
  * Private to kernel/. */
 #pragma once
 
-#include "kernel/core/btf_file.h"
 #include "kernel/core/core.h"
 
 struct hv_identity;
@@ -23,7 +22,7 @@ struct hv_type_files {
 
 /* Sets core->btf from the guest's memory, if it has types. Fails with EINVAL if they
  * are damaged. */
-struct hv_err *hv_types_in_memory(struct hv_kernel_core *core) hv_must_use;
+struct hv_err *hv_types_read_memory(struct hv_kernel_core *core) hv_must_use;
 /* Sets core->btf and core->types from the first source that has types, unless core->btf is set. If
  * none has, core->btf stays NULL, which is no error, and core->no_types is the reason, or NULL.
  * Fails with EINVAL if a file is of another build, or if only damaged types were found. */

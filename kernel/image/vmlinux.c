@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/prefix.h"
-#include "kernel/image/elf_sections.h"
 
 /* An allyesconfig kernel has some 500,000 symbols. */
 #define SYMBOLS_MAX 4000000u
@@ -75,6 +74,34 @@ static struct hv_err *file_open(struct file *f)
 	return NULL;
 }
 
+/* Returns the section's bytes, borrowed from libelf; empty if they are not in the file. */
+static struct hv_span section_bytes(Elf_Scn *scn)
+{
+	Elf_Data *data = elf_rawdata(scn, NULL);
+
+	if (!data || !data->d_buf)
+		return (struct hv_span){0};
+	return (struct hv_span){data->d_buf, data->d_size};
+}
+
+static bool note_build_id(Elf_Scn *scn, struct hv_vmlinux *v)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t off = 0, name_off, desc_off;
+	GElf_Nhdr note;
+
+	while (data && (off = gelf_getnote(data, off, &note, &name_off, &desc_off)) > 0) {
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+		    memcmp((char *)data->d_buf + name_off, "GNU", 4) != 0 || !note.n_descsz ||
+		    note.n_descsz > sizeof(v->build_id))
+			continue;
+		memcpy(v->build_id, (char *)data->d_buf + desc_off, note.n_descsz);
+		v->build_id_len_bytes = note.n_descsz;
+		return true;
+	}
+	return false;
+}
+
 static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
 {
 	size_t names;
@@ -94,9 +121,9 @@ static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
 			f->symtab = scn;
 			f->symtab_shdr = shdr;
 		} else if (shdr.sh_type == SHT_NOTE && !v->build_id_len_bytes) {
-			v->build_id_len_bytes = hv_elf_build_id(scn, v->build_id);
+			note_build_id(scn, v);
 		} else if (name && strcmp(name, ".BTF") == 0 && !v->btf) {
-			struct hv_span s = hv_elf_bytes(scn);
+			struct hv_span s = section_bytes(scn);
 
 			if (!s.len_bytes || s.len_bytes > BTF_MAX)
 				continue;
@@ -288,7 +315,7 @@ static void read_words(struct file *f, uint64_t start, uint64_t *words, size_t n
 		    !(shdr.sh_flags & SHF_ALLOC) || start < shdr.sh_addr ||
 		    start - shdr.sh_addr >= shdr.sh_size)
 			continue;
-		bytes = hv_elf_bytes(scn);
+		bytes = section_bytes(scn);
 		if (hv_span_copy(bytes, start - shdr.sh_addr, words, nr * 8))
 			return;
 	}

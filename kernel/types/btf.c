@@ -380,6 +380,16 @@ struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base, struc
 	return btf_make((struct hv_span){copy, bytes.len_bytes}, copy, base, ret);
 }
 
+struct hv_err *hv_btf_new_take(uint8_t *bytes, size_t len_bytes, struct hv_btf **ret)
+{
+	struct hv_err *err = check_length((struct hv_span){bytes, len_bytes});
+
+	if (!err)
+		return btf_make((struct hv_span){bytes, len_bytes}, bytes, NULL, ret);
+	free(bytes);
+	return err;
+}
+
 struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret)
 {
 	struct hv_err *err = check_length(bytes);

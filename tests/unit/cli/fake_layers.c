@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/core/btf_file.h"
 #include "kernel/early.h"
 #include "kernel/code/section_sites.h"
 #include "kernel/image/vmlinux.h"
@@ -38,12 +37,15 @@ static void add_symbols(struct hv_kernel *k)
 /* A kernel without BTF: no file belongs to it. */
 static struct hv_err *untyped(const struct hv_btf_files *files)
 {
-	HV_AUTO_FREE char *path = NULL;
-	HV_AUTO_FD int fd = -1;
-	struct hv_err *err = files->open(files->ctx, "6.1.0-fake", &fd, &path);
+	struct hv_btf_given given = {.fd = -1};
+	struct hv_err *err = files->open(files->ctx, "6.1.0-fake", &given);
 
-	if (!err)
-		return hv_err_new(EINVAL, "%s: this file is of another build", path);
+	if (!err) {
+		close(given.fd);
+		err = hv_err_new(EINVAL, "%s: this file is of another build", given.path);
+		free(given.path);
+		return err;
+	}
 	if (err->code != ENOENT)
 		return err;
 	return hv_err_mark(hv_err_in(err, "kernel without BTF"), HV_ERR_NEEDS_BTF);

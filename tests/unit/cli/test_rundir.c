@@ -96,9 +96,60 @@ START_TEST(a_reason_of_any_length_hides_nothing)
 }
 END_TEST
 
+static bool has_file(const char *name)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/1-2/%s", run_dir, name);
+
+	return access(path, F_OK) == 0;
+}
+
+static void put_btf(void)
+{
+	struct rundir_info info = {.id = (char *)"1-2",
+				   .name = (char *)"web1",
+				   .spec = (char *)"web1",
+				   .btf = (char *)"/x.btf",
+				   .btf_hash = (char *)"abc",
+				   .btf_bytes = 5,
+				   .btf_proved = true};
+	HV_AUTO_FREE char *path = hv_format("%s/1-2/btf", run_dir);
+
+	fclose(fopen(path, "we"));
+	ck_assert_ptr_null(rundir_write_info(&dir, &info));
+}
+
+/* Recovery needs the BTF of a session that died. */
+START_TEST(btf_stays_while_changes_may_be_left)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+
+	put_btf();
+	rundir_forget(&dir); /* it dies */
+	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+	ck_assert(dir.has_left && has_file("btf"));
+	ck_assert(rundir_read_info(&dir, &info));
+	ck_assert_str_eq(info.btf, "/x.btf");
+	ck_assert_str_eq(info.btf_hash, "abc");
+	ck_assert(info.btf_bytes == 5 && info.btf_proved);
+	rundir_remove(&dir); /* an attach that was refused */
+	ck_assert(has_file("btf") && has_file("info"));
+	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+	ck_assert(dir.has_left);
+	dir.has_left = false; /* recovered */
+	rundir_remove(&dir);
+	ck_assert(!has_file("btf") && !has_file("info"));
+	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+	put_btf();
+	rundir_leave(&dir, "the guest rebooted");
+	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+	ck_assert(!dir.has_left && !has_file("btf"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, btf_stays_while_changes_may_be_left);
 	tcase_add_test(tc, only_a_file_of_its_own_is_an_info);
 	tcase_add_test(tc, what_could_not_be_read_is_not_written);
 	tcase_add_test(tc, a_reason_of_any_length_hides_nothing);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel/core/btf_copy.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/types/btf_build.h"
 
@@ -38,23 +39,38 @@ static void put(const void *bytes, size_t len_bytes)
 	ck_assert_int_eq(pwrite(fd, bytes, len_bytes, 0), (ssize_t)len_bytes);
 }
 
-static void check_good(size_t build_id_len_bytes)
+static struct hv_err *read_copy(struct hv_btf_file *ret)
+{
+	HV_AUTO_FD int copy = -1;
+	uint64_t copy_bytes = 0;
+	struct hv_err *err = hv_btf_copy_make(fd, &copy, &copy_bytes);
+
+	if (err)
+		return err;
+	ck_assert_int_eq(lseek(copy, 0, SEEK_END), (off_t)copy_bytes);
+	ck_assert_int_lt(pwrite(copy, "x", 1, 0), 0);
+	ck_assert_int_ne(ftruncate(copy, 0), 0);
+	return hv_btf_file_read(copy, ret);
+}
+
+static void check_good(size_t build_id_len_bytes, unsigned machine)
 {
 	struct hv_btf_file file;
-	struct hv_err *err = hv_btf_file_read(fd, &file);
+	struct hv_err *err = read_copy(&file);
 	uint32_t size = 0;
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert(hv_btf_size(file.btf, "u32", &size));
 	ck_assert_uint_eq(size, 4);
 	ck_assert_uint_eq(file.build_id_len_bytes, build_id_len_bytes);
+	ck_assert_uint_eq(file.machine, machine);
 	hv_btf_free(file.btf);
 }
 
 static void check_refused(int code, const char *message)
 {
 	struct hv_btf_file file;
-	HV_AUTO_ERR struct hv_err *err = hv_btf_file_read(fd, &file);
+	HV_AUTO_ERR struct hv_err *err = read_copy(&file);
 
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, code);
@@ -77,14 +93,15 @@ static void add_section(Elf *elf, unsigned name, unsigned type, const void *byte
 	data->d_version = EV_CURRENT;
 }
 
-static void put_elf(const char *section)
+static void put_elf(const char *section, const char *notes)
 {
 	static const uint32_t note[] = {4, 4, NT_GNU_BUILD_ID, 0x00554e47, 0x44332211};
-	char names[32] = "";
+	char names[64] = "";
 	GElf_Ehdr ehdr;
 	Elf *elf;
 
 	memcpy(names + 1, section, strlen(section) + 1);
+	strcpy(names + 32, notes);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_WRITE, NULL);
@@ -96,7 +113,7 @@ static void put_elf(const char *section)
 	ehdr.e_version = EV_CURRENT;
 	ehdr.e_shstrndx = 3;
 	gelf_update_ehdr(elf, &ehdr);
-	add_section(elf, 0, SHT_NOTE, note, sizeof(note));
+	add_section(elf, 32, SHT_NOTE, note, sizeof(note));
 	add_section(elf, 1, SHT_PROGBITS, btf.data, btf.len_bytes);
 	add_section(elf, 0, SHT_STRTAB, names, sizeof(names));
 	ck_assert_msg(elf_update(elf, ELF_C_WRITE) > 0, "%s", elf_errmsg(-1));
@@ -106,10 +123,14 @@ static void put_elf(const char *section)
 START_TEST(raw_and_elf)
 {
 	put(btf.data, btf.len_bytes);
-	check_good(0);
-	put_elf(".BTF");
-	check_good(4);
-	put_elf(".BTF.ext");
+	check_good(0, 0);
+	put_elf(".BTF", ".notes");
+	check_good(4, EM_X86_64);
+	put_elf(".BTF", ".note.gnu.build-id");
+	check_good(4, EM_X86_64);
+	put_elf(".BTF", ".note.of.another.file");
+	check_good(0, EM_X86_64);
+	put_elf(".BTF.ext", ".notes");
 	check_refused(ENOENT, "an ELF file without a section .BTF");
 }
 END_TEST
@@ -122,16 +143,49 @@ START_TEST(cut_files)
 		put(btf.data, len);
 		check_refused(EINVAL, "BTF: ");
 	}
-	put_elf(".BTF");
+	put_elf(".BTF", ".notes");
 	len_bytes = lseek(fd, 0, SEEK_END);
 	for (off_t len = len_bytes - 1; len >= 0; len--) {
 		struct hv_btf_file file = {0};
 
 		ck_assert_int_eq(ftruncate(fd, len), 0);
 		/* The cut part may be unimportant. */
-		hv_err_free(hv_btf_file_read(fd, &file));
+		hv_err_free(read_copy(&file));
 		hv_btf_free(file.btf);
 	}
+}
+END_TEST
+
+/* Lengths in the headers are limited before anything is read or allocated. */
+START_TEST(hostile_tables)
+{
+	const off_t huge = (off_t)1 << 40;
+	Elf64_Shdr sections[4];
+	Elf64_Ehdr e;
+
+	put_elf(".BTF", ".notes");
+	ck_assert_int_eq(pread(fd, &e, sizeof(e), 0), sizeof(e));
+	ck_assert_int_eq(pread(fd, sections, sizeof(sections), (off_t)e.e_shoff), sizeof(sections));
+	ck_assert_int_eq(ftruncate(fd, huge), 0); /* a sparse file */
+	check_good(4, EM_X86_64);
+	for (unsigned i = 1; i < 4; i++) {
+		static const char *const why[] = {"", "its notes are too long",
+						  "bytes of BTF are too many",
+						  "the names of its sections are too long"};
+		const Elf64_Xword len_bytes = sections[i].sh_size;
+
+		sections[i].sh_size = (Elf64_Xword)huge - 4096;
+		ck_assert_int_eq(pwrite(fd, sections, sizeof(sections), (off_t)e.e_shoff),
+				 sizeof(sections));
+		check_refused(i == 2 ? EFBIG : ENOEXEC, why[i]);
+		sections[i].sh_size = len_bytes;
+	}
+	e.e_shnum = 0; /* the number is in a section */
+	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
+	check_refused(ENOEXEC, "it has too many sections");
+	e.e_ident[EI_DATA] = ELFDATA2MSB;
+	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
+	check_refused(ENOEXEC, "it is not of a 64-bit little-endian machine");
 }
 END_TEST
 
@@ -146,14 +200,14 @@ START_TEST(other_files)
 	ck_assert_int_eq(ftruncate(fd, TOO_MANY), 0);
 	check_refused(EFBIG, "67108865 bytes of BTF are too many: at most 64 MiB are read");
 	put("\177ELF", 4);
-	check_refused(ENOEXEC, "not a usable ELF file");
+	check_refused(EIO, "it ends at byte 4");
 	ck_assert_int_eq(pipe(ends), 0);
 	fd = ends[0];
-	check_refused(EINVAL, "not a regular file");
+	check_refused(EINVAL, "is not a regular file");
 	close(ends[0]);
 	close(ends[1]);
 	fd = open("/", O_RDONLY | O_CLOEXEC);
-	check_refused(EINVAL, "not a regular file");
+	check_refused(EINVAL, "is not a regular file");
 	close(fd);
 	fd = kept;
 }
@@ -164,6 +218,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, raw_and_elf);
 	tcase_add_test(tc, cut_files);
+	tcase_add_test(tc, hostile_tables);
 	tcase_add_test(tc, other_files);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel/core/btf_copy.h"
 #include "kernel/core/btf_proof.h"
 #include "kernel/image/identity.h"
 #include "tests/lib/run_suite.h"
@@ -43,6 +44,7 @@ struct file {
 	uint32_t pid_off, flags_off;
 	uint32_t cred_bytes;
 	bool is_damaged; /* no magic */
+	bool is_proved;	 /* by an earlier session */
 };
 static const struct file good = {.nr_percpu = NR_PERCPU,
 				 .nr_functions = NR_FUNCTIONS,
@@ -175,11 +177,11 @@ static void teardown(void)
 	fk_deinit(&fk);
 }
 
-static struct hv_err *open_file(void *ctx hv_unused, const char *release, int *ret_fd,
-				char **ret_path)
+static struct hv_err *open_file(void *ctx hv_unused, const char *release, struct hv_btf_given *ret)
 {
 	HV_AUTO_TEXT struct hv_text bytes = {0};
 	HV_AUTO_FD int fd = memfd_create("btf", MFD_CLOEXEC);
+	uint64_t copy_bytes;
 
 	ck_assert_str_eq(release, RELEASE);
 	if (is_missing)
@@ -189,9 +191,8 @@ static struct hv_err *open_file(void *ctx hv_unused, const char *release, int *r
 	if (file.is_damaged)
 		bytes.data[0] = 0;
 	ck_assert_int_eq(write(fd, bytes.data, bytes.len_bytes), (ssize_t)bytes.len_bytes);
-	*ret_fd = hv_take_fd(&fd);
-	*ret_path = hv_strdup("x.btf");
-	return NULL;
+	*ret = (struct hv_btf_given){.path = hv_strdup("x.btf"), .is_proved = file.is_proved};
+	return hv_btf_copy_make(fd, &ret->fd, &copy_bytes);
 }
 
 static struct hv_err *find_types(void)
@@ -233,6 +234,19 @@ static void check_taken(void)
 START_TEST(the_file_of_this_build)
 {
 	check_taken();
+}
+END_TEST
+
+/* To undo the changes of a session, what it has proved is not proved again: the guest may have
+ * changed since. */
+START_TEST(a_file_that_was_proved)
+{
+	file.is_proved = true;
+	file.shift = 8;
+	fk.k.core.types.proof = (struct hv_btf_proof){0};
+	ck_assert_ptr_null(find_types());
+	ck_assert_ptr_nonnull(fk.k.core.btf);
+	ck_assert_uint_eq(fk.k.core.types.proof.nr_functions, 0);
 }
 END_TEST
 
@@ -323,6 +337,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_file_of_this_build);
+	tcase_add_test(tc, a_file_that_was_proved);
 	tcase_add_test(tc, no_file);
 	tcase_add_test(tc, other_percpu_variables);
 	tcase_add_test(tc, other_functions);
