@@ -25,7 +25,11 @@ struct hv_err *advise(struct hv_err *err, const char *spec)
 				 "from the kernel's vmlinux",
 				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_BTF)
-		err = hv_err_add(err, "; --btf=FILE gets them from a BTF file of this kernel");
+		err = hv_err_add(err,
+				 "; `hvtrace attach --btf=FILE %s%s` gets the types of the "
+				 "kernel's structures from a BTF file of this kernel, and "
+				 "`hvtrace attach --vmlinux=FILE %s%s` from its vmlinux",
+				 spec_dashes(spec), spec, spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_FORCE)
 		err = hv_err_add(err, "; `hvtrace attach --force %s%s` attaches anyway",
 				 spec_dashes(spec), spec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/layout.h"
 
-#include "kernel/core/fields.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/core/function_code.h"
 #include "kernel/arch/generic.h"
 #include "kernel/arch/kernel_arch.h"
@@ -21,50 +21,60 @@ static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_lay
 		{"flags", 4, &ret->task_pf_off},
 	};
 
-	ret->has_task_stack =
-		hv_btf_member(core->btf, "task_struct", "stack", &ret->task_stack_off, NULL);
+	struct hv_err *err = hv_member_find_proved(core, "task_struct", "stack",
+						   &ret->task_stack_off, &ret->has_task_stack);
+
 	/* All SMP kernels have it since 5.11 (af449901b84c); PREEMPT_RT had it before. */
-	ret->has_migrate = hv_btf_member(core->btf, "task_struct", "migration_disabled",
-					 &ret->task_migrate_off, NULL);
-	return hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
+	if (!err)
+		err = hv_member_find_proved(core, "task_struct", "migration_disabled",
+					    &ret->task_migrate_off, &ret->has_migrate);
+	if (!err)
+		err = hv_fields_find_proved(core, "task_struct", fields, HV_ARRAY_LEN(fields));
+	return err;
 }
 
 static bool read_task_line(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
-	const struct hv_btf *btf = core->btf;
+	const struct hv_field task[] = {{"static_prio", 4, &ret->task_prio_off},
+					{"policy", 4, &ret->task_policy_off},
+					{"rt_priority", 4, &ret->task_rt_prio_off},
+					{"cred", 8, &ret->task_cred_off}};
+	const struct hv_field cred[] = {{"uid", 4, &ret->cred_uid_off}};
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find_proved(core, "task_struct", task, HV_ARRAY_LEN(task));
 
-	return hv_btf_member(btf, "task_struct", "static_prio", &ret->task_prio_off, NULL) &&
-	       hv_btf_member(btf, "task_struct", "policy", &ret->task_policy_off, NULL) &&
-	       hv_btf_member(btf, "task_struct", "rt_priority", &ret->task_rt_prio_off, NULL) &&
-	       hv_btf_member(btf, "task_struct", "cred", &ret->task_cred_off, NULL) &&
-	       hv_btf_member(btf, "cred", "uid", &ret->cred_uid_off, NULL);
+	if (!err)
+		err = hv_fields_find_proved(core, "cred", cred, HV_ARRAY_LEN(cred));
+	return !err;
 }
 
 /* Requires both the count in the task and a field for it in trace events. */
-static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
+static struct hv_err *read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	uint32_t shown_off;
 	struct hv_gva at;
+	struct hv_err *err = NULL;
 
-	ret->has_lazy =
-		hv_btf_member(core->btf, "trace_entry", "preempt_lazy_count", &shown_off, NULL) &&
-		hv_btf_member(core->btf, "task_struct", "thread_info.preempt_lazy_count",
-			      &ret->task_lazy_off, NULL);
-	if (ret->has_lazy && core->as.arch->find_lazy_resched &&
+	if (hv_btf_member(core->btf, "trace_entry", "preempt_lazy_count", &shown_off, NULL))
+		err = hv_member_find_proved(core, "task_struct", "thread_info.preempt_lazy_count",
+					    &ret->task_lazy_off, &ret->has_lazy);
+	if (!err && ret->has_lazy && core->as.arch->find_lazy_resched &&
 	    hv_core_symbol(core, "resched_curr_lazy", &at))
 		ret->lazy_mask = core->as.arch->find_lazy_resched(hv_image_at(&core->image, at),
 								  ret->task_flags_off);
+	return err;
 }
 
 /* Kernels with the function named here compute the flags of a trace line from the task's count;
  * older kernels (5.10) use only the preempt count. */
-static void read_softirqs(const struct hv_kernel_core *core, struct hv_layout *ret)
+static struct hv_err *read_softirqs(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	struct hv_gva at;
 
-	ret->has_task_softirqs = hv_core_symbol(core, "tracing_gen_ctx_irq_test", &at) &&
-				 hv_btf_member(core->btf, "task_struct", "softirq_disable_cnt",
-					       &ret->task_softirqs_off, NULL);
+	if (!hv_core_symbol(core, "tracing_gen_ctx_irq_test", &at))
+		return NULL;
+	return hv_member_find_proved(core, "task_struct", "softirq_disable_cnt",
+				     &ret->task_softirqs_off, &ret->has_task_softirqs);
 }
 
 /* The masks are 0 if the code cannot be decoded. */
@@ -147,6 +157,10 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 		err = read_nr_cpus(core, &layout.nr_cpus);
 	if (!err)
 		err = hv_stack_bytes_read(core, &layout.stack_bytes);
+	if (!err)
+		err = read_lazy(core, &layout);
+	if (!err)
+		err = read_softirqs(core, &layout);
 	if (err)
 		return err;
 	layout.in_task = percpu.in_task;
@@ -160,8 +174,6 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	layout.may_host = percpu.may_host;
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	layout.has_task_line = read_task_line(core, &layout);
-	read_lazy(core, &layout);
-	read_softirqs(core, &layout);
 	layout.context_bits = find_resched(core, layout.has_lazy);
 	layout.context_bits.count_shift = hv_preempt_count_shift(core, percpu.preempt_count);
 	layout.has_wide_count = hv_preempt_count_is_wide(core, percpu.preempt_count);

@@ -342,6 +342,8 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
 		       (unsigned long long)(took_ns / 1000000000),
 		       (unsigned long long)(took_ns / 100000000 % 10));
+	if (s->config->btf_path && s->kernel->core.types.from != HV_TYPES_IN_FILE)
+		hv_text_add(ret, "; the kernel has types: --btf is not used");
 	if (s->session->found_stale)
 		hv_text_add(ret,
 			    "; the region's list of changes from an earlier boot was discarded");

@@ -128,13 +128,17 @@ static struct hv_err *write_info(const struct service *s, const struct rundir *d
 /* The changes that a dead session left may need its BTF file, which only recover uses. So an attach
  * that would fail because the kernel has no types must not look at the kernel, and must not replace
  * the session's info. */
-static struct hv_err *refuse_left(const struct rundir *dir, const char *spec)
+static struct hv_err *refuse_left(struct rundir *dir, const char *spec)
 {
 	AUTO_RUNDIR_INFO struct rundir_info left = {0};
+	struct hv_err *err;
 
 	if (!dir->has_left || !rundir_read_info(dir, &left) || !left.btf_hash)
 		return NULL;
-	return domain_state_left(spec);
+	rundir_remove(dir); /* which keeps it as it was: this warden has nothing to recover */
+	err = domain_state_left(spec);
+	err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY; /* the message has the advice */
+	return err;
 }
 
 /* The caller owns the created files, on errors, too. */

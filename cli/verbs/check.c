@@ -15,6 +15,7 @@
 #include "cli/verbs/verb.h"
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
@@ -418,6 +419,24 @@ static void check_unnamed(struct findings *f, const struct hv_symbols *found)
 	    names.data);
 }
 
+/* Returns the names of members that are not proved, and adds them to TEXT. */
+static json_object *unproved_members(const struct hv_types *types, struct hv_text *text)
+{
+	json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < HV_BTF_MEMBERS_MAX; i++) {
+		const struct hv_btf_member_row *row = hv_btf_member_row(i);
+		HV_AUTO_FREE char *name = NULL;
+
+		if (!row || !(types->unproved >> i & 1))
+			continue;
+		name = hv_format("%s.%s", row->type, row->member);
+		hv_text_printf(text, " %s", name);
+		json_object_array_add(list, json_object_new_string(name));
+	}
+	return list;
+}
+
 /* The source of the kernel's types. */
 static void check_types(struct findings *f, const struct hv_types *types)
 {
@@ -433,6 +452,7 @@ static void check_types(struct findings *f, const struct hv_types *types)
 		[HV_TYPES_IN_VMLINUX] = "BTF of the vmlinux",
 	};
 	const struct hv_btf_proof *proof = &types->proof;
+	HV_AUTO_TEXT struct hv_text unproved = {0};
 	json_object *o = json_object_new_object();
 
 	json_object_object_add(o, "source", json_object_new_string(sources[types->from]));
@@ -445,10 +465,17 @@ static void check_types(struct findings *f, const struct hv_types *types)
 	json_object_object_add(o, "functions_equal", number(proof->nr_functions));
 	json_object_object_add(o, "sizes_equal", number(proof->nr_sizes));
 	json_object_object_add(o, "values_equal", number(proof->nr_values));
+	json_object_object_add(o, "guest_functions", number(proof->nr_guest_functions));
+	json_object_object_add(o, "guest_functions_missing", number(proof->nr_missing));
+	json_object_object_add(o, "build_id_equal", json_object_new_boolean(proof->build_id_equal));
+	json_object_object_add(o, "unproved", unproved_members(types, &unproved));
 	add(f, "types", o,
-	    "BTF of %s: %u per-CPU variables, %u functions, %u sizes and %u values "
-	    "agree with the guest",
-	    types->path, proof->nr_percpu, proof->nr_functions, proof->nr_sizes, proof->nr_values);
+	    "BTF of %s: %s%u per-CPU variables, %u functions, %u sizes and %u values agree with "
+	    "the guest; it lacks %u of the guest's %u functions; not proved, and so not used to "
+	    "change the guest:%s",
+	    types->path, proof->build_id_equal ? "the build id, " : "", proof->nr_percpu,
+	    proof->nr_functions, proof->nr_sizes, proof->nr_values, proof->nr_missing,
+	    proof->nr_guest_functions, unproved.data ? unproved.data : " nothing");
 }
 
 static void check_kernel(struct findings *f, struct hv_guest *guest, const struct hv_btf_files *btf,

@@ -193,6 +193,18 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct re
 	return err;
 }
 
+/* Takes ERR. */
+static struct hv_err *advise_recover(struct hv_err *err, const char *spec)
+{
+	if (!err || !(err->facts & HV_ERR_NEEDS_BTF))
+		return err;
+	err->facts &= ~(unsigned)HV_ERR_NEEDS_BTF;
+	return hv_err_add(err,
+			  "; `hvtrace recover --btf=FILE %s%s` gets the types of the kernel's "
+			  "structures from a BTF file of this kernel",
+			  spec_dashes(spec), spec);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
 	struct recover r = {.btf = BTF_FILES_NONE, .began_ns = hv_now_ns()};
@@ -219,7 +231,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);
 	btf_files_close(&r.btf);
-	return fail_if(explain(err, spec));
+	return fail_if(explain(advise_recover(err, spec), spec));
 }
 
 static const char help[] =

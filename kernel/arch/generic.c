@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/core/btf_members.h"
 #include "kernel/core/fields.h"
 
 /* -- per-CPU variables and stacks -------------------------------------------------------------- */
@@ -16,7 +17,8 @@ struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const ch
 		{"thread_info.cpu", 4, &cpu},
 		{preempt_count, 4, &preempt},
 	};
-	struct hv_err *err = hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
+	struct hv_err *err =
+		hv_fields_find_proved(core, "task_struct", fields, HV_ARRAY_LEN(fields));
 
 	if (err)
 		return err;

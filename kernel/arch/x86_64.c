@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/core/fields.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/types/btf.h"
 
 /* Finds per-CPU variables, which are separate symbols or members of struct pcpu_hot. */
@@ -20,7 +20,7 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 		{"current_task", 8, &current},
 		{"preempt_count", 4, &preempt},
 	};
-	struct hv_err *err = hv_fields_find(core, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
+	struct hv_err *err = hv_fields_find_proved(core, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
 
 	if (err)
 		return err;
@@ -35,14 +35,12 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
 	struct hv_gva at;
-	uint32_t off, len, version_off, version_len;
+	uint32_t off, version_off;
+	const struct hv_field fields[] = {{"steal", 8, &off}, {"version", 4, &version_off}};
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find_proved(core, "kvm_steal_time", fields, HV_ARRAY_LEN(fields));
 
-	ret->has_steal_time =
-		hv_core_symbol(core, "steal_time", &at) &&
-		hv_btf_member(core->btf, "kvm_steal_time", "steal", &off, &len) &&
-		len == sizeof(uint64_t) &&
-		hv_btf_member(core->btf, "kvm_steal_time", "version", &version_off, &version_len) &&
-		version_len == sizeof(uint32_t);
+	ret->has_steal_time = !err && hv_core_symbol(core, "steal_time", &at);
 	ret->steal_time = ret->has_steal_time ? at.v + off : 0;
 	ret->steal_version = ret->has_steal_time ? at.v + version_off : 0;
 }

@@ -50,10 +50,13 @@ enum hv_types_from {
 
 /* How often the proofs of btf_proof.h compared the file with the guest. */
 struct hv_btf_proof {
-	unsigned nr_percpu;    /* per-CPU variables */
-	unsigned nr_functions; /* functions */
-	unsigned nr_sizes;     /* structures */
-	unsigned nr_values;    /* values in memory */
+	unsigned nr_percpu;	     /* per-CPU variables */
+	unsigned nr_functions;	     /* functions */
+	unsigned nr_sizes;	     /* structures */
+	unsigned nr_values;	     /* values in memory */
+	unsigned nr_guest_functions; /* of the guest, and of these */
+	unsigned nr_missing;	     /* that the file lacks */
+	bool build_id_equal;	     /* both have one */
 };
 
 /* A file that was given for a guest kernel without BTF. */
@@ -77,6 +80,8 @@ struct hv_types {
 	enum hv_types_from from;
 	char *path;		   /* owned; of HV_TYPES_IN_FILE */
 	struct hv_btf_proof proof; /* of HV_TYPES_IN_FILE */
+	/* Members that may not be written or loaded: a bit for each row of btf_members.h. */
+	uint64_t unproved;
 };
 
 struct hv_kernel_core {

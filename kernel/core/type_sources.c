@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/core/type_sources.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "kernel/core/btf_file.h"
@@ -63,30 +64,66 @@ static struct hv_err *of_another_build(struct hv_err *why, const struct hv_btf_f
 			 file_id, id->release, guest_id);
 }
 
-static struct hv_err *check_build_id(const struct hv_btf_file *file, const struct hv_identity *id)
+static struct hv_err *check_machine(const struct hv_kernel_core *core,
+				    const struct hv_btf_file *file)
 {
-	if (!file->build_id_len_bytes || !id->build_id_len_bytes ||
-	    (file->build_id_len_bytes == id->build_id_len_bytes &&
-	     !memcmp(file->build_id, id->build_id, id->build_id_len_bytes)))
+	static const struct {
+		unsigned elf;
+		const char *arch;
+	} machines[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_RISCV, "riscv64"}};
+
+	if (!file->machine)
 		return NULL;
-	return hv_err_new(EINVAL, "the build ids differ");
+	for (size_t i = 0; i < HV_ARRAY_LEN(machines); i++)
+		if (machines[i].elf == file->machine &&
+		    strcmp(machines[i].arch, core->as.arch->name) == 0)
+			return NULL;
+	return hv_err_new(EINVAL, "it is of another architecture (ELF machine %u) than %s",
+			  file->machine, core->as.arch->name);
+}
+
+/* The guest could leave out its build id, so that would not weaken the proof of a file that has
+ * one. */
+static struct hv_err *check_build_id(const struct hv_btf_file *file, const struct hv_identity *id,
+				     bool *ret_equal)
+{
+	if (!file->build_id_len_bytes)
+		return NULL;
+	if (!id->build_id_len_bytes)
+		return hv_err_new(ENOTSUP,
+				  "the file has a build id and the guest's kernel shows none: give "
+				  "raw BTF");
+	if (file->build_id_len_bytes != id->build_id_len_bytes ||
+	    memcmp(file->build_id, id->build_id, id->build_id_len_bytes) != 0)
+		return hv_err_new(EINVAL, "the build ids differ");
+	*ret_equal = true;
+	return NULL;
 }
 
 static struct hv_err *read_file(struct hv_kernel_core *core, const struct hv_btf_given *given,
 				const struct hv_identity *id)
 {
 	struct hv_btf_file file = {0};
+	bool same_build_id = false;
 	struct hv_err *err = hv_btf_file_read(given->fd, &file);
 
 	if (err)
 		return err;
-	err = check_build_id(&file, id);
+	err = check_machine(core, &file);
+	if (!err)
+		err = check_build_id(&file, id, &same_build_id);
 	if (!err && !given->is_proved)
-		err = hv_btf_prove(core, file.btf, id->release, &core->types.proof);
-	if (err) {
+		err = hv_btf_prove(core, file.btf, id->release, same_build_id, &core->types.proof,
+				   &core->types.unproved);
+	if (err)
 		hv_btf_free(file.btf);
-		return err->code == EINVAL ? of_another_build(err, &file, id) : err;
-	}
+	if (err && err->code == EINVAL)
+		return of_another_build(err, &file, id);
+	if (err && err->code == ENOTSUP)
+		return hv_err_in(err, "whether this file is of the guest's Linux %s cannot be told",
+				 id->release);
+	if (err)
+		return err;
 	core->btf = file.btf;
 	core->types.from = HV_TYPES_IN_FILE;
 	return NULL;

@@ -7,7 +7,7 @@
 #include "base/bisect.h"
 #include "base/grow.h"
 #include "base/prefix.h"
-#include "kernel/core/fields.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/kernel.h"
 
 /* include/trace/trace_events.h. Since 6.12 (0e6caab8db8b) a probe may consist of two functions; the
@@ -416,9 +416,10 @@ struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva rel
 	if (!err)
 		err = hv_core_need(&k->core, "trace_event_buffer_commit", &places.commit);
 	if (!err)
-		err = hv_fields_find(&k->core, "trace_event_buffer", buffer, HV_ARRAY_LEN(buffer));
+		err = hv_fields_find_proved(&k->core, "trace_event_buffer", buffer,
+					    HV_ARRAY_LEN(buffer));
 	if (!err)
-		err = hv_fields_find(&k->core, "task_struct", task, HV_ARRAY_LEN(task));
+		err = hv_fields_find_proved(&k->core, "task_struct", task, HV_ARRAY_LEN(task));
 	if (!err)
 		*ret = places;
 	return err;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/arch/kernel_arch.h"
-#include "kernel/core/fields.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/kernel.h"
 
 /* Up to 6.15 (arch/x86/kernel/tracepoint.c); later kernels treat both like other tracepoints. */
@@ -42,9 +42,11 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, struct hv_sys
 
 	if (!hv_btf_member(core->btf, "task_struct", "thread_info.syscall_work", &w->flag_off,
 			   NULL))
-		err = hv_fields_find(core, "task_struct", flags, HV_ARRAY_LEN(flags));
+		err = hv_fields_find_proved(core, "task_struct", flags, HV_ARRAY_LEN(flags));
 	else if (!hv_btf_enumerator(core->btf, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit))
 		err = hv_err_new(ENOENT, "BTF: no enumerator SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT");
+	else
+		err = hv_btf_need_proof(core, "task_struct", "thread_info.syscall_work");
 	if (!err && (bit < 0 || bit > 31))
 		err = hv_err_new(ENOENT, "the flag of tasks for system calls is not known");
 	if (err)
@@ -71,7 +73,7 @@ struct hv_err *hv_syscall_work_find(const struct hv_kernel *k, struct hv_syscall
 	if (!err)
 		err = hv_core_need(core, "__tracepoint_sys_exit", &w.tracepoints[1]);
 	if (!err)
-		err = hv_fields_find(core, "task_struct", task, HV_ARRAY_LEN(task));
+		err = hv_fields_find_proved(core, "task_struct", task, HV_ARRAY_LEN(task));
 	if (!err)
 		err = hv_fields_find(core, "list_head", node, HV_ARRAY_LEN(node));
 	if (!err)
@@ -98,11 +100,12 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 {
 	const struct hv_field call[] = {{"func", 8, &l->static_call_func}};
 
-	l->has_static_call =
-		hv_btf_member(core->btf, "tracepoint", "static_call_key", &l->static_call, NULL);
-	if (!l->has_static_call)
-		return NULL;
-	return hv_fields_find(core, "static_call_key", call, HV_ARRAY_LEN(call));
+	struct hv_err *err = hv_member_find_proved(core, "tracepoint", "static_call_key",
+						   &l->static_call, &l->has_static_call);
+
+	if (err || !l->has_static_call)
+		return err;
+	return hv_fields_find_proved(core, "static_call_key", call, HV_ARRAY_LEN(call));
 }
 
 /* In a kernel with PREEMPT_RT a mutex is a struct rt_mutex. */
@@ -137,7 +140,7 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
 
 	if (!hv_btf_size(core->btf, "tracepoint", &l->len_bytes))
 		return hv_err_new(ENOENT, "BTF: no struct tracepoint");
-	return hv_fields_find(core, "tracepoint", members, HV_ARRAY_LEN(members));
+	return hv_fields_find_proved(core, "tracepoint", members, HV_ARRAY_LEN(members));
 }
 
 static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
@@ -148,7 +151,7 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	if (!hv_btf_enumerator(core->btf, "EVENT_FILE_FL_SOFT_DISABLED", &flag))
 		return hv_err_new(ENOENT, "BTF: no enumerator EVENT_FILE_FL_SOFT_DISABLED");
 	l->file_soft_disabled = (uint64_t)flag;
-	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
+	return hv_fields_find_proved(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
 /* Without it, hvtrace cannot add its probe to tracepoints that the guest uses. */
@@ -184,12 +187,12 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	const struct hv_field array[] = {{"probes", 0, &l.probes}};
 	const struct hv_field probe[] = {
 		{"func", 8, &l.func}, {"data", 8, &l.data}, {"prio", 4, &l.prio}};
-	struct hv_err *err = hv_fields_find(core, "static_key", key, HV_ARRAY_LEN(key));
+	struct hv_err *err = hv_fields_find_proved(core, "static_key", key, HV_ARRAY_LEN(key));
 
 	if (!err)
-		err = hv_fields_find(core, "tp_probes", array, HV_ARRAY_LEN(array));
+		err = hv_fields_find_proved(core, "tp_probes", array, HV_ARRAY_LEN(array));
 	if (!err)
-		err = hv_fields_find(core, "tracepoint_func", probe, HV_ARRAY_LEN(probe));
+		err = hv_fields_find_proved(core, "tracepoint_func", probe, HV_ARRAY_LEN(probe));
 	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.probe_len_bytes) ||
 		     l.probe_len_bytes > PROBE_MAX_LEN || !l.probe_len_bytes))
 		err = hv_err_new(ENOENT, "BTF: struct tracepoint_func has no sensible size");

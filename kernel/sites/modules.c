@@ -10,7 +10,7 @@
 #include "base/cancel.h"
 #include "base/prefix.h"
 #include "base/text.h"
-#include "kernel/core/fields.h"
+#include "kernel/core/btf_members.h"
 
 /* Limits on guest data */
 #define MODULES_MAX	  4096
@@ -543,7 +543,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 	if (!hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live))
 		return hv_err_new(ENOENT, "BTF: no enumerator MODULE_STATE_LIVE");
 	u.live = (uint32_t)live;
-	err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
+	err = hv_fields_find_proved(core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)
 		err = hv_fields_find(core, "list_head", list, HV_ARRAY_LEN(list));
 	if (!err)

@@ -661,6 +661,13 @@ uint32_t hv_btf_section(const struct hv_btf *btf, const char *name)
 	return id;
 }
 
+uint32_t hv_btf_section_len(const struct hv_btf *btf, uint32_t section)
+{
+	struct btf_type t;
+
+	return btf_type_get(btf, section, &t) && t.kind == KIND_DATASEC ? t.vlen : 0;
+}
+
 bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
 		     const char **ret_name, uint32_t *ret_off)
 {

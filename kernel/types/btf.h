@@ -37,6 +37,8 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret);
 /* Returns the id of a section, such as ".data..percpu", or 0. Scans all types. */
 uint32_t hv_btf_section(const struct hv_btf *btf, const char *name);
+/* Returns the number of variables of a section, some of which may be invalid. */
+uint32_t hv_btf_section_len(const struct hv_btf *btf, uint32_t section);
 /* Finds variable INDEX of a section and its offset in the section. *RET_NAME is borrowed. Returns
  * false after the last variable. */
 bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,

@@ -60,6 +60,11 @@ def traces_with_a_btf_file(t):
         elsewhere = f"{directory}/elsewhere"
         os.mkdir(elsewhere)
         t.hv.fails("attach", f"--btf={elsewhere}", t.name, says=(missing + elsewhere,))
+        with open(path, "rb") as file:
+            if b".data..percpu\0" not in file.read():  # Debian 5.10
+                t.hv.fails("attach", f"--btf={path}", t.name, says=("cannot be told", "has no per-CPU variables"))
+                t.note("refused: the file has no per-CPU variables")
+                return
         for given in (path, directory):
             found = json.loads(t.hv("check", "--json", f"--btf={given}", t.name))
             types = found["types"]
@@ -75,7 +80,10 @@ def traces_with_a_btf_file(t):
             traced.echo("current_tracer", "function")
             traced.kill()
             t.hv.fails("recover", f"--btf={elsewhere}", t.name, says=("BTF: no magic", "--btf=FILE"))
+            t.hv.fails("attach", t.name, says=("a session died", "hvtrace recover"))
+            os.rename(path, f"{path}.gone")  # the session's copy is enough
             assert "restored" in t.hv("recover", t.name)
+            os.rename(f"{path}.gone", path)
             t.hv("attach", f"--btf={path}", t.name)  # for the end of the block
 
 
@@ -105,6 +113,9 @@ def refuses_btf_of_another_kernel(t):
         t.hv.fails("attach", f"--btf={elf}", t.name, says=(*builds, elf, "the build ids differ"))
         for given in (path, other):
             t.hv.fails("attach", f"--btf={given}", t.name, says=(*builds, path, "per-CPU variable"))
+        os.chmod(path, 0o664)
+        t.hv.fails("attach", f"--btf={path}", t.name, says=("other users than its owner may write to it",))
+        os.chmod(path, 0o644)
         with open(f"{directory}/{release}.btf", "rb") as file:
             whole = file.read()
         for length in (0, 10, HEADER_BYTES, len(whole) // 2, len(whole) - 1):

@@ -9,6 +9,7 @@ hvtrace attach untyped
 hvtrace attach --btf="$RUN.test/empty" untyped
 hvtrace check --btf="$RUN.test/empty" untyped | grep PREVENTS
 hvtrace recover untyped
+hvtrace attach --btf=nosuch untyped
 for verb in attach check recover; do
 	for given in nosuch file btf; do
 		hvtrace $verb --btf="$RUN.test/$given" untyped | grep PREVENTS
@@ -21,3 +22,18 @@ hvtrace attach --btf="$RUN.test/empty" untyped
 # A kernel with BTF needs no file.
 hvtrace attach --btf="$RUN.test/btf" fake
 hvtrace detach fake
+# A session with a file died: its copy of the file stays until recover has used it.
+ID=1f0a4a3e-0000-4000-8000-000000000001
+mkdir -p -m 700 "$RUN/$ID"
+printf copy >"$RUN/$ID/btf"
+printf '{"id":"%s","name":"untyped","spec":"untyped","btf":"/gone.btf","btf_sha256":"%s","btf_bytes":4}' $ID \
+	"$(printf copy | sha256sum | cut -d" " -f1)" >"$RUN/$ID/info"
+hvtrace attach untyped
+hvtrace attach --btf="$RUN.test/file" untyped
+hvtrace record -o "$RUN.test/trace.dat" -p function untyped
+cat "$RUN/$ID/btf"
+echo
+hvtrace recover untyped
+printf damaged >"$RUN/$ID/btf"
+hvtrace recover untyped
+rm -r "$RUN/$ID"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/core/btf_members.h"
 #include "kernel/early.h"
 #include "kernel/code/section_sites.h"
 #include "kernel/image/vmlinux.h"
@@ -145,6 +146,11 @@ struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, voi
 struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva, uint64_t *ret)
 {
 	return hv_read(as, gva, ret, sizeof(*ret));
+}
+
+const struct hv_btf_member_row *hv_btf_member_row(unsigned index hv_unused)
+{
+	return NULL;
 }
 
 size_t hv_btf_nr_types(const struct hv_btf *btf)

@@ -180,12 +180,37 @@ START_TEST(hostile_tables)
 		check_refused(i == 2 ? EFBIG : ENOEXEC, why[i]);
 		sections[i].sh_size = len_bytes;
 	}
+	sections[2].sh_flags |= SHF_COMPRESSED;
+	ck_assert_int_eq(pwrite(fd, sections, sizeof(sections), (off_t)e.e_shoff),
+			 sizeof(sections));
+	check_refused(ENOEXEC, "not a usable ELF file: its section .BTF is compressed");
 	e.e_shnum = 0; /* the number is in a section */
 	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
 	check_refused(ENOEXEC, "it has too many sections");
+	e.e_shentsize = 1;
+	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
+	check_refused(ENOEXEC, "not a usable ELF file: it has no table of sections");
 	e.e_ident[EI_DATA] = ELFDATA2MSB;
 	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
 	check_refused(ENOEXEC, "it is not of a 64-bit little-endian machine");
+}
+END_TEST
+
+/* The unprivileged process does not trust a copy either. */
+START_TEST(no_copies)
+{
+	struct hv_btf_file file;
+	struct hv_btf_copy header = {HV_BTF_COPY_MAGIC, 0, 33, {0}};
+	struct hv_err *err;
+
+	put("short", 5);
+	err = hv_btf_file_read(fd, &file);
+	ck_assert_str_eq(err->message, "no copy of a BTF file: 5 bytes");
+	hv_err_free(err);
+	put(&header, sizeof(header));
+	err = hv_btf_file_read(fd, &file);
+	ck_assert_str_eq(err->message, "no copy of a BTF file");
+	hv_err_free(err);
 }
 END_TEST
 
@@ -219,6 +244,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, raw_and_elf);
 	tcase_add_test(tc, cut_files);
 	tcase_add_test(tc, hostile_tables);
+	tcase_add_test(tc, no_copies);
 	tcase_add_test(tc, other_files);
 }
 

@@ -4,196 +4,13 @@
 #include "kernel/core/type_sources.h"
 
 #include <check.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <elf.h>
 
-#include "kernel/core/btf_copy.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/core/btf_proof.h"
-#include "kernel/image/identity.h"
 #include "tests/lib/run_suite.h"
 
-#define FK_SYMBOLS 2048
-#include "tests/unit/kernel/fake_kernel.h"
-
-#define NR_PERCPU    40u
-#define NR_FUNCTIONS 1200u
-#define STACK_MAGIC  0x57ac6e9du
-#define PF_KTHREAD   0x200000u
-#define RELEASE	     "5.4.0-test"
-
-enum { VAR = 14, DATASEC = 15 };
-enum {
-	STACK_OFF = 8,
-	FLAGS_OFF = 16,
-	TASKS_OFF = 32,
-	PID_OFF = 48,
-	TGID_OFF = 52,
-	PARENT_OFF = 56
-};
-enum { LEADER_OFF = 64, CRED_OFF = 72, SIGNAL_OFF = 80, COMM_OFF = 96, TASK_BYTES = 128 };
-
-#define SIZED_BYTES 48u
-
-/* How the file differs from the guest's kernel. */
-struct file {
-	uint32_t percpu_shift; /* of the last per-CPU variable */
-	const char *function;  /* another function */
-	unsigned nr_percpu, nr_functions;
-	uint32_t shift; /* of all members from tasks on */
-	uint32_t pid_off, flags_off;
-	uint32_t cred_bytes;
-	bool is_damaged; /* no magic */
-	bool is_proved;	 /* by an earlier session */
-};
-static const struct file good = {.nr_percpu = NR_PERCPU,
-				 .nr_functions = NR_FUNCTIONS,
-				 .pid_off = PID_OFF,
-				 .flags_off = FLAGS_OFF,
-				 .cred_bytes = SIZED_BYTES};
-
-static const char *const sized[][2] = {
-	{"init_cred", "cred"},		{"init_signals", "signal_struct"},
-	{"init_files", "files_struct"}, {"init_fs", "fs_struct"},
-	{"init_nsproxy", "nsproxy"},	{"init_net", "net"},
-	{"root_user", "user_struct"},	{"init_css_set", "css_set"},
-};
-static uint64_t sized_at[HV_ARRAY_LEN(sized)];
-
-static struct fk fk;
-static char names[NR_PERCPU + NR_FUNCTIONS + 1][24];
-static struct hv_identity id = {
-	.release = (char *)RELEASE, .build_id = {0xab}, .build_id_len_bytes = 1};
-static uint64_t init_task;
-static struct file file;
-static bool is_missing; /* there is no file */
-
-static const char *percpu_name(unsigned i)
-{
-	return names[i];
-}
-
-static const char *function_name(unsigned i)
-{
-	return names[NR_PERCPU + i];
-}
-
-static void make_names(void)
-{
-	for (unsigned i = 0; i < NR_PERCPU; i++)
-		snprintf(names[i], sizeof(names[i]), "variable_%u", i);
-	for (unsigned i = 0; i <= NR_FUNCTIONS; i++)
-		snprintf(names[NR_PERCPU + i], sizeof(names[0]), "function_%u", i);
-}
-
-static void write_types(void)
-{
-	const uint32_t s = file.shift;
-	uint32_t byte, first, proto;
-
-	begin();
-	byte = integer("char", 1);
-	first = nr_types + 1;
-	for (unsigned i = 0; i < file.nr_percpu; i++) {
-		type(VAR, percpu_name(i), 0, 0, byte);
-		u32(0);
-	}
-	type(DATASEC, ".data..percpu", file.nr_percpu, 0, 0);
-	for (unsigned i = 0; i < file.nr_percpu; i++) {
-		u32(first + i);
-		u32(8 * i + (i + 1 == file.nr_percpu ? file.percpu_shift : 0));
-		u32(8);
-	}
-	proto = type(FUNC_PROTO, "", 0, 0, 0);
-	for (unsigned i = 0; i < file.nr_functions; i++)
-		type(FUNC, function_name(i), 0, 0, proto);
-	if (file.function)
-		type(FUNC, file.function, 0, 0, proto);
-	FK_STRUCT("task_struct", TASK_BYTES, {"thread_info", 0, 8, 0}, {"stack", STACK_OFF, 8, 0},
-		  {"flags", file.flags_off, 4, 0}, {"tasks", TASKS_OFF + s, 16, 0},
-		  {"pid", file.pid_off + s, 4, 0}, {"tgid", TGID_OFF + s, 4, 0},
-		  {"real_parent", PARENT_OFF + s, 8, 0}, {"group_leader", LEADER_OFF + s, 8, 0},
-		  {"cred", CRED_OFF + s, 8, 0}, {"signal", SIGNAL_OFF + s, 8, 0},
-		  {"comm", COMM_OFF + s, 16, 0});
-	for (size_t i = 0; i < HV_ARRAY_LEN(sized); i++) {
-		uint32_t len = i == 0 ? file.cred_bytes : SIZED_BYTES;
-
-		FK_STRUCT(sized[i][1], len, {"x", 0, 4, 0});
-	}
-	FK_STRUCT("uts_namespace", 130,
-		  {"name", 0, 130,
-		   FK_STRUCT("new_utsname", 130, {"sysname", 0, 65, 0}, {"release", 65, 65, 0})});
-}
-
-/* The kernel without BTF. */
-static void setup(void)
-{
-	uint64_t uts, stack, first;
-
-	file = good;
-	is_missing = false;
-	make_names();
-	fk_init(&fk);
-	fk.k.core.symbols.nr = 0; /* in the order of addresses */
-	fk_symbol(&fk, "__per_cpu_start", 0);
-	for (unsigned i = 0; i < NR_PERCPU; i++)
-		fk_symbol(&fk, percpu_name(i), 8 * i);
-	for (unsigned i = 0; i < NR_FUNCTIONS; i++)
-		fk_symbol(&fk, i == 7 ? "function_7.isra.0" : function_name(i), FK_BASE + 16 * i);
-	stack = fk_alloc(&fk, 4096);
-	init_task = fk_alloc(&fk, 4096);
-	first = fk_alloc(&fk, 4096);
-	uts = fk_alloc(&fk, 4096);
-	fk_symbol(&fk, "init_task", init_task);
-	fk_symbol(&fk, "after_it", init_task + TASK_BYTES + 8);
-	fk_symbol(&fk, "init_uts_ns", uts); /* a page follows */
-	for (size_t i = 0; i < HV_ARRAY_LEN(sized); i++) {
-		sized_at[i] = fk_alloc(&fk, 4096);
-		fk_symbol(&fk, sized[i][0], sized_at[i]);
-		fk_symbol(&fk, "after_it", sized_at[i] + SIZED_BYTES);
-	}
-	fk_u64(&fk, stack, STACK_MAGIC);
-	fk_u64(&fk, init_task + STACK_OFF, stack);
-	fk_u32(&fk, init_task + FLAGS_OFF, PF_KTHREAD | 2);
-	fk_u64(&fk, init_task + TASKS_OFF, first + TASKS_OFF);
-	fk_u64(&fk, init_task + PARENT_OFF, init_task);
-	fk_u64(&fk, init_task + LEADER_OFF, init_task);
-	fk_u64(&fk, init_task + CRED_OFF, sized_at[0]);
-	fk_u64(&fk, init_task + SIGNAL_OFF, sized_at[1]);
-	fk_str(&fk, init_task + COMM_OFF, "swapper/0");
-	fk_u64(&fk, first + TASKS_OFF + 8, init_task + TASKS_OFF);
-	fk_u32(&fk, first + PID_OFF, 1);
-	fk_u32(&fk, first + TGID_OFF, 1);
-	fk_u64(&fk, first + PARENT_OFF, init_task);
-	fk_str(&fk, uts, "Linux");
-	fk_str(&fk, uts + 65, RELEASE);
-	hv_symbols_index(&fk.k.core.symbols);
-}
-
-static void teardown(void)
-{
-	hv_err_free(fk.k.core.no_types);
-	free(fk.k.core.types.path);
-	fk_deinit(&fk);
-}
-
-static struct hv_err *open_file(void *ctx hv_unused, const char *release, struct hv_btf_given *ret)
-{
-	HV_AUTO_TEXT struct hv_text bytes = {0};
-	HV_AUTO_FD int fd = memfd_create("btf", MFD_CLOEXEC);
-	uint64_t copy_bytes;
-
-	ck_assert_str_eq(release, RELEASE);
-	if (is_missing)
-		return hv_err_new(ENOENT, "no file there");
-	write_types();
-	bytes = assemble();
-	if (file.is_damaged)
-		bytes.data[0] = 0;
-	ck_assert_int_eq(write(fd, bytes.data, bytes.len_bytes), (ssize_t)bytes.len_bytes);
-	*ret = (struct hv_btf_given){.path = hv_strdup("x.btf"), .is_proved = file.is_proved};
-	return hv_btf_copy_make(fd, &ret->fd, &copy_bytes);
-}
+#include "tests/unit/kernel/core/fake_untyped.h"
 
 static struct hv_err *find_types(void)
 {
@@ -228,6 +45,7 @@ static void check_taken(void)
 	ck_assert_str_eq(fk.k.core.types.path, "x.btf");
 	ck_assert_uint_eq(proof->nr_percpu, NR_PERCPU);
 	ck_assert_uint_eq(proof->nr_functions, NR_FUNCTIONS);
+	ck_assert_uint_eq(proof->nr_guest_functions, NR_FUNCTIONS + 1 - 1);
 	ck_assert_uint_ge(proof->nr_values, 8);
 }
 
@@ -242,7 +60,8 @@ END_TEST
 START_TEST(a_file_that_was_proved)
 {
 	file.is_proved = true;
-	file.shift = 8;
+	file.shifted = "pid";
+	file.by = 8;
 	fk.k.core.types.proof = (struct hv_btf_proof){0};
 	ck_assert_ptr_null(find_types());
 	ck_assert_ptr_nonnull(fk.k.core.btf);
@@ -267,36 +86,175 @@ START_TEST(other_percpu_variables)
 }
 END_TEST
 
+/* Not of another build: what would show it is missing. */
+static void check_unknown(const char *why)
+{
+	HV_AUTO_FREE char *message = hv_format(
+		"x.btf: whether this file is of the guest's Linux " RELEASE " cannot be told: %s",
+		why);
+	HV_AUTO_ERR struct hv_err *err = find_types();
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ENOTSUP);
+	ck_assert_str_eq(err->message, message);
+	ck_assert_ptr_null(fk.k.core.btf);
+}
+
+START_TEST(damaged_percpu_variables)
+{
+	file.has_invalid_variable = true;
+	check_refused("per-CPU variable 2 of the file is damaged");
+	file = good;
+	file.nr_percpu = 0;
+	check_unknown(
+		"the file has no per-CPU variables: it needs them, as pahole writes them, or the "
+		"guest's build id");
+}
+END_TEST
+
 START_TEST(other_functions)
 {
 	file.function = "function_of_a_patch";
 	check_refused("the guest has no function function_of_a_patch");
 	file = good;
+	file.function = "init_task"; /* no function */
+	check_refused("the guest has no function init_task");
+	file = good;
 	file.nr_functions = 999;
-	check_refused("only 999 functions can be compared, and 1000 are needed");
+	check_unknown("only 999 functions can be compared, and 1000 are needed");
+	file.nr_functions = 1100; /* the guest's kernel has more: another configuration */
+	check_refused("the file lacks 101 of the guest's 1200 functions, such as function_1199");
 }
 END_TEST
 
 START_TEST(other_sizes)
 {
-	file.cred_bytes = SIZED_BYTES + 8;
-	check_refused("struct cred has 56 bytes in the file and at most 48 in the guest");
+	file.cred_bytes = CRED_BYTES + 8;
+	check_refused("struct cred has 72 bytes in the file and at most 64 in the guest");
+	file.cred_bytes = 56; /* within padding */
+	file.by = 0;
+	check_taken();
 }
 END_TEST
 
-START_TEST(other_members)
+START_TEST(smaller_sizes)
 {
-	file.shift = 8;
-	check_refused("task_struct.group_leader is not at offset 72 of the guest's");
-	file = good;
-	file.pid_off = TGID_OFF + 12; /* a part of an address */
-	check_refused("task_struct.pid is not at offset 64 of the guest's");
-	file = good;
-	file.flags_off = 20;
-	check_refused("task_struct.flags is not at offset 20 of the guest's");
-	file = good;
-	file.pid_off = 112; /* 0 in both tasks */
-	check_refused("task_struct.pid is not at offset 112 of the guest's");
+	fk.k.core.symbols.nr--; /* the last variable is as long as its section */
+	hv_symbols_index(&fk.k.core.symbols);
+	file.cred_bytes = 0;
+	check_refused("struct cred has 0 bytes in the file and 64 in the guest");
+}
+END_TEST
+
+/* One member is at another place, as in a file of a neighbouring build. */
+static const struct {
+	const char *member;
+	uint32_t by;
+	const char *why;
+} shifts[] = {
+	{"thread_info", 8, "task_struct.thread_info is not at offset 8 of the guest's"},
+	{"stack", 8, "task_struct.stack is not at offset 32 of the guest's"},
+	{"flags", 4, "task_struct.flags is not at offset 36 of the guest's"},
+	{"static_prio", 8, "task_struct.static_prio is not at offset 48 of the guest's"},
+	{"tasks", 8, "task_struct.tasks is not at offset 64 of the guest's"},
+	{"pid", 8, "task_struct.pid is not at offset 80 of the guest's"},
+	{"tgid", 4, "task_struct.tgid is not at offset 80 of the guest's"},
+	{"real_parent", 8, "task_struct.real_parent is not at offset 88 of the guest's"},
+	{"cred", 8, "task_struct.cred is not at offset 104 of the guest's"},
+	{"comm", 8, "task_struct.comm is not at offset 120 of the guest's"},
+	{"uid", (uint32_t)-8, "cred.uid is not at offset 0 of the guest's"},
+	{"uid", 16, "cred.uid is not at offset 24 of the guest's"},
+	{"cap_permitted", 8, "cred.cap_permitted is not at offset 56 of the guest's"},
+	{"current_task", 16, "pcpu_hot.current_task is not at offset 16 of the guest's"},
+	{"preempt_count", 8, "pcpu_hot.preempt_count is not at offset 16 of the guest's"},
+	{"cpu_number", (uint32_t)-12, "pcpu_hot.cpu_number is not at offset 0 of the guest's"},
+	{"steal", 8, "kvm_steal_time.steal is not at offset 8 of the guest's"},
+	{"version", 4, "kvm_steal_time.version is not at offset 12 of the guest's"},
+};
+
+START_TEST(a_shifted_member)
+{
+	file.shifted = shifts[_i].member;
+	file.by = shifts[_i].by;
+	check_refused(shifts[_i].why);
+}
+END_TEST
+
+START_TEST(exchanged_members)
+{
+	file.swaps_ids = true;
+	check_refused("task_struct.tgid is not at offset 72 of the guest's");
+}
+END_TEST
+
+static bool is_proved(const char *type, const char *member)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_btf_need_proof(&fk.k.core, type, member);
+
+	if (err)
+		ck_assert_int_eq(err->code, ENOTSUP);
+	return !err;
+}
+
+/* A feature whose member no value has shown is refused, not the attach. */
+START_TEST(members_without_a_proof)
+{
+	static const struct {
+		const char *type, *member;
+		bool is_proved;
+	} members[] = {
+		{"task_struct", "pid", true},
+		{"task_struct", "tgid", true},
+		{"task_struct", "flags", true},
+		{"task_struct", "comm", true},
+		{"task_struct", "stack", true},
+		{"task_struct", "cred", true},
+		{"cred", "uid", true},
+		{"task_struct", "thread_info.flags", true},
+		{"task_struct", "thread_info.status", true},
+		{"task_struct", "policy", true},
+		{"task_struct", "rt_priority", true},
+		{"task_struct", "static_prio", true},
+		{"pcpu_hot", "current_task", true},
+		{"kvm_steal_time", "steal", true},
+		{"task_struct", "migration_disabled", false}, /* the file does not have it */
+		{"tracepoint", "funcs", false},
+		{"module", "refcnt", false},
+		{"trace_event_buffer", "entry", false},
+	};
+	const struct hv_field refcnt = {"refcnt", 4, &(uint32_t){0}};
+	struct hv_err *err;
+
+	check_taken();
+	for (size_t i = 0; i < HV_ARRAY_LEN(members); i++)
+		ck_assert_msg(is_proved(members[i].type, members[i].member) == members[i].is_proved,
+			      "%s", members[i].member);
+	err = hv_fields_find_proved(&fk.k.core, "module", &refcnt, 1);
+	ck_assert_str_eq(err->message,
+			 "refcnt of struct module in the BTF file x.btf is not proved "
+			 "to be the guest's: no value in the guest's memory shows it");
+	hv_err_free(err);
+	fk.k.core.types.unproved = 0; /* as with the kernel's own BTF */
+	ck_assert_ptr_null(hv_fields_find_proved(&fk.k.core, "module", &refcnt, 1));
+}
+END_TEST
+
+START_TEST(a_value_that_differs_later)
+{
+	fk_u64(&fk, fk.areas[0] + HOT + HOT_TASK_OFF, FK_DATA); /* no task */
+	check_refused("pcpu_hot.current_task is not at offset 0 of the guest's");
+	fk_u32(&fk, init_task + POLICY_OFF, 0x12345678);
+	check_refused("task_struct.policy is not at offset 52 of the guest's");
+}
+END_TEST
+
+/* Without a second process nothing tells pid from other members. */
+START_TEST(a_kernel_that_starts)
+{
+	fk_u64(&fk, init_task + TASKS_OFF, init_task + TASKS_OFF);
+	check_taken();
+	ck_assert(!is_proved("task_struct", "pid"));
+	ck_assert(is_proved("task_struct", "stack"));
 }
 END_TEST
 
@@ -333,6 +291,84 @@ START_TEST(damaged_file)
 }
 END_TEST
 
+/* What would show that the file is right is missing in the file or in the guest. */
+START_TEST(incomparable)
+{
+	static const char *const members[][2] = {
+		{"thread_info", "struct task_struct has no thread_info: it is on the stack"},
+		{"stack", "no task_struct.stack to compare"},
+		{"pid", "no task_struct.pid to compare"},
+		{"tasks", "no members of task_struct to compare"},
+		{"static_prio", "no task_struct.static_prio to compare"},
+		{"current_task", "no struct pcpu_hot to compare"},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(members); i++) {
+		file.lacks = members[i][0];
+		check_unknown(members[i][1]);
+	}
+}
+END_TEST
+
+static void forget_symbol(const char *name)
+{
+	struct hv_symbols *s = &fk.k.core.symbols;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (strcmp(s->by_addr[i].name, name) == 0)
+			s->by_addr[i].name = "forgotten";
+	hv_symbols_index(s);
+}
+
+START_TEST(guests_without_symbols)
+{
+	forget_symbol("init_net");
+	forget_symbol("init_fs");
+	forget_symbol("init_files");
+	check_unknown("only 7 structures can be compared, and 8 are needed");
+	forget_symbol("_etext");
+	check_unknown("the guest has no symbols _stext and _etext");
+	forget_symbol("variable_5");
+	check_refused("the guest has no per-CPU variable variable_5");
+	forget_symbol("__per_cpu_start");
+	check_unknown("the guest has no symbol __per_cpu_start (CONFIG_KALLSYMS_ALL)");
+}
+END_TEST
+
+static void check_message(int code, const char *part)
+{
+	HV_AUTO_ERR struct hv_err *err = find_types();
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, code);
+	ck_assert_msg(strstr(err->message, part), "%s", err->message);
+	ck_assert_ptr_null(fk.k.core.btf);
+}
+
+/* An ELF file with the guest's build id proves each member, as a vmlinux does. */
+START_TEST(build_ids)
+{
+	file.machine = EM_X86_64;
+	file.build_id = 0xac;
+	check_message(EINVAL, "x.btf: this file (build id ac) is of another build than the guest's "
+			      "Linux " RELEASE " (build id ab): the build ids differ");
+	file.build_id = 0xab;
+	file.machine = EM_AARCH64;
+	check_message(EINVAL, "it is of another architecture (ELF machine 183) than x86_64");
+	file.machine = EM_X86_64;
+	id.build_id_len_bytes = 0;
+	check_message(ENOTSUP, "the file has a build id and the guest's kernel shows none");
+	id.build_id_len_bytes = 1;
+	file.shifted = "pid";
+	file.by = 8;
+	check_message(EINVAL, "task_struct.pid is not at offset 80 of the guest's");
+	file.shifted = NULL;
+	check_taken();
+	ck_assert(fk.k.core.types.proof.build_id_equal);
+	ck_assert(is_proved("tracepoint", "funcs"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -340,9 +376,18 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_file_that_was_proved);
 	tcase_add_test(tc, no_file);
 	tcase_add_test(tc, other_percpu_variables);
+	tcase_add_test(tc, damaged_percpu_variables);
 	tcase_add_test(tc, other_functions);
 	tcase_add_test(tc, other_sizes);
-	tcase_add_test(tc, other_members);
+	tcase_add_test(tc, smaller_sizes);
+	tcase_add_loop_test(tc, a_shifted_member, 0, HV_ARRAY_LEN(shifts));
+	tcase_add_test(tc, exchanged_members);
+	tcase_add_test(tc, members_without_a_proof);
+	tcase_add_test(tc, build_ids);
+	tcase_add_test(tc, incomparable);
+	tcase_add_test(tc, guests_without_symbols);
+	tcase_add_test(tc, a_value_that_differs_later);
+	tcase_add_test(tc, a_kernel_that_starts);
 	tcase_add_test(tc, damaged_types_in_memory);
 	tcase_add_test(tc, damaged_file);
 }
