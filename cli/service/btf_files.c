@@ -146,6 +146,9 @@ struct hv_err *btf_files_find(struct btf_files *f, const char *release)
 	HV_AUTO_TEXT struct hv_text tried = {0};
 	struct hv_err *err = NULL;
 
+	if (f->is_loaded && strcmp(f->release, release) != 0)
+		return hv_err_new(ENOENT, "the BTF of the session that died is of Linux %s, not %s",
+				  f->release, release);
 	if (f->release && strcmp(f->release, release) != 0)
 		return hv_err_new(EPERM, "BTF of another release than %s", f->release);
 	if (!f->release)
@@ -305,7 +308,7 @@ static struct hv_err *load(struct btf_files *f, const char *file, const char *ha
 }
 
 struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
-			      const char *path)
+			      const char *path, const char *release)
 {
 	struct btf_files new = BTF_FILES_NONE;
 	struct hv_err *err = load(&new, file, hash);
@@ -315,6 +318,8 @@ struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char 
 		return hv_err_in(err, "%s", file);
 	}
 	new.path = hv_strdup(path);
+	new.release = hv_strdup(release);
+	new.is_loaded = true;
 	btf_files_close(f);
 	*f = new;
 	return NULL;

@@ -34,6 +34,7 @@ struct btf_files {
 	uint64_t copy_bytes;
 	char hash[BTF_HASH_TEXT]; /* SHA-256 of the copy */
 	bool is_proved;		  /* a session has proved that it is of the guest's build */
+	bool is_loaded;		  /* by btf_files_load() */
 };
 #define BTF_FILES_NONE                                                                             \
 	{                                                                                          \
@@ -47,9 +48,10 @@ struct btf_files {
 struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char *const *packaged,
 			      size_t nr) hv_must_use;
 /* Uses the copy in FILE instead, which a session stored with btf_files_store(), if its hash is
- * HASH. PATH is the file that the session had copied. */
+ * HASH. PATH is the file that the session had copied, for a kernel RELEASE: after a reboot the
+ * guest may have another kernel, for which there is no file (ENOENT). */
 struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
-			      const char *path) hv_must_use;
+			      const char *path, const char *release) hv_must_use;
 /* Writes the copy to FILE, which appears when it is complete. */
 struct hv_err *btf_files_store(const struct btf_files *f, const char *file) hv_must_use;
 void btf_files_close(struct btf_files *f);

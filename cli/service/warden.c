@@ -107,6 +107,7 @@ static struct rundir_info info_of(const struct service *s)
 		.uri = (char *)s->config->libvirt_uri,
 		.btf = s->btf.path,
 		.btf_hash = btf_files_are_used(&s->btf) ? (char *)s->btf.hash : NULL,
+		.btf_release = s->btf.release,
 		.btf_bytes = s->btf.copy_bytes,
 		.btf_proved = s->btf.is_proved,
 		.vmm_pid = guest->pid,

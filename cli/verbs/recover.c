@@ -110,13 +110,13 @@ static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 	HV_AUTO_FREE char *copy = rundir_path(dir->path, RUNDIR_BTF);
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!left->btf || !left->btf_hash)
+	if (!left->btf || !left->btf_hash || !left->btf_release)
 		return NULL;
 	if (r->was_given) {
 		r->btf.is_proved = left->btf_proved && !strcmp(r->btf.hash, left->btf_hash);
 		return NULL;
 	}
-	err = btf_files_load(&r->btf, copy, left->btf_hash, left->btf);
+	err = btf_files_load(&r->btf, copy, left->btf_hash, left->btf, left->btf_release);
 	r->btf.is_proved = !err && left->btf_proved;
 	if (!err)
 		return NULL;
@@ -150,6 +150,7 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 		err = use_left_btf(r, ret, &left);
 		info.btf = left.btf;
 		info.btf_hash = left.btf_hash;
+		info.btf_release = left.btf_release;
 		info.btf_bytes = left.btf_bytes;
 		info.btf_proved = left.btf_proved;
 	}

@@ -110,6 +110,7 @@ static void put_btf(void)
 				   .spec = (char *)"web1",
 				   .btf = (char *)"/x.btf",
 				   .btf_hash = (char *)"abc",
+				   .btf_release = (char *)"6.1",
 				   .btf_bytes = 5,
 				   .btf_proved = true};
 	HV_AUTO_FREE char *path = hv_format("%s/1-2/btf", run_dir);
@@ -130,6 +131,7 @@ START_TEST(btf_stays_while_changes_may_be_left)
 	ck_assert(rundir_read_info(&dir, &info));
 	ck_assert_str_eq(info.btf, "/x.btf");
 	ck_assert_str_eq(info.btf_hash, "abc");
+	ck_assert_str_eq(info.btf_release, "6.1");
 	ck_assert(info.btf_bytes == 5 && info.btf_proved);
 	rundir_remove(&dir); /* an attach that was refused */
 	ck_assert(has_file("btf") && has_file("info"));

@@ -243,20 +243,24 @@ START_TEST(the_copy_of_a_session)
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	ck_assert_int_eq(st.st_size, (off_t)files.copy_bytes);
 	unlink(path);
-	ck_assert_ptr_null(btf_files_load(&loaded, stored, files.hash, path));
+	ck_assert_ptr_null(btf_files_load(&loaded, stored, files.hash, path, "x"));
 	ck_assert_str_eq(loaded.path, path);
 	ck_assert_str_eq(loaded.hash, files.hash);
 	ck_assert_ptr_null(btf_files_find(&loaded, "x"));
 	ck_assert_int_lt(pwrite(loaded.copy, "x", 1, 0), 0);
+	err = btf_files_find(&loaded, "y"); /* the guest has rebooted */
+	ck_assert(err && err->code == ENOENT);
+	ck_assert_str_eq(err->message, "the BTF of the session that died is of Linux x, not y");
+	hv_err_free(err);
 	fd = open(stored, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 3), 1);
 	close(fd);
-	err = btf_files_load(&loaded, stored, files.hash, path);
+	err = btf_files_load(&loaded, stored, files.hash, path, "x");
 	ck_assert(err && err->code == EIO &&
 		  strstr(err->message, "/btf: it was changed: its SHA-256 is "));
 	hv_err_free(err);
 	unlink(stored);
-	err = btf_files_load(&loaded, stored, files.hash, path);
+	err = btf_files_load(&loaded, stored, files.hash, path, "x");
 	ck_assert(err && err->code == ENOENT);
 	hv_err_free(err);
 }
