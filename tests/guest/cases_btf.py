@@ -76,6 +76,8 @@ def traces_with_a_btf_file(t):
         agrees(t, own, own_pid, f"--btf={path}")
         agrees(t, own, own_pid, f"--btf={directory}")
         with t.attach(f"--btf={path}") as traced:
+            # No value in memory shows the members that events write.
+            t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("is not proved to be the guest's",))
             traced.echo("set_ftrace_filter", "vfs_*")
             traced.echo("current_tracer", "function")
             traced.kill()
