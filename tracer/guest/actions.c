@@ -88,12 +88,12 @@ void hv_actions_free(struct hv_actions *a)
 
 struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
 {
-	for (enum hv_nofault function = 0; function < HV_NR_NOFAULTS; function++)
-		if (!hv_nofault_address(a->tracee->kernel, function).v)
+	for (enum hv_nofault reader = 0; reader < HV_NR_NOFAULTS; reader++)
+		if (!hv_nofault_address(a->tracee->kernel, reader).v)
 			return hv_err_new(EOPNOTSUPP,
 					  "memory cannot be read for probes: this kernel has no"
 					  " function %s",
-					  hv_nofault_name(function));
+					  hv_nofault_name(reader));
 	if (!a->tracee->plan.drafts_off)
 		return hv_err_new(ENOSPC, "memory cannot be read for probes: the region has no room"
 					  " for drafts of events");
