@@ -7,10 +7,12 @@ import json
 import os
 import tempfile
 
+from cases_beside import kill, victims
 from lib import ftrace
 from lib.memory import Memory
 from lib.own import kernel_file, unpack_vmlinux
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, Skip, case
+from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
@@ -87,6 +89,15 @@ def traces_with_a_btf_file(t):
             assert "restored" in t.hv("recover", t.name)
             os.rename(f"{path}.gone", path)
             t.hv("attach", f"--btf={path}", t.name)  # for the end of the block
+        # The warden recovers without the file, too.
+        t.hv("attach", f"--btf={path}", t.name)
+        t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
+        t.hv("echo", t.name, "current_tracer", "function")
+        os.rename(path, f"{path}.gone")
+        kill(victims(t)["service"])
+        assert until(lambda: not t.hv.run_dirs(t.name)), t.hv.run_dirs(t.name)
+        os.rename(f"{path}.gone", path)
+        assert "nothing to recover" in t.hv("recover", f"--btf={path}", t.name)
 
 
 def elf_section(path, name):
