@@ -10,7 +10,7 @@
 #include "export/raw_pages.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/image/symbols.h"
-#include "tree/format/raw_layout.h"
+#include "tree/format/raw_page.h"
 
 #define HV_PAGE_DECODE_CALLERS_MAX 128
 

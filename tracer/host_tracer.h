@@ -5,7 +5,7 @@
  * host's tracing and queued here by the guest's clock; the drain merges them with the guest's
  * events. While none is on, the host records nothing and nothing is read.
  *
- * vmm/hosttrace/ records the events, tree/instance/events/host_events.h selects instances,
+ * vmm/hosttrace/ records the events, tree/instance/events/match.h selects instances,
  * tree/instance/core/drain.h merges. One thread. */
 #pragma once
 

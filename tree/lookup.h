@@ -4,6 +4,9 @@
 
 #include "tree/files/file.h"
 
+/* The top directory (nodes.c). */
+extern const struct hv_node hv_root_node;
+
 /* Resolves PATH. Several slashes count as one; leading and trailing slashes are ignored. ENOENT,
  * ENOTDIR. */
 struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place *ret) hv_must_use;

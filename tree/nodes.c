@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/nodes.h"
+#include "tree/lookup.h"
 
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"

@@ -7,13 +7,12 @@
 #include "tracer/sections/section_tracer.h"
 #include "tree/files/files.h"
 #include "tree/instance/budget.h"
-#include "tree/instance/core/running.h"
+#include "tree/instance/core/instance.h"
+#include "tree/instance/core/part.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/latency/sections.h"
-#include "tree/instance/parts.h"
-#include "tree/instance/tasks.h"
 #include "tree/instance/housekeeping.h"
 #include "tree/lookup.h"
-#include "tree/nodes.h"
 
 #define READY_LEN_BYTES 4096 /* a polling reader is assumed to ask for one page */
 

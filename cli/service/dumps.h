@@ -3,7 +3,7 @@
  * prints such dumps to its console, but the guest's console belongs to the guest's owner. The file
  * outlives the session, so that a call that happened once at night can be examined later.
  *
- * tree/files/dump.c formats a dump; serve.h calls this when the service has time. */
+ * tree/files/trace.c formats a dump; serve.h calls this when the service has time. */
 #pragma once
 
 #include "cli/rundir.h"

@@ -16,7 +16,6 @@
 #include "export/export.h"
 #include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
-#include "tree/format/tracer_types.h"
 
 #define NR_CPUS	   2
 #define OWN_ID	   300

@@ -7,10 +7,10 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/lib/fake_session.h"
+#include "tree/format/arg_texts.h"
 #include "tree/format/print_fmt/print_fmt.h"
-#include "tree/format/probe_text.h"
 #include "tree/instance/hist/hist_table.h"
-#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/hist_spec.h"
 #include "tree/settings/hist/synth.h"
 
 #define ENTRY_BYTES 40u

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "tests/fuzz/input.h"
-#include "tree/format/print_fmt/fields.h"
+#include "tree/format/arg_texts.h"
 #include "tree/format/print_fmt/print_fmt.h"
-#include "tree/format/syscall.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

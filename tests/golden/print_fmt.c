@@ -24,9 +24,8 @@
 
 #include "base/text.h"
 #include "tests/golden/golden.h"
-#include "tree/format/print_fmt/fields.h"
+#include "tree/format/arg_texts.h"
 #include "tree/format/print_fmt/print_fmt.h"
-#include "tree/format/syscall.h"
 
 #define NR_FIELDS_MAX 128
 #define SYSCALLS      "syscalls/"

@@ -7,10 +7,9 @@
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"
-#include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/latency/wakeups.h"
-#include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 
 /* -- sizes ------------------------------------------------------------------------------------- */

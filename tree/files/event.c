@@ -14,7 +14,7 @@
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/host_events.h"
+#include "tree/instance/events/match.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/triggers/triggers.h"
 #include "tree/settings/event_set.h"

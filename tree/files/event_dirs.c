@@ -8,9 +8,9 @@
 #include "kernel/events/print_values.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/files/files.h"
+#include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
-#include "tree/format/tracer_types.h"
-#include "tree/instance/events/host_events.h"
+#include "tree/instance/events/match.h"
 
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 {

@@ -6,7 +6,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tree/files/file.h"
-#include "tree/format/raw_layout.h"
+#include "tree/format/raw_page.h"
 #include "tree/instance/publish.h"
 
 /* Returns the guest's catalogue, or only the tracers' types if it cannot be read. Borrowed until

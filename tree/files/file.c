@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tree/files/files.h"
-#include "tree/instance/core/running.h"
+#include "tree/instance/core/instance.h"
 
 struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
 			    const char *path, int flags)

@@ -51,11 +51,6 @@ extern const struct hv_node hv_enabled_functions_node;
 /* instances.c */
 extern const struct hv_entries hv_instance_entries;
 
-/* dump.c: the text of a dump (instance/core/dump.h), as a file without a name in the tree */
-/* Opens the waiting dump; NULL if there is none. Read it to the end, which consumes its events, and
- * close it. No other dump starts before that. */
-struct hv_file *hv_dump_open(struct hv_tree *tree) hv_must_use;
-
 /* dynamic_events.c */
 extern const struct hv_node hv_kprobe_events_node;
 extern const struct hv_node hv_dynamic_events_node;
@@ -110,7 +105,10 @@ extern const struct hv_node hv_ftrace_notrace_pid_node;
 extern const struct hv_node hv_event_pid_node;
 extern const struct hv_node hv_event_notrace_pid_node;
 
-/* trace.c */
+/* trace.c; a dump (instance/core/buffers.h) is a file without a name in the tree */
+/* Opens the waiting dump; NULL if there is none. Read it to the end, which consumes its events, and
+ * close it. No other dump starts before that. */
+struct hv_file *hv_dump_open(struct hv_tree *tree) hv_must_use;
 extern const struct hv_node hv_trace_node;
 extern const struct hv_node hv_snapshot_node;
 

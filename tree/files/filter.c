@@ -15,7 +15,7 @@
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/trace.h"
-#include "tree/instance/triggers/event_commands.h"
+#include "tree/instance/triggers/triggers.h"
 #include "tree/settings/token.h"
 
 /* -- files that select functions --------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "tree/files/file.h"
 #include "tree/files/files.h"
 #include "tree/format/graph.h"
-#include "tree/format/latency.h"
+#include "tree/format/style.h"
 
 struct hv_section;
 
@@ -37,7 +37,7 @@ struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always) hv_must_us
 /* -- lines of events --------------------------------------------------------------------------- */
 
 /* Renders events as lines of text, according to the instance's options. function_graph calls and
- * returns are shown as a tree, even if the tracer has changed since. pipe.c and dump.c add other
+ * returns are shown as a tree, even if the tracer has changed since. pipe.c and trace.c add other
  * lines. */
 
 /* Part of a file's state. All members except the reader start zeroed. */

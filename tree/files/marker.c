@@ -5,8 +5,8 @@
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"
-#include "tree/instance/demux/markers.h"
-#include "tree/instance/core/recording.h"
+#include "tree/instance/core/sharing.h"
+#include "tree/instance/demux/demux.h"
 
 #define RAW_ID_LEN   4
 #define TEXT_OLD_MAX 1024 /* TRACE_BUF_SIZE */

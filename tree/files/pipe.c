@@ -7,7 +7,6 @@
 #include "tree/files/listing.h"
 #include "tree/format/format.h"
 #include "tree/format/raw_page.h"
-#include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 
 #define TEXT_LEN_BYTES 8156 /* size of a chunk of text: the kernel's trace_seq */

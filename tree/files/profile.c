@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): the
  * number and duration of the calls of each function, per vCPU. arch/ and tracer/graph/call_counts.h
- * count; instance/sites.h selects functions. */
+ * count; instance/functions.h selects functions. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "tree/files/files.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/events/event_pids.h"
-#include "tree/instance/tasks.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 

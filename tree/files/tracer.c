@@ -5,13 +5,13 @@
 #include "kernel/kernel.h"
 #include "tracer/guest/stubs.h"
 #include "tree/files/files.h"
-#include "tree/instance/core/running.h"
+#include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
+#include "tree/instance/core/tracer.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
-#include "tree/instance/sites.h"
 #include "tree/instance/trace.h"
-#include "tree/instance/tracers.h"
 #include "tree/settings/token.h"
 
 /* -- available_tracers and current_tracer ------------------------------------------------------ */

@@ -9,10 +9,9 @@
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tracer/tracepoints/event_types.h"
-#include "tree/format/print_fmt/fields.h"
+#include "tree/format/arg_texts.h"
+#include "tree/format/arg_texts.h"
 #include "tree/format/print_fmt/print_fmt.h"
-#include "tree/format/probe_text.h"
-#include "tree/format/syscall.h"
 
 #define NR_IDS (UINT16_MAX + 1)
 

@@ -10,8 +10,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
-#include "tree/format/flags.h"
-#include "tree/format/latency.h"
+#include "tree/format/style.h"
 #include "tree/format/symbol.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */

@@ -6,7 +6,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/names.h"
-#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/hist_spec.h"
 
 #define TEXT_WIDTH	 50
 #define SAVED_WIDTH	 32

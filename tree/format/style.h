@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parameters that all event formats share, and the contents of a header. */
+/* What all event formats share: their parameters, the contents of a header, the flags of an event,
+ * and the columns of the latency format. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "kernel/clock/clock.h"
+#include "tracer/events/event.h"
 #include "tree/settings/options.h"
 
 struct hv_event_texts;
@@ -41,3 +45,48 @@ static inline bool hv_style_is_on(const struct hv_style *style, enum hv_option o
 {
 	return hv_options_on(style->options, option);
 }
+
+/* -- flags ------------------------------------------------------------------------------------- */
+
+/* The flags of an event, one letter each for interrupts, rescheduling, context and depths, and the
+ * slanted titles above the letters:
+ *
+ *     _--=> irqs-off
+ *    / _-=> need-resched
+ *   | /     delay
+ *
+ * PREEMPT_RT before 6.12 has two more letters, for its own lazy preemption (layout.has_lazy). */
+
+struct hv_flag_columns {
+	bool has_cpu;	 /* the CPU's number comes first */
+	bool has_lazy;	 /* has letters for lazy preemption */
+	int indent;	 /* blanks between # and the first column */
+	int title_width; /* minimum width of a title */
+};
+
+void hv_flags_titles(struct hv_text *out, const struct hv_flag_columns *columns);
+void hv_flags_letters(struct hv_text *out, const struct hv_style *style,
+		      const struct hv_event *event);
+
+/* -- the latency format ------------------------------------------------------------------------ */
+
+/* The latency format: the header and the columns before each event with the option
+ * latency-format (print_trace_header, print_lat_help_header, trace_print_lat_context). format.h
+ * prints the events. */
+
+struct hv_latency {
+	uint64_t start_ns; /* when the buffer was cleared; times are relative to it */
+	uint64_t next_ns;  /* time of the next event; 0: there is none */
+	uint64_t index;	   /* index of this event, from 0 */
+};
+
+/* Adds the part of the header after "# tracer: NAME". */
+void hv_latency_header(struct hv_text *out, const struct hv_style *style,
+		       const struct hv_header *header);
+/* Adds the column titles, which all tracers except function_graph share. */
+void hv_latency_columns(struct hv_text *out, const struct hv_style *style);
+/* Adds the columns before the event itself: task, CPU, flags, time. */
+void hv_latency_context(struct hv_text *out, const struct hv_style *style,
+			const struct hv_event *event);
+/* Returns the mark for a time of NS, or a blank (trace_find_mark). */
+char hv_latency_mark(uint64_t ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Limits the fraction of vCPU time that a guest spends in stubs. If the limit is exceeded, the most
  * expensive functions are put aside: no instance traces them until the tracer or a filter of any
- * instance is set again. tracer/load.h measures; sites.h selects the stub of each site. */
+ * instance is set again. tracer/load.h measures; functions.h selects the stub of each site. */
 #pragma once
 
 #include "base/addr.h"

@@ -3,7 +3,6 @@
 
 #include "kernel/kernel.h"
 #include "tracer/guest/actions.h"
-#include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/latency/stack_tracer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/parts.h"
+#include "tree/instance/core/part.h"
 
 #include <stddef.h>
 
@@ -14,18 +14,15 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
-#include "tree/instance/events/host_events.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/housekeeping.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
-#include "tree/instance/sites.h"
-#include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"
-#include "tree/instance/triggers/event_commands.h"
 #include "tree/instance/triggers/triggers.h"
 
 static const struct hv_part *const parts[HV_NR_PARTS] = {
@@ -38,7 +35,6 @@ static const struct hv_part *const parts[HV_NR_PARTS] = {
 	[HV_PART_HISTS] = &hv_hists_part,
 	[HV_PART_EVENT_PIDS] = &hv_event_pids_part,
 	[HV_PART_EVENT_STACKS] = &hv_event_stacks_part,
-	[HV_PART_HOST_EVENTS] = &hv_host_events_part,
 	[HV_PART_HOST_MADE] = &hv_host_made_part,
 	[HV_PART_SYSCALLS] = &hv_syscalls_part,
 	[HV_PART_KPROBES] = &hv_kprobes_part,
@@ -47,8 +43,7 @@ static const struct hv_part *const parts[HV_NR_PARTS] = {
 	[HV_PART_SECTIONS] = &hv_sections_part,
 	[HV_PART_WAKEUPS] = &hv_wakeups_part,
 	[HV_PART_STACK_TRACER] = &hv_stack_tracer_part,
-	[HV_PART_SITES] = &hv_sites_part,
-	[HV_PART_TASKS] = &hv_tasks_part,
+	[HV_PART_FUNCTIONS] = &hv_functions_part,
 	[HV_PART_HOUSEKEEPING] = &hv_housekeeping_part,
 };
 

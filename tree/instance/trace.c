@@ -9,16 +9,13 @@
 #include "tracer/graph/call_counts.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/commands.h"
-#include "tree/instance/core/recording.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/functions.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
 #include "tree/instance/publish.h"
-#include "tree/instance/sites.h"
-#include "tree/instance/tasks.h"
-#include "tree/instance/triggers/event_commands.h"
 #include "tree/instance/triggers/triggers.h"
 
 /* -- publishing

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/instance/tracers.h"
 
 #include <stddef.h>
 

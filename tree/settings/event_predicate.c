@@ -8,7 +8,7 @@
 #include "base/prefix.h"
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
-#include "tree/settings/field_form.h"
+#include "tree/settings/event_set.h"
 #include "tree/settings/token.h"
 
 /* -- lists of CPUs ----------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/event_set.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,4 +124,21 @@ bool hv_event_word_matches(const struct hv_event_word *w, const char *system, co
 	if (w->either)
 		return is_named(w->either, system) || is_named(w->either, event);
 	return is_named(w->system, system) && is_named(w->event, event);
+}
+
+/* -- forms of fields --------------------------------------------------------------------------- */
+
+enum hv_field_form hv_field_form_of(const char *type)
+{
+	bool has_char = strstr(type, "char") != NULL;
+
+	if (strstr(type, "__data_loc") && has_char)
+		return HV_FIELD_DYNAMIC;
+	if (strstr(type, "__data_loc") && strstr(type, "cpumask_t"))
+		return HV_FIELD_CPUMASK;
+	if (strstr(type, "__rel_loc") && has_char)
+		return HV_FIELD_RELATIVE;
+	if (has_char && strchr(type, '['))
+		return HV_FIELD_ARRAY;
+	return has_char && strstr(type, " *") ? HV_FIELD_POINTER : HV_FIELD_NUMBER;
 }

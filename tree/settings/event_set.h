@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of the guest's event types. A type is identified by the address of its struct
- * trace_event_call and by its id: when a module is removed, the kernel can reuse the id.
- * kernel/events/catalogue.h describes types. Pure. */
+/* Sets of the guest's event types, the words of set_event, and the forms of fields. A type is
+ * identified by the address of its struct trace_event_call and by its id: when a module is removed,
+ * the kernel can reuse the id. kernel/events/catalogue.h describes types. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -60,3 +60,19 @@ struct hv_event_word hv_event_word_parse(char *word);
 /* MODULE NULL: the event belongs to the core kernel. */
 bool hv_event_word_matches(const struct hv_event_word *w, const char *system, const char *event,
 			   const char *module);
+
+/* -- forms of fields --------------------------------------------------------------------------- */
+
+/* Classifies a field of a guest event by its C type, as the kernel does (filter_assign_type).
+ * Pseudo-fields, which are not part of a record, are not covered. Pure. */
+
+enum hv_field_form {
+	HV_FIELD_NUMBER,
+	HV_FIELD_ARRAY,	   /* string stored in the field */
+	HV_FIELD_DYNAMIC,  /* string that a __data_loc field refers to */
+	HV_FIELD_RELATIVE, /* string that a __rel_loc field refers to */
+	HV_FIELD_POINTER,  /* string in guest memory that the field points to */
+	HV_FIELD_CPUMASK,  /* cpumask_t that a __data_loc field refers to */
+};
+
+enum hv_field_form hv_field_form_of(const char *type);

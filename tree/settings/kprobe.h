@@ -38,7 +38,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "ringbuf/abi.h"
-#include "tree/settings/field_form.h"
+#include "tree/settings/event_set.h"
 
 #define HV_KPROBE_ARGS_MAX 128	/* MAX_TRACE_ARGS */
 #define HV_KPROBE_NAME_MAX 64	/* MAX_EVENT_NAME_LEN, including the NUL */

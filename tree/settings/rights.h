@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rights of clients. Each node, function command and option declares the rights that it needs. The
  * tree checks them after it has parsed the client's write. cli/service/policy.h assigns rights to
- * clients; tree/instance/core/running.h determines the rights for an instance's tracer. Pure. */
+ * clients; tree/instance/core/instance.h determines the rights for an instance's tracer. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,7 +7,6 @@
 #include "tracer/events/host_event.h"
 #include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
-#include "tree/format/tracer_types.h"
 
 #define FORMATS "events/ftrace"
 

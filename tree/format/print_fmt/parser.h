@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parses a print_fmt: a format and its arguments, which are C expressions with calls of the macros
  * that TP_printk may use. HV_PRINT_DEPTH_MAX bounds the recursion. Parsing stops at the first
- * error. lexer.h reads tokens, builder.h builds the tree. Private to tree/format/print_fmt/. */
+ * error. lexer.h reads tokens, program.h builds the tree. Private to tree/format/print_fmt/. */
 #pragma once
 
-#include "tree/format/print_fmt/builder.h"
 #include "tree/format/print_fmt/lexer.h"
+#include "tree/format/print_fmt/program.h"
 
 /* A variable of a statement expression. */
 struct hv_print_local {

@@ -12,9 +12,9 @@
  *
  * The result is the kernel's exact text or nothing: if it depends on something unknown here (a
  * kernel function, the value of a macro), evaluation fails and the caller shows the fields
- * (fields.h). docs/users/events.md lists the unknowns.
+ * (hv_print_fields). docs/users/events.md lists the unknowns.
  *
- * The kernel prints system calls (tree/format/syscall.h) and probes without their print_fmt.
+ * The kernel prints system calls (tree/format/arg_texts.h) and probes without their print_fmt.
  * tree/format/format.h prints the start of the line. */
 #pragma once
 
@@ -118,3 +118,17 @@ const char *hv_print_fmt_unknown(const struct hv_print_fmt *fmt);
  * depends on something unknown or on bytes outside ENTRY. */
 bool hv_print_fmt_eval(const struct hv_print_fmt *fmt, struct hv_span entry,
 		       const struct hv_print_env *env, struct hv_text *out);
+
+/* -- fields one by one ------------------------------------------------------------------------- */
+
+/* The fields of an entry one by one, for entries whose print_fmt cannot be evaluated. The text
+ * matches libtraceevent, as shown by trace-cmd and perf:
+ *
+ *	[FAILED TO PARSE] cmnd=ARRAY[00, 2a] lun=0 name=sda
+ *
+ * print_fmt.h prints the kernel's text. */
+
+/* FIELDS excludes the common fields. A field that extends beyond ENTRY is shown as "?". Control
+ * characters become '?'. */
+void hv_print_fields(const struct hv_print_field *fields, size_t nr_fields, struct hv_span entry,
+		     struct hv_text *out);

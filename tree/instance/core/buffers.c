@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/core/buffers.h"
 
+#include "tracer/events/buffer.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/session.h"
 
@@ -172,4 +173,83 @@ void hv_buffers_free_snapshot(struct hv_buffers *b)
 {
 	hv_buffer_unref(b->snapshot);
 	b->snapshot = NULL;
+}
+
+/* -- readers of trace_pipe --------------------------------------------------------------------- */
+
+void hv_pipes_init(struct hv_pipes *pipes, unsigned nr_cpus)
+{
+	*pipes = (struct hv_pipes){.nr_cpus = nr_cpus, .of_cpu = hv_alloc(nr_cpus)};
+}
+
+void hv_pipes_deinit(struct hv_pipes *pipes)
+{
+	free(pipes->of_cpu);
+}
+
+struct hv_err *hv_pipes_take(struct hv_pipes *pipes, int cpu)
+{
+	if (pipes->all || (cpu < 0 ? pipes->nr > 0 : pipes->of_cpu[cpu]))
+		return hv_err_new(EBUSY, "another reader has it open");
+	if (cpu < 0)
+		pipes->all = 1;
+	else
+		pipes->of_cpu[cpu] = 1;
+	pipes->nr++;
+	return NULL;
+}
+
+void hv_pipes_give_back(struct hv_pipes *pipes, int cpu)
+{
+	if (cpu < 0)
+		pipes->all = 0;
+	else
+		pipes->of_cpu[cpu] = 0;
+	pipes->nr--;
+}
+
+/* -- dumps ------------------------------------------------------------------------------------- */
+
+#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+
+/* Returns "FUNC:dump on CPU 1 by task PID". */
+static char *reason(const struct hv_sites *sites, enum hv_probe_command command,
+		    const struct hv_event *event)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	const char *name = NULL;
+
+	for (size_t i = 0; i < sites->nr && !name; i++)
+		if (sites->list[i].ip.v == event->ip.v)
+			name = sites->list[i].name;
+	hv_text_add_guest(&text, name ? name : "?", NAME_LEN_MAX);
+	hv_text_printf(&text, ":%s on CPU %u by task %u", hv_probe_command_name(command),
+		       event->cpu, event->pid);
+	return hv_text_take(&text);
+}
+
+void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
+		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
+		   const struct hv_event *event)
+{
+	int cpu = command == HV_PROBE_DUMP ? -1 : (int)event->cpu;
+
+	if (dump->state != HV_DUMP_NONE)
+		return;
+	hv_buffer_note_names(buffer);
+	*dump = (struct hv_dump){
+		.state = HV_DUMP_WAITS,
+		.cpu = cpu,
+		.tracer = tracer,
+		.why = reason(sites, command, event),
+		.buffer = buffer,
+		.cursor = hv_cursor_new(buffer, cpu, HV_CURSOR_DUMP),
+	};
+}
+
+void hv_dump_end(struct hv_dump *dump)
+{
+	hv_cursor_free(dump->cursor);
+	free(dump->why);
+	*dump = (struct hv_dump){0};
 }

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The buffers of an instance: the live buffer, which trace and trace_pipe read, and the snapshot.
+/* The buffers of an instance: the live buffer, which trace and trace_pipe read, and the snapshot;
+ * the readers of trace_pipe; and a dump of the top instance's buffer.
+ *
  * Live buffers are in host memory, except that the top instance can use the guest's rings while no
  * other instance needs them and no setting needs more than rings provide (demux.h). demux.h fills
  * the buffers. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "kernel/clock/clock.h"
 #include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
+#include "tree/instance/core/tracer.h"
+#include "tree/settings/probes.h"
 
 struct hv_session;
 
@@ -84,3 +91,55 @@ void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use);
  * empty. */
 void hv_buffers_swap_kept(struct hv_buffers *b);
 void hv_buffers_free_snapshot(struct hv_buffers *b);
+
+/* -- readers of trace_pipe --------------------------------------------------------------------- */
+
+/* The readers of an instance's trace_pipe: one reader of all vCPUs, or one per vCPU
+ * (open_pipe_on_cpu). Readers of trace_pipe_raw are only counted; they do not exclude other
+ * readers. */
+
+struct hv_pipes {
+	unsigned nr_cpus;
+	unsigned all;	 /* nonzero: one reader reads all vCPUs */
+	uint8_t *of_cpu; /* owned, a byte per vCPU; nonzero: the vCPU has a reader */
+	unsigned nr;	 /* all readers of trace_pipe */
+	unsigned nr_raw; /* open trace_pipe_raw files */
+};
+
+void hv_pipes_init(struct hv_pipes *pipes, unsigned nr_cpus);
+void hv_pipes_deinit(struct hv_pipes *pipes);
+
+/* Reserves trace_pipe of CPU; CPU < 0 means all vCPUs. EBUSY: another reader has it. */
+struct hv_err *hv_pipes_take(struct hv_pipes *pipes, int cpu) hv_must_use;
+/* Releases the reservation of hv_pipes_take(). */
+void hv_pipes_give_back(struct hv_pipes *pipes, int cpu);
+
+/* -- dumps ------------------------------------------------------------------------------------- */
+
+/* A dump, requested by the commands dump and cpudump: the contents of the top instance's buffer at
+ * the call, of all vCPUs or of the calling one (ftrace_dump_one). As in the kernel, only one dump
+ * exists at a time. files/trace.c has its text; cli/service/dumps.h writes it. */
+
+enum hv_dump_state {
+	HV_DUMP_NONE,
+	HV_DUMP_WAITS, /* waits for a reader */
+	HV_DUMP_READ,  /* being read, until hv_dump_end() */
+};
+
+/* Zero-initialised: no dump. */
+struct hv_dump {
+	enum hv_dump_state state;
+	int cpu;			    /* the calling vCPU; -1: all vCPUs */
+	const struct hv_tracer_ops *tracer; /* the top instance's tracer at the call */
+	char *why;		  /* owned; function, command, vCPU and task; safe to print */
+	struct hv_buffer *buffer; /* the buffer that CURSOR reads */
+	struct hv_cursor *cursor; /* owned; NULL: the reader owns it */
+};
+
+/* Starts a dump unless one exists. EVENT is the call; SITES contains its function's name. BUFFER
+ * and TRACER belong to the top instance. */
+void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
+		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
+		   const struct hv_event *event);
+/* Ends the dump, read or not. */
+void hv_dump_end(struct hv_dump *dump);

@@ -8,6 +8,7 @@
 #include "tracer/tracepoints/event_calls.h"
 #include "tree/format/event_texts.h"
 #include "tree/instance/core/state.h"
+#include "tree/instance/core/tracer.h"
 
 /* Returns a mask of the options that this guest does not support. The option stacktrace
  * needs both stacks and guest events. */
@@ -554,4 +555,80 @@ void hv_instances_publish_filter(const struct hv_instances *all, const struct hv
 struct hv_err *hv_instances_publish_commands(struct hv_instances *all)
 {
 	return all->publisher->commands(all);
+}
+
+/* -- what an instance traces ------------------------------------------------------------------- */
+
+const struct hv_tracer_ops hv_tracer_nop = {HV_TRACER_IS(nop, NOP)};
+
+void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus)
+{
+	*sel = (struct hv_selection){.tracer = &hv_tracer_nop, .muted = hv_alloc(nr_cpus)};
+}
+
+void hv_selection_deinit(struct hv_selection *sel)
+{
+	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
+		hv_filter_deinit(&sel->lists[i]);
+		hv_modcache_clear(&sel->waiting[i]);
+	}
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++) {
+		hv_pidlist_deinit(&sel->pids[i]);
+		hv_pidlist_deinit(&sel->event_pids[i]);
+	}
+	free(sel->muted);
+}
+
+bool hv_selection_has_function(const struct hv_selection *sel, struct hv_gva ip)
+{
+	const struct hv_filter *filter = &sel->lists[HV_LIST_FILTER];
+
+	return (hv_filter_is_all(filter) || hv_filter_has(filter, ip)) &&
+	       !hv_filter_has(&sel->lists[HV_LIST_NOTRACE], ip);
+}
+
+bool hv_selection_has_task(const struct hv_selection *sel, uint32_t pid)
+{
+	const struct hv_pidlist *only = &sel->pids[HV_LIST_FILTER];
+
+	return (!only->nr || hv_pidlist_has(only, pid)) &&
+	       !hv_pidlist_has(&sel->pids[HV_LIST_NOTRACE], pid);
+}
+
+/* -- rights ------------------------------------------------------------------------------------ */
+
+uint32_t hv_instance_tracer_need(const struct hv_instance *in, const struct hv_tracer_ops *tracer)
+{
+	uint32_t need = 1u << tracer->id;
+
+	if (!tracer->measures || !hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE))
+		return need;
+	if (tracer->measures == HV_MEASURES_SECTIONS &&
+	    hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH))
+		return need | HV_RIGHT_GRAPH;
+	return need | HV_RIGHT_FUNCTIONS;
+}
+
+static uint32_t running(const struct hv_instance *in)
+{
+	return hv_instance_tracer_need(in, in->selection.tracer) |
+	       (in->profiles ? HV_RIGHT_GRAPH : 0);
+}
+
+uint32_t hv_instance_end_need(const struct hv_instance *in)
+{
+	return running(in) | (hv_instance_has_events(in) ? HV_RIGHT_EVENTS : 0) |
+	       (in->probes.nr ? HV_RIGHT_FUNCTIONS : 0);
+}
+
+uint32_t hv_instance_need(const struct hv_instance *in, uint32_t need)
+{
+	uint32_t rest = need & ~(HV_NEED_RUNNING | HV_NEED_ALL_RUNNING);
+
+	if (need & HV_NEED_RUNNING)
+		rest |= running(in);
+	for (const struct hv_instance *i = &in->all->top; i && (need & HV_NEED_ALL_RUNNING);
+	     i = i->next)
+		rest |= running(i);
+	return rest;
 }

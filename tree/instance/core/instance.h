@@ -8,19 +8,59 @@
 #include "tracer/session.h"
 #include "tree/instance/core/buffers.h"
 #include "tree/instance/core/drain.h"
-#include "tree/instance/core/dump.h"
 #include "tree/instance/core/error_log.h"
 #include "tree/instance/core/part.h"
-#include "tree/instance/core/pipes.h"
-#include "tree/instance/core/selection.h"
+#include "tree/instance/core/tracer.h"
 #include "tree/settings/event_set.h"
+#include "tree/settings/filter.h"
 #include "tree/settings/options.h"
+#include "tree/settings/pidlist.h"
 #include "tree/settings/probes.h"
+#include "tree/settings/rights.h"
 
 struct hv_event_texts;
 struct hv_instance;
 struct hv_instances;
 struct hv_synth;
+
+/* -- selection --------------------------------------------------------------------------------- */
+
+/* The tracer of an instance, and the functions, tasks and vCPUs that it is limited to.
+ * functions.h applies selections to the guest; tree/files/ shows and sets them. */
+
+/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and the top
+ * instance's stack_trace_filter. */
+enum hv_filter_list {
+	HV_LIST_FILTER,
+	HV_LIST_NOTRACE,
+	HV_LIST_GRAPH,
+	HV_LIST_GRAPH_NOTRACE,
+	HV_LIST_STACK,
+	HV_NR_FILTER_LISTS
+};
+/* The first two lists also exist for tasks: set_ftrace_pid and set_ftrace_notrace_pid;
+ * set_event_pid and set_event_notrace_pid. */
+#define HV_NR_PID_LISTS 2
+
+struct hv_selection {
+	const struct hv_tracer_ops *tracer; /* never NULL */
+	struct hv_filter lists[HV_NR_FILTER_LISTS];
+	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS that wait for modules */
+	struct hv_pidlist pids[HV_NR_PID_LISTS];
+	struct hv_pidlist event_pids[HV_NR_PID_LISTS]; /* for guest events */
+	uint8_t *muted; /* owned, a byte per vCPU; nonzero: excluded by tracing_cpumask */
+};
+
+/* Initially the tracer is nop without limits. */
+void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus);
+void hv_selection_deinit(struct hv_selection *sel);
+
+/* Returns whether set_ftrace_filter and set_ftrace_notrace select the function at IP. Ignores the
+ * tracer, which may be nop. */
+bool hv_selection_has_function(const struct hv_selection *sel, struct hv_gva ip);
+bool hv_selection_has_task(const struct hv_selection *sel, uint32_t pid);
+
+/* -- instances --------------------------------------------------------------------------------- */
 
 /* The instances of SESSION: initially only the top instance. SESSION and PUBLISHER are borrowed. */
 struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cpus,
@@ -187,3 +227,17 @@ void hv_instances_publish_filter(const struct hv_instances *all, const struct hv
 /* Passes the actions of functions, according to the instances' settings, to the session. They take
  * effect when sites are published. ENOMEM. */
 struct hv_err *hv_instances_publish_commands(struct hv_instances *all) hv_must_use;
+
+/* -- rights ------------------------------------------------------------------------------------ */
+
+/* The rights that a client needs to change an instance, given what runs in it.
+ * tree/settings/rights.h defines rights; tree/files/file.h checks them. */
+
+/* Returns the rights for TRACER in IN, including those for functions that it traces because of IN's
+ * options. */
+uint32_t hv_instance_tracer_need(const struct hv_instance *in, const struct hv_tracer_ops *tracer);
+/* Returns the rights for everything that stops when IN is removed. */
+uint32_t hv_instance_end_need(const struct hv_instance *in);
+/* Replaces HV_NEED_RUNNING and HV_NEED_ALL_RUNNING in NEED by the rights for the tracer and the
+ * profile of IN, or of all instances. */
+uint32_t hv_instance_need(const struct hv_instance *in, uint32_t need);

@@ -31,7 +31,6 @@ enum hv_part_id {
 	HV_PART_HISTS,
 	HV_PART_EVENT_PIDS,
 	HV_PART_EVENT_STACKS,
-	HV_PART_HOST_EVENTS,
 	HV_PART_HOST_MADE,
 	HV_PART_SYSCALLS,
 	HV_PART_KPROBES,
@@ -40,8 +39,7 @@ enum hv_part_id {
 	HV_PART_SECTIONS,
 	HV_PART_WAKEUPS,
 	HV_PART_STACK_TRACER,
-	HV_PART_SITES,
-	HV_PART_TASKS,
+	HV_PART_FUNCTIONS,
 	HV_PART_HOUSEKEEPING,
 	HV_NR_PARTS
 };
@@ -105,3 +103,6 @@ struct hv_publisher {
 	/* Publishes the actions of functions (commands.h). */
 	struct hv_err *(*commands)(struct hv_instances *all);
 };
+
+/* The table of all parts (parts.c). To add a part, add a line to it and to enum hv_part_id. */
+extern const struct hv_publisher hv_publisher;

@@ -13,7 +13,7 @@ struct hv_instance {
 	struct hv_selection selection;
 	struct hv_event_set events; /* enabled guest events (publish.h) */
 	struct hv_probes probes;    /* function commands */
-	unsigned recording;	    /* tracing_on as set, or as read from the guest (recording.h) */
+	unsigned recording;	    /* tracing_on as set, or as read from the guest (sharing.h) */
 	unsigned nr_pauses;	    /* number of open files that pause recording (pause-on-trace) */
 	unsigned profiles;	    /* function_profile_enabled */
 	struct hv_buffers buffers;
@@ -40,7 +40,7 @@ struct hv_instances {
 	unsigned knows_single;
 	struct hv_drain *drain; /* owned; NULL: the top instance uses the guest's rings (demux.h) */
 	unsigned host_commands; /* the host executes function commands (commands.h) */
-	unsigned switch_shared; /* the guest's switch is not the top's tracing_on (recording.h) */
+	unsigned switch_shared; /* the guest's switch is not the top's tracing_on (sharing.h) */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */
 	void *states[HV_NR_PARTS];	    /* owned; or NULL */

@@ -49,3 +49,8 @@ struct hv_tracer_ops {
 	.measures = (enum hv_tracer_measures)HV_TRACER_MEASURES_##id_
 
 extern const struct hv_tracer_ops hv_tracer_nop;
+
+/* The operations of TRACER. */
+const struct hv_tracer_ops *hv_tracer_ops(enum hv_tracer tracer);
+/* Returns a mask of the tracers, 1u << TRACER, that the guest of IN does not support. */
+unsigned hv_tracers_missing(const struct hv_instance *in);

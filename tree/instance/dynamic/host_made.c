@@ -6,7 +6,7 @@
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/syscalls.h"
 #include "tree/instance/events/event_filters.h"
-#include "tree/instance/events/host_events.h"
+#include "tree/instance/events/match.h"
 
 uint32_t hv_host_made_free_id(const struct hv_catalogue *c)
 {

@@ -6,10 +6,276 @@
 #include "base/guard.h"
 #include "kernel/events/catalogue.h"
 #include "tree/instance/core/instance.h"
-#include "tree/instance/dynamic/syscall_reads.h"
 
-#define WORD  8u /* size of an argument, and of a result */
-#define PLACE 4u /* size of the word with an offset and a length in the entry */
+/* -- memory that arguments point to ------------------------------------------------------------ */
+
+#define WORD	 8u  /* size of an argument, and of a result */
+#define PLACE	 4u  /* size of the word with an offset and a length in the entry */
+#define READ_MAX 169 /* maximum read per argument: SYSCALL_FAULT_ARG_SZ - 1 */
+#define SET_BITS 64
+#define NR_SETS	 (HV_SYSCALL_NR_MAX / SET_BITS)
+#define DOTS	 "..."
+#define FAULT	 "(fault)"
+
+/* Lower addresses are never mapped in a program. */
+#define FIRST_ADDRESS 4096
+
+/* Event probes have serials from 1 up, or fewer results, so their tags differ. */
+#define FIRST_TAG 0xf000u
+
+/* Value of `way` for strings, instead of the index of the size argument. */
+#define OF_STRING HV_SYSCALL_ARGS_MAX
+#define NR_WAYS	  (HV_SYSCALL_ARGS_MAX + 1)
+
+#define LOC_LEN_SHIFT 16 /* __data_loc */
+
+_Static_assert(FIRST_TAG + NR_WAYS * HV_SYSCALL_ARGS_MAX * NR_SETS <= 0x10000, "tags");
+_Static_assert(HV_USER_BYTES_MAX + sizeof(DOTS) <= HV_SYSCALL_MEMORY_MAX, "a string with dots");
+
+bool hv_syscall_memory_of(const struct hv_syscall *call, struct hv_syscall_memory *ret)
+{
+	int32_t size_arg = call->user_size_arg;
+
+	if (call->user_mask >> HV_SYSCALL_ARGS_MAX || size_arg >= HV_SYSCALL_ARGS_MAX)
+		return false;
+	*ret = (struct hv_syscall_memory){
+		.mask = (uint8_t)call->user_mask,
+		.is_sized = size_arg >= 0,
+		.size_arg = size_arg >= 0 ? (uint8_t)size_arg : 0,
+	};
+	return true;
+}
+
+unsigned hv_syscall_memory_nr(const struct hv_syscall_memory *m)
+{
+	return (unsigned)__builtin_popcount(m->mask);
+}
+
+/* -- the program ------------------------------------------------------------------------------- */
+
+static unsigned way_of(const struct hv_syscall_memory *m)
+{
+	return m->is_sized ? m->size_arg : OF_STRING;
+}
+
+/* Adjacent steps have the same tag only if they belong to the same read. */
+static uint32_t tag_of(unsigned arg, unsigned way, uint32_t nr)
+{
+	return FIRST_TAG + (arg * NR_WAYS + way) * NR_SETS + nr / SET_BITS;
+}
+
+/* The system calls that read memory for each argument and way. */
+struct sets {
+	uint64_t of[HV_SYSCALL_ARGS_MAX][NR_WAYS][NR_SETS];
+};
+
+static void add_call(struct sets *sets, uint32_t nr, const struct hv_syscall_memory *m)
+{
+	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++)
+		if (m->mask >> arg & 1)
+			sets->of[arg][way_of(m)][nr / SET_BITS] |= UINT64_C(1) << nr % SET_BITS;
+}
+
+/* Finds the sets for the events that any instance wants, with TYPE as their carrier. */
+static bool find_sets(const struct hv_instances *all, const struct hv_catalogue *c,
+		      const struct hv_event_type *type, struct sets *ret,
+		      struct hv_kprobe_carrier *ret_carrier)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct hv_event_type *made = &c->types[i], *carrier = NULL;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+		struct hv_syscall_memory memory;
+
+		if (!hv_syscalls_is(made) || !hv_syscalls_has_memory(made) ||
+		    !hv_instances_want_event(all, made))
+			continue;
+		err = hv_syscalls_carrier(all, c, made, &carrier);
+		if (err || carrier != type || !hv_syscall_memory_of(made->syscall, &memory))
+			continue;
+		add_call(ret, (uint32_t)made->syscall->nr, &memory);
+		*ret_carrier = hv_syscalls_in_carrier(all, made);
+		any = true;
+	}
+	return any;
+}
+
+struct builder {
+	struct hv_stub_program *program;
+	const struct hv_kprobe_carrier *carrier;
+	uint32_t tag;
+	bool is_full;
+};
+
+static void add_step(struct builder *b, unsigned does, uint64_t value, size_t len_bytes)
+{
+	struct hv_stub_program *p = b->program;
+
+	b->is_full = b->is_full || p->nr >= HV_FETCH_STEPS_MAX;
+	if (!b->is_full)
+		p->steps[p->nr++] = (struct hv_fetch_step){
+			.does = (uint8_t)does,
+			.len_bytes = (uint16_t)len_bytes,
+			.tag = b->tag,
+			.value = value,
+		};
+}
+
+static void load(struct builder *b, uint64_t entry_off)
+{
+	add_step(b, HV_FETCH_FIELD, offsetof(struct hv_draft, entry) + entry_off, 0);
+}
+
+static void load_arg(struct builder *b, unsigned arg)
+{
+	load(b, b->carrier->carrier_words_off + arg * WORD);
+}
+
+/* Adds the steps for the system calls in SET, numbered from FIRST. */
+static void add_reads(struct builder *b, unsigned arg, unsigned way, uint32_t first, uint64_t set)
+{
+	bool is_sized = way != OF_STRING;
+
+	b->tag = tag_of(arg, way, first);
+	load(b, b->carrier->nr_off);
+	add_step(b, HV_FETCH_IN, set, first);
+	if (is_sized) {
+		load_arg(b, way);
+		add_step(b, HV_FETCH_MOST, 0, 0);
+	}
+	load_arg(b, arg);
+	add_step(b, HV_FETCH_READS | HV_FETCH_USER | (is_sized ? HV_FETCH_KEEPS : HV_FETCH_STRING),
+		 0, is_sized ? READ_MAX : READ_MAX + 1);
+}
+
+struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct hv_catalogue *c,
+				    const struct hv_event_type *type, struct hv_stub_program *ret)
+{
+	struct hv_kprobe_carrier carrier;
+	struct builder b = {.program = ret, .carrier = &carrier};
+	HV_AUTO_FREE struct sets *sets = NULL;
+
+	if (!hv_syscalls_carries_memory(all, type))
+		return NULL;
+	sets = hv_alloc(sizeof(*sets));
+	if (!find_sets(all, c, type, sets, &carrier))
+		return NULL;
+	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++)
+		for (unsigned way = 0; way < NR_WAYS; way++)
+			for (unsigned i = 0; i < NR_SETS; i++)
+				if (sets->of[arg][way][i])
+					add_reads(&b, arg, way, i * SET_BITS,
+						  sets->of[arg][way][i]);
+	if (b.is_full)
+		return hv_err_new(ENOSPC,
+				  "the events of system calls and the probes of %s:%s read too much"
+				  " memory: they need more than %d steps",
+				  type->system, type->name, HV_FETCH_STEPS_MAX);
+	return NULL;
+}
+
+/* -- the entry --------------------------------------------------------------------------------- */
+
+struct result {
+	bool is_there, is_fault;
+	struct hv_span bytes;
+};
+
+static struct result find_result(struct hv_span all, uint32_t tag)
+{
+	uint32_t head[2];
+	uint64_t at = 0;
+
+	while (hv_span_copy(all, at, head, sizeof(head))) {
+		bool is_fault = head[1] == HV_FETCH_FAULT;
+		uint64_t len = is_fault ? 0 : head[1];
+
+		at += HV_FETCH_HEAD;
+		if (len > all.len_bytes - at)
+			break;
+		if (head[0] == tag)
+			return (struct result){true, is_fault, {all.data + at, len}};
+		at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+	}
+	return (struct result){0};
+}
+
+/* isprint() of the kernel, which uses Latin-1. */
+static bool is_printable(uint8_t c)
+{
+	return (c >= ' ' && c <= '~') || c >= 0xa0;
+}
+
+/* Writes a string like sys_fault_user(). Returns the number of bytes. */
+static uint32_t put_string(uint8_t *to, struct hv_span string, uint32_t user_bytes)
+{
+	size_t len = string.len_bytes ? strnlen((const char *)string.data, string.len_bytes) : 0;
+	size_t shown = len > user_bytes ? user_bytes : len;
+
+	for (size_t i = 0; i < shown; i++)
+		to[i] = is_printable(string.data[i]) ? string.data[i] : '.';
+	if (len > user_bytes)
+		memcpy(to + shown, DOTS, sizeof(DOTS));
+	else
+		to[shown] = '\0';
+	return (uint32_t)(shown + (len > user_bytes ? sizeof(DOTS) : 1));
+}
+
+/* Writes the text for unreadable memory. For an address that a program cannot map, the kernel
+ * writes nothing. */
+static uint32_t put_fault(uint8_t *to, const uint8_t *word)
+{
+	uint64_t address;
+
+	memcpy(&address, word, sizeof(address));
+	if (address < FIRST_ADDRESS || address >> 63)
+		return 0;
+	memcpy(to, FAULT, sizeof(FAULT));
+	return sizeof(FAULT);
+}
+
+static uint32_t put(const struct hv_syscall_memory *m, const struct hv_syscall_filling *f,
+		    unsigned arg, const struct result *r, uint8_t *to)
+{
+	size_t len = r->bytes.len_bytes;
+
+	if (!f->user_bytes)
+		return 0;
+	if (!m->is_sized)
+		return r->is_there && !r->is_fault ? put_string(to, r->bytes, f->user_bytes)
+						   : put_fault(to, f->words + arg * WORD);
+	len = len > f->user_bytes ? f->user_bytes : len;
+	if (len)
+		memcpy(to, r->bytes.data, len);
+	return (uint32_t)len;
+}
+
+uint32_t hv_syscall_memory_fill(const struct hv_syscall_memory *m,
+				const struct hv_syscall_filling *f)
+{
+	uint32_t place_off = f->places_off, len;
+	uint32_t end = place_off + hv_syscall_memory_nr(m) * (uint32_t)sizeof(uint32_t);
+	bool any = !m->mask;
+
+	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++) {
+		struct result r;
+		uint32_t place;
+
+		if (!(m->mask >> arg & 1))
+			continue;
+		r = find_result(f->results, tag_of(arg, way_of(m), f->nr));
+		any = any || r.is_there;
+		len = put(m, f, arg, &r, f->entry + end);
+		place = len << LOC_LEN_SHIFT | end;
+		memcpy(f->entry + place_off, &place, sizeof(place));
+		place_off += (uint32_t)sizeof(place);
+		end += len;
+	}
+	return any ? end : 0;
+}
+
+/* -- events ------------------------------------------------------------------------------------ */
 
 /* The event of one system call. */
 struct made {

@@ -10,20 +10,22 @@
  *	sys_exit    id, result         ->  sys_exit_NAME    number, result
  *
  * Since 7.0 some sys_enter_NAME events also contain memory that arguments point to. The guest reads
- * it for the carrier (syscall_reads.h).
+ * it for the carrier (below).
  *
  * While an instance has such an event enabled, the rings are drained (demux.h), and only
  * instances that enabled the carriers see them. Calls of another ABI (32-bit programs) use
  * different numbers and make no event, as in the kernel. publish.h enables events;
- * tree/format/syscall.h prints them. */
+ * tree/format/arg_texts.h prints them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
+#include "tracer/guest/stub_programs.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/kprobe.h"
 
@@ -31,6 +33,7 @@ struct hv_catalogue;
 struct hv_event_type;
 struct hv_instances;
 struct hv_part;
+struct hv_syscall;
 
 /* System call numbers are below this limit. */
 #define HV_SYSCALL_NR_MAX 1024
@@ -74,3 +77,54 @@ struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_instances *all,
  * a carrier or not a known system call, or the guest read no memory although the event needs it. */
 bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *raw,
 		       struct hv_event *ret, uint8_t *entry);
+
+/* -- memory that arguments point to ------------------------------------------------------------ */
+
+/* Memory that arguments of system calls point to: strings that the program passes, and bytes that
+ * it writes. Since 7.0, system call events contain these in fields __NAME_val after the arguments
+ * (syscall_get_data() and syscall_put_data() in kernel/trace/trace_syscalls.c):
+ *
+ *	number | arguments | places: offset, length << 16 | bytes of the first | of the second | ...
+ *
+ * The guest reads them while it records the carrier event of all system calls, with a program
+ * (tracer/guest/stub_programs.h). To save space, the program has steps for sets of 64 system call
+ *numbers that read the same argument:
+ *
+ *	FIELD number, IN set, FIELD argument, READ
+ *
+ * The kernel's own function can fault pages in; the function that the stub may call cannot. So a
+ * string on an absent page is "(fault)", and bytes there are omitted. syscalls.h makes the
+ * events. */
+
+/* The most bytes that an entry stores for one argument, including three dots and a NUL. */
+#define HV_SYSCALL_MEMORY_MAX 169
+
+/* The arguments of a system call whose memory its event contains. */
+struct hv_syscall_memory {
+	uint8_t mask;  /* bit mask of arguments; may be 0 */
+	bool is_sized; /* bytes with their number in argument SIZE_ARG; otherwise strings */
+	uint8_t size_arg;
+};
+
+/* Returns false if the guest's description of CALL is inconsistent. */
+bool hv_syscall_memory_of(const struct hv_syscall *call, struct hv_syscall_memory *ret);
+unsigned hv_syscall_memory_nr(const struct hv_syscall_memory *m);
+
+/* Adds the steps for the system call events that any instance wants, if TYPE of C is their carrier.
+ * ENOSPC: there is no room for them. */
+struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct hv_catalogue *c,
+				    const struct hv_event_type *type,
+				    struct hv_stub_program *ret) hv_must_use;
+
+struct hv_syscall_filling {
+	uint32_t nr;		/* system call number */
+	uint32_t user_bytes;	/* maximum shown per argument, at most HV_USER_BYTES_MAX */
+	struct hv_span results; /* HV_FETCH_HEAD; untrusted */
+	const uint8_t *words;	/* the arguments, in ENTRY */
+	uint8_t *entry;		/* with room for HV_SYSCALL_MEMORY_MAX bytes of each argument */
+	uint32_t places_off;	/* offset in ENTRY of the first argument's offset and length */
+};
+/* Adds offsets, lengths and bytes. Returns the length of the entry, or 0 if the guest read
+ * nothing. */
+uint32_t hv_syscall_memory_fill(const struct hv_syscall_memory *m,
+				const struct hv_syscall_filling *f);

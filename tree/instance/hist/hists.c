@@ -10,7 +10,9 @@
 #include "kernel/events/print_values.h"
 #include "kernel/kernel.h"
 #include "tracer/events/callers.h"
+#include "tracer/events/event.h"
 #include "tracer/tracepoints/event_types.h"
+#include "tree/format/hist_text.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/dynamic/eprobes.h"
@@ -20,7 +22,160 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
-#include "tree/settings/hist/hist_action.h"
+#include "tree/instance/hist/hist_table.h"
+#include "tree/settings/event_filter.h"
+#include "tree/settings/event_set.h"
+#include "tree/settings/hist/hist_spec.h"
+
+/* -- actions ----------------------------------------------------------------------------------- */
+
+/* Processes a hit of a hist trigger: if all referenced variables of other triggers are set, counts
+ * it and executes the actions (event_hist_trigger). hists.h has the triggers;
+ * tree/settings/hist/hist_spec.h parses actions. */
+
+/* The snapshot that an action took. */
+struct hv_hist_taken {
+	const struct hv_hist_action *action; /* NULL: no snapshot yet */
+	uint64_t value;
+	uint8_t key[HV_HIST_KEY_BYTES_MAX];
+	char comm[16];
+};
+
+/* A hist trigger. */
+struct hv_hist_of {
+	uint64_t serial; /* unique among all triggers ever created; nonzero */
+	struct hv_event_ref ref;
+	struct hv_hist_spec spec;	/* owned */
+	struct hv_event_filter *filter; /* owned; may be NULL */
+	struct hv_hist_table *table;	/* owns a reference */
+	/* One reference for each of SPEC's references to another trigger. */
+	struct hv_hist_table *refs[HV_HIST_VARIABLES_MAX];
+	struct hv_hist_taken *taken; /* owned; NULL: no action takes a snapshot */
+	/* Serials of the triggers added for its actions; owned. */
+	uint64_t *added;
+	size_t nr_added;
+	bool is_paused;
+	bool needs_stack; /* counts events when their stacks arrive */
+};
+
+/* State of processing one hit. */
+struct hit {
+	struct hv_instance *in;
+	struct hv_hist_of *of;
+	const struct hv_event *event;
+	const struct hv_hist_output *out;
+	struct hv_hist_record record;
+	uint8_t key[HV_HIST_KEY_BYTES_MAX];
+	uint32_t at; /* index of its entry */
+	/* Values of the referenced variables. Strings are copied, because the actions of a hit may
+	 * modify other tables. */
+	struct hv_hist_value refs[HV_HIST_VARIABLES_MAX];
+	_Alignas(uint64_t) char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
+};
+
+enum whose { OF_OTHERS, OF_ITSELF };
+
+/* resolve_var_refs() */
+static bool read_variables(struct hit *h, enum whose whose)
+{
+	const struct hv_hist_spec *s = &h->of->spec;
+
+	for (unsigned i = 0; i < s->nr_refs; i++) {
+		const struct hv_hist_reference *ref = &s->refs[i];
+		bool is_others = ref->serial != 0;
+		struct hv_hist_table *t = is_others ? h->of->refs[i] : h->of->table;
+		uint32_t at = h->at;
+
+		if (is_others != (whose == OF_OTHERS))
+			continue;
+		if (is_others)
+			at = hv_hist_table_find(t, h->key, s->key_bytes);
+		if (at == HV_HIST_NOWHERE ||
+		    !hv_hist_table_read(t, at, ref->variable,
+					is_others && ref->reads_once ? HV_HIST_READ_ONCE
+								     : HV_HIST_READ_AGAIN,
+					h->texts[i], &h->refs[i]))
+			return false;
+	}
+	return true;
+}
+
+static void make_synth(const struct hit *h, const struct hv_hist_action *a)
+{
+	struct hv_hist_value values[HV_HIST_PARAMS_MAX];
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_event event;
+
+	for (unsigned i = 0; i < a->nr_params; i++)
+		values[i] = h->refs[a->refs[i]];
+	if (h->out->take &&
+	    hv_synths_event(hv_instance_all(h->in), a->synth, values, h->event, &event, entry))
+		h->out->take(h->out->ctx, &event);
+}
+
+static bool is_new(const struct hv_hist_action *a, uint64_t value, uint64_t before)
+{
+	return a->handler == HV_HIST_ON_MAX ? value > before : value != before;
+}
+
+/* The value must also be a new maximum or change over all keys (cond_snapshot_update). */
+static void take_snapshot(struct hit *h, const struct hv_hist_action *a, uint64_t value)
+{
+	struct hv_hist_taken *taken = h->of->taken;
+
+	if (!is_new(a, value, taken->value))
+		return;
+	taken->action = a;
+	taken->value = value;
+	memcpy(taken->key, h->key, h->of->spec.key_bytes);
+	memcpy(taken->comm, hv_hist_table_comm(h->of->table, h->at), sizeof(taken->comm));
+	hv_buffers_swap_snapshot(hv_instance_buffers(h->in));
+}
+
+static void act(struct hit *h, const struct hv_hist_action *a)
+{
+	if (a->handler != HV_HIST_ON_MATCH) {
+		uint64_t value = h->refs[a->ref].number;
+
+		if (!is_new(a, value, hv_hist_table_number(h->of->table, h->at, a->tracked)))
+			return;
+		hv_hist_table_set_number(h->of->table, h->at, a->tracked, value);
+	}
+	switch (a->deed) {
+	case HV_HIST_TRACES:
+		make_synth(h, a);
+		return;
+	case HV_HIST_SAVES:
+		hv_hist_table_save(h->of->table, &h->of->spec, h->at, &h->record);
+		return;
+	case HV_HIST_SNAPSHOTS:
+		take_snapshot(h, a, h->refs[a->ref].number);
+		return;
+	}
+}
+
+/* Counts EVENT for OF. TIME is the value of common_timestamp. STACK is as in struct hv_hist_record;
+ * NULL if OF needs none. */
+static void count(struct hv_instance *in, struct hv_hist_of *of, const struct hv_event *event,
+		  uint64_t time, const uint64_t *stack, const struct hv_hist_output *out)
+{
+	struct hit h;
+
+	h.in = in;
+	h.of = of;
+	h.event = event;
+	h.out = out;
+	h.record = (struct hv_hist_record){event->entry, event->cpu, time, h.refs, NULL, stack};
+	memset(h.refs, 0, sizeof(h.refs));
+	hv_hist_spec_key(&of->spec, &h.record, h.key);
+	if (!read_variables(&h, OF_OTHERS))
+		return;
+	h.at = hv_hist_table_add(of->table, &of->spec, h.key, &h.record, event->comm);
+	if (h.at == HV_HIST_NOWHERE || !of->spec.nr_actions || !read_variables(&h, OF_ITSELF))
+		return;
+	for (unsigned i = 0; i < of->spec.nr_actions; i++)
+		act(&h, of->spec.actions[i]);
+}
 
 struct hv_hists {
 	struct hv_hist_of *list; /* owned, oldest first */
@@ -31,7 +186,7 @@ struct hv_hists {
 /* -- references between triggers --------------------------------------------------------------- */
 
 /* Dependencies between hist triggers: a trigger that refers to variables of others keeps them, and
- * their histograms, from being removed. tree/settings/hist/hist_field.h and hist_action.h parse
+ * their histograms, from being removed. tree/settings/hist/hist_field.h and hist_spec.h parse
  * references; hists.h has the triggers. */
 
 /* Context for the references of a trigger. */
@@ -706,7 +861,7 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 		if (of->needs_stack)
 			waits = true;
 		else
-			hv_hist_hit(in, of, event, time_of(in, &of->spec, event), NULL, out);
+			count(in, of, event, time_of(in, &of->spec, event), NULL, out);
 	}
 	if (waits)
 		hv_event_stacks_keep(in, event);
@@ -736,7 +891,7 @@ void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event 
 		struct hv_hist_of *of = &s->list[i];
 
 		if (of->needs_stack && counts(in, of, event))
-			hv_hist_hit(in, of, &late, time_of(in, &of->spec, event), list, out);
+			count(in, of, &late, time_of(in, &of->spec, event), list, out);
 	}
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "tracer/events/event.h"
-#include "tree/instance/hist/hist_actions.h"
+#include "tree/format/hist_text.h"
 #include "tree/instance/hist/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
@@ -22,6 +22,12 @@ extern const struct hv_part hv_hists_part;
 struct hv_hist_refusal {
 	struct hv_hist_faults hist; /* may contain messages even on success */
 	struct hv_filter_fault filter;
+};
+
+/* Receives the synthetic events that actions make. */
+struct hv_hist_output {
+	void *ctx;
+	void (*take)(void *ctx, const struct hv_event *event); /* borrowed during the call */
 };
 
 /* Limit for all histograms of all instances. */
@@ -40,7 +46,7 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 
 bool hv_hists_have_any(const struct hv_instance *in);
-/* Returns whether S has triggers for events of type ID. */
+/* Returns whether IN has triggers for events of type ID. */
 bool hv_hists_have(const struct hv_instance *in, uint32_t id);
 /* Pauses or resumes the triggers of REF. */
 void hv_hists_pause(struct hv_instance *in, struct hv_event_ref ref, unsigned paused);

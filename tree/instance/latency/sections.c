@@ -7,7 +7,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tracer/guest/stubs.h"
 #include "tracer/sections/section_tracer.h"
-#include "tree/instance/core/recording.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/events/match.h"
 
 /* Options that are set while a latency is traced (__irqsoff_tracer_init). */

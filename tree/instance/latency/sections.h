@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The section tracers (preemptoff, ...) of an instance. They measure sections, and with the option
  * function-trace they trace the functions in them. Only one instance at a time can have one.
- * tracer/sections/section_tracer.h controls the guest, sites.h selects the sites, tree/format/
+ * tracer/sections/section_tracer.h controls the guest, functions.h selects the sites, tree/format/
  * prints sections. */
 #pragma once
 

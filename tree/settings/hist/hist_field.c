@@ -7,7 +7,7 @@
 
 #include "base/prefix.h"
 #include "base/text.h"
-#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/hist_spec.h"
 #include "tree/settings/hist/synth.h"
 #include "tree/settings/token.h"
 

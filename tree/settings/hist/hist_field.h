@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "kernel/events/catalogue.h"
-#include "tree/settings/field_form.h"
+#include "tree/settings/event_set.h"
 
 struct hv_hist_spec;
 struct hv_synth;

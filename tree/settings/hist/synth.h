@@ -8,7 +8,7 @@
  *	TYPE	u8 to u64, s8 to s64, char, int, long, unsigned variants, bool, pid_t, gfp_t;
  *		a char FIELD may be an array, FIELD[N] or FIELD[]; a long FIELD[] is a stack
  *
- * tree/instance/dynamic/synths.h keeps the events; tree/format/probe_text.h prints them. Pure. */
+ * tree/instance/dynamic/synths.h keeps the events; tree/format/arg_texts.h prints them. Pure. */
 #pragma once
 
 #include <stdbool.h>

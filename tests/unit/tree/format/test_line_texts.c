@@ -8,7 +8,6 @@
 #include "kernel/kernel.h"
 #include "tests/lib/run_suite.h"
 #include "tree/format/format.h"
-#include "tree/format/line_texts.h"
 #include "tree/format/symbol.h"
 
 static struct hv_line_texts *texts;

@@ -4,8 +4,8 @@
 
 #include "kernel/events/catalogue.h"
 #include "tests/lib/run_suite.h"
+#include "tree/format/event_format.h"
 #include "tree/format/raw_page.h"
-#include "tree/format/tracer_types.h"
 
 static struct hv_event_field common[] = {
 	{"common_type", "unsigned short", .off = 0, .size_bytes = 2},

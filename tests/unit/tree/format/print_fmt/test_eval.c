@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
 
 static const struct hv_print_field fields[] = {

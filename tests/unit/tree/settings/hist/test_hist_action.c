@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/settings/hist/hist_action.h"
+#include "tree/settings/hist/hist_spec.h"
 #include "tree/settings/hist/synth.h"
 
 #define NR_OTHERS_MAX 4

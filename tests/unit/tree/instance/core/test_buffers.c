@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/instance/core/pipes.h"
+#include "tree/instance/core/buffers.h"
 
 static struct hv_pipes pipes;
 

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/instance/events/open_calls.h"
+#include "tree/instance/events/match.h"
 
 #define SWITCH UINT64_C(0x9000)
 #define NONE   -1

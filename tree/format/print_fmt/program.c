@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/format/print_fmt/builder.h"
+#include "tree/format/print_fmt/program.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tests/lib/run_suite.h"
-#include "tree/instance/dynamic/syscall_reads.h"
+#include "tree/instance/dynamic/syscalls.h"
 
 #define PLACES_OFF 32
 #define USER_BYTES 8

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
-#include "tree/format/syscall.h"
+#include "tree/format/arg_texts.h"
 
 static const struct hv_print_field fields[] = {
 	{"common_pid", "int", 4, 4, true},
