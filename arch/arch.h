@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Architecture descriptions: one const table per architecture of the *guest*. A table covers
- * registers as QEMU prints them, page-table entries, ftrace sites, calls and stubs.
+ * registers as QEMU prints them, page-table entries, ftrace sites, calls and trampolines.
  *
  * Pure: bytes in, bytes out. Every table is built and tested on every host. No code outside arch/
  * knows instructions, register names or page-table bits. Callers do the I/O and the loops over
@@ -22,8 +22,8 @@
 
 /* Unwind rules for kernels with unwind tables (ORC), and frames.
  *
- * kernel/tasks/unwind.h reads the tables; struct hv_arch's unwind() and kernel/tasks/stacks.c follow
- * frames. Pure. */
+ * kernel/tasks/unwind.h reads the tables; struct hv_arch's unwind() and kernel/tasks/stacks.c
+ * follow frames. Pure. */
 
 /* How to find the caller of a function from one of its instructions. */
 enum hv_unwind_kind {
@@ -77,17 +77,17 @@ enum hv_unwound {
 	HV_UNWOUND_EARLY,  /* the rule or the words do not show whether there is a caller */
 };
 
-/* -- stubs ------------------------------------------------------------------------------------- */
+/* -- trampolines ------------------------------------------------------------------------------- */
 
-/* The assembled stubs of an architecture: code, the values to link into it, and the offset of each
- * stub.
+/* The assembled trampolines of an architecture: code, the values to link into it, and the offset of
+ * each trampoline.
  *
- * struct hv_arch links them; tracer/guest/stubs.h loads them into a guest. */
+ * struct hv_arch links them; tracer/guest/trampolines.h loads them into a guest. */
 
-/* The values that link() writes into the stubs' code; the assembly calls them hole_NAME
- * (docs/internals/stubs.md). They are constant during a session. A value that only an unused
- * alternative needs may be 0. Stubs do not check CPU numbers: the table "vcpus" has an entry for
- * every number that the kernel can use. */
+/* The values that link() writes into the trampolines' code; the assembly calls them hole_NAME
+ * (docs/internals/trampolines.md). They are constant during a session. A value that only an unused
+ * alternative needs may be 0. Trampolines do not check CPU numbers: the table "vcpus" has an entry
+ * for every number that the kernel can use. */
 #define HV_HOLES(X)                                                                                \
 	/* per-CPU displacements; with hv_layout.in_task the 1st and 3rd are task offsets */       \
 	X(cpu_number)	 /* u32 */                                                                 \
@@ -117,18 +117,18 @@ enum hv_unwound {
 	X(entry_code_len) /* bytes */                                                              \
 	X(regs_bytes)	  /* size of struct pt_regs on a stack */                                  \
 	/* addresses in the region */                                                              \
-	X(params)	  /* struct hv_params */                                                   \
-	X(control)	  /* struct hv_control */                                                  \
-	X(vcpus)	  /* table of the addresses of struct hv_state, by CPU number */           \
-	X(pids)		  /* the pid bitmap */                                                     \
-	X(nr_pids)	  /* number of bits in it */                                               \
-	X(stacks)	  /* the return stacks */                                                  \
-	X(event_files)	  /* struct hv_event_file for each recorded event */                       \
-	X(event_probes)	  /* our replacements for the guest's tracepoint arrays */                 \
-	X(drafts)	  /* struct hv_draft, HV_NR_DRAFTS per CPU number */                       \
-	X(programs)	  /* struct hv_fetch_step, HV_FETCH_STEPS_MAX per slot */                  \
-	X(event_programs) /* the same, per file number with HV_EVENT_FILE_READS_BIT */             \
-	X(filters)	  /* struct hv_filter_step, HV_FILTER_STEPS_MAX per program */             \
+	X(params)	   /* struct hv_params */                                                  \
+	X(control)	   /* struct hv_control */                                                 \
+	X(vcpus)	   /* table of the addresses of struct hv_state, by CPU number */          \
+	X(pids)		   /* the pid bitmap */                                                    \
+	X(nr_pids)	   /* number of bits in it */                                              \
+	X(stacks)	   /* the return stacks */                                                 \
+	X(event_files)	   /* struct hv_event_file for each recorded event */                      \
+	X(event_callbacks) /* our replacements for the guest's tracepoint arrays */                \
+	X(drafts)	   /* struct hv_draft, HV_NR_DRAFTS per CPU number */                      \
+	X(programs)	   /* struct hv_fetch_step, HV_FETCH_STEPS_MAX per group */                \
+	X(event_programs)  /* the same, per file number with HV_EVENT_FILE_READS_BIT */            \
+	X(filters)	   /* struct hv_filter_step, HV_FILTER_STEPS_MAX per program */            \
 	/* kernels whose memory probes can read: addresses */                                      \
 	X(kernel_start)	 /* lowest address of the kernel's half */                                 \
 	X(copy_kernel)	 /* copy_from_kernel_nofault() */                                          \
@@ -145,40 +145,40 @@ enum hv_unwound {
 	X(fbuffer_entry)       /* offset there */                                                  \
 	X(task_status)	       /* offset in struct task_struct: status in its thread_info, u32 */  \
 	X(renamed)	       /* address of perf_event_comm(); or 0 */                            \
-	X(text_base)	       /* hv_reach.text_base, for stubs that subtract it */                \
+	X(text_base)	       /* hv_reach.text_base, for trampolines that subtract it */          \
 	/* bits of the preempt count */                                                            \
 	X(hardirq_bits) /* hard interrupts */                                                      \
 	X(irq_bits)	/* those, served and disabled soft interrupts, and NMIs */                 \
 	X(context_bits) /* bits that distinguish task, softirq, hardirq and NMI context */         \
 	/* numbers */                                                                              \
-	X(event_files_len)  /* bytes */                                                            \
-	X(event_probes_len) /* bytes */                                                            \
-	X(nr_cpus)	    /* entries of the table "vcpus", at least one */                       \
-	X(nr_drafts)	    /* of all CPUs */                                                      \
-	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
-	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
-	X(key_step)	    /* difference between the keys of consecutive records */               \
-	X(entry_records)    /* exclusive limit on an entry's data records */                       \
-	X(entry_len)	    /* maximum length of an entry with the data that a stub adds */        \
-	X(home_shift)	    /* 32 - HOMES_SHIFT of hv_stack_home(): 1 to 31 */                     \
-	X(count_shift)	    /* 32 - HOMES_SHIFT of hv_count_home(): 1 to 31 */                     \
-	X(stack_bytes)	    /* size of a kernel stack: a power of two, at least 16 KiB */          \
-	X(stack_mask)	    /* -stack_bytes */                                                     \
-	X(skip_start)	    /* first address of the exception stacks, where no graph is kept */    \
-	X(skip_len)	    /* their length */
+	X(event_files_len)     /* bytes */                                                         \
+	X(event_callbacks_len) /* bytes */                                                         \
+	X(nr_cpus)	       /* entries of the table "vcpus", at least one */                    \
+	X(nr_drafts)	       /* of all CPUs */                                                   \
+	X(ring_mask)	       /* hv_ring_mask() of all rings */                                   \
+	X(key_shift)	       /* hv_key_shift() of all rings */                                   \
+	X(key_step)	       /* difference between the keys of consecutive records */            \
+	X(entry_records)       /* exclusive limit on an entry's data records */                    \
+	X(entry_len)   /* maximum length of an entry with the data that a trampoline adds */       \
+	X(home_shift)  /* 32 - HOMES_SHIFT of hv_stack_home(): 1 to 31 */                          \
+	X(count_shift) /* 32 - HOMES_SHIFT of hv_count_home(): 1 to 31 */                          \
+	X(stack_bytes) /* size of a kernel stack: a power of two, at least 16 KiB */               \
+	X(stack_mask)  /* -stack_bytes */                                                          \
+	X(skip_start)  /* first address of the exception stacks, where no graph is kept */         \
+	X(skip_len)    /* their length */
 
 enum hv_hole {
 #define HV_HOLE_ENUM(name) HV_HOLE_##name,
 	HV_HOLES(HV_HOLE_ENUM)
 #undef HV_HOLE_ENUM
-		HV_HOLE_code, /* address of the stubs' first byte, which link() knows */
+		HV_HOLE_code, /* address of the trampolines' first byte, which link() knows */
 	HV_NR_HOLES
 };
 
 /* Indexed by enum hv_hole. */
 extern const char *const hv_hole_names[HV_NR_HOLES];
 
-struct hv_stub_values {
+struct hv_trampoline_values {
 	uint64_t hole[HV_NR_HOLES];
 	unsigned alternatives;	    /* 1u << HV_ALT_* for each alternative that is used */
 	struct hv_gva return_thunk; /* 0: the kernel uses a bare return */
@@ -214,7 +214,7 @@ enum hv_hole_form {
 };
 
 /* A position in the code where a value belongs. */
-struct hv_stub_hole {
+struct hv_trampoline_hole {
 	uint32_t off;	/* of the bytes to write */
 	uint8_t form;	/* enum hv_hole_form */
 	uint8_t hole;	/* enum hv_hole */
@@ -222,7 +222,7 @@ struct hv_stub_hole {
 };
 
 /* Instructions that are replaced if the alternative is used. */
-struct hv_stub_alternative {
+struct hv_trampoline_alternative {
 	uint32_t alternative; /* HV_ALT_*, optionally with HV_ALT_COPIED */
 	uint32_t off;	      /* of the instructions */
 	uint32_t len_bytes;   /* of the instructions; one instruction without HV_ALT_COPIED */
@@ -231,8 +231,9 @@ struct hv_stub_alternative {
 				 work in both positions. */
 };
 
-/* Stubs for calls that need more than a line of the function tracer. They depend on the function's
- * role in the scheduler, on how its calls are traced, and on whether they are profiled. */
+/* Trampolines for calls that need more than a line of the function tracer. They depend on the
+ * function's role in the scheduler, on how its calls are traced, and on whether they are profiled.
+ * */
 enum hv_call_role {
 	HV_ROLE_NONE,
 	HV_ROLE_NEW_TASK, /* first function of a new task: forgets open calls on its stack */
@@ -245,8 +246,9 @@ enum hv_call_trace {
 	HV_TRACE_NOTHING,
 	HV_TRACE_FUNCTION, /* see function_off */
 	HV_TRACE_GRAPH,
-	HV_TRACE_GRAPH_ROOT, /* effect of a call on the calls inside it: see tracer/guest/stubs.h */
-	HV_TRACE_GRAPH_NOTRACE, /* see tracer/guest/stubs.h */
+	HV_TRACE_GRAPH_ROOT,	/* effect of a call on the calls inside it: see
+				   tracer/guest/trampolines.h */
+	HV_TRACE_GRAPH_NOTRACE, /* see tracer/guest/trampolines.h */
 	HV_TRACE_FUNCTION_AND_GRAPH,
 	HV_NR_TRACES,
 };
@@ -254,14 +256,14 @@ enum hv_call_trace {
 #define HV_NR_YIELDS	   8
 #define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
 
-/* The assembled stubs of an architecture. They cannot run before link() has completed their
+/* The assembled trampolines of an architecture. They cannot run before link() has completed their
  * code. */
-struct hv_stub_image {
+struct hv_trampoline_image {
 	const uint8_t *code;
 	size_t len_bytes;
-	const struct hv_stub_hole *holes;
+	const struct hv_trampoline_hole *holes;
 	size_t nr_holes;
-	const struct hv_stub_alternative *alternatives;
+	const struct hv_trampoline_alternative *alternatives;
 	size_t nr_alternatives;
 	/* Offsets of entries in the code. */
 	size_t function_off;
@@ -271,14 +273,14 @@ struct hv_stub_image {
 	/* All others: CALLS_OFF + N * CALL_LEN_BYTES (hv_call_off()). */
 	size_t calls_off;
 	size_t call_len_bytes;
-	/* Entry N of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
+	/* Entry N of HV_NR_ACTION_GROUPS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
 	/* Like actions_off, for functions whose calls are recorded with all registers. 0: not
 	 * supported. */
 	size_t entry_regs_off;
 	size_t entry_regs_len_bytes;
-	/* Like actions_off: where the slot of a function with a return probe continues. */
+	/* Like actions_off: where the action group of a function with a return probe continues. */
 	size_t probed_off;
 	size_t probed_len_bytes;
 	size_t handler_off; /* where the functions in a graph return to */
@@ -287,7 +289,7 @@ struct hv_stub_image {
 	 * entry. 0: not supported. */
 	size_t yields_off;
 	size_t yield_len_bytes;
-	/* The guest's event probes and tracepoints call these instead of the kernel's own
+	/* The guest's event callbacks and tracepoints call these instead of the kernel's own
 	 * functions. 0: events cannot be recorded. */
 	size_t event_reserve_off;
 	size_t event_commit_off;
@@ -312,20 +314,20 @@ struct hv_stub_image {
 	size_t idle_begins_off;
 	size_t idle_ends_off;
 	/* Called by the detour of a probe inside a function. 0: not supported. */
-	size_t place_off;
+	size_t probe_site_off;
 	/* The kernel calls this instead of one of its functions during hibernation: it waits, then
 	 * repeats the call, and finally fails in place of that function. 0: not supported. */
 	size_t hibernation_off;
 	/* The kernel calls this instead of perf_event_comm() after it has changed a task's name. 0:
 	 * not supported. */
 	size_t rename_off;
-	const uint32_t *return_offs; /* the return slots of the stubs */
+	const uint32_t *return_offs; /* the return sites of the trampolines */
 	size_t nr_returns;
 };
 
 /* Returns the entry that a site calls if its function has ROLE and its calls are traced as TRACE.
  * PROFILED: they are also profiled. */
-static inline size_t hv_call_off(const struct hv_stub_image *image, enum hv_call_role role,
+static inline size_t hv_call_off(const struct hv_trampoline_image *image, enum hv_call_role role,
 				 enum hv_call_trace trace, unsigned profiled)
 {
 	unsigned n = ((unsigned)role * 2 + (profiled ? 1 : 0)) * HV_NR_TRACES + (unsigned)trace;
@@ -481,7 +483,7 @@ struct hv_gdb_named {
 #define HV_SITE_LEN_MAX	  8
 /* Maximum number of addresses that references_at() returns. */
 #define HV_REFERENCES_MAX 2
-#define HV_LANDING_LEN	  16
+#define HV_VENEER_LEN	  16
 
 /* Set in the offset of every kernel text address from text_base. */
 #define HV_TEXT_BIT UINT64_C(0x80000000)
@@ -527,8 +529,8 @@ struct hv_arch {
 	 * unchanged makes TCG discard all translations. */
 	unsigned gdb_root_register;
 	/* Read-only registers that are not in the `g` packet, by name because their numbers in the
-	 * stub differ between CPUs. NULL ends the list. If there is one, gdb_root_register is not
-	 * used. */
+	 * trampoline differ between CPUs. NULL ends the list. If there is one, gdb_root_register is
+	 * not used. */
 	struct hv_gdb_named gdb_named[HV_GDB_NAMED_MAX + 1];
 	/* Adds the values of gdb_named to REGS, which decode_gdb_registers() filled in: root,
 	 * levels, and whether the vCPU is hidden. A value is 0 if the CPU lacks the register. */
@@ -539,21 +541,21 @@ struct hv_arch {
 	bool hidden_keeps_root;
 
 	/* All addresses where a kernel image, or the target of a call from it, can be. */
-	struct hv_gva_range image_window;
+	struct hv_gva_range image_range;
 	/* Where any release of hvtrace may have used free page-table entries, and the part where
 	 * this release uses them (docs/internals/ring.md). If text_base is 0, struct hv_reach has
-	 * the kernel's range, and free_window contains that range for every kernel. Empty: the
-	 * image window contains it. */
-	struct hv_gva_range free_window;
-	struct hv_gva_range chosen_window;
+	 * the kernel's range, and free_range contains that range for every kernel. Empty: the
+	 * image range contains it. */
+	struct hv_gva_range free_range;
+	struct hv_gva_range chosen_range;
 
 	/* Records store kernel text addresses as offsets from this address. The image and all
 	 * modules are in the upper half of the 4 GiB that start here, so HV_TEXT_BIT is set in
 	 * every offset and 31 bits are enough. If the low 32 bits of text_base are 0, as on x86-64,
-	 * the offset is the low half of the address, and stubs need not subtract. 0: text_base
-	 * differs between kernels. */
+	 * the offset is the low half of the address, and trampolines need not subtract. 0:
+	 * text_base differs between kernels. */
 	struct hv_gva text_base;
-	/* The HV_SLOT_* actions that the stubs do not support at a call. */
+	/* The HV_DOES_* actions that the trampolines do not support at a call. */
 	uint32_t lacks_actions;
 	/* Returns the lowest address of the kernel's half with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
@@ -606,10 +608,10 @@ struct hv_arch {
 	/* Encodes a jump of LEN_BYTES to TARGET. Returns false if TARGET is out of reach. */
 	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 				 uint8_t *ret);
-	/* Encodes a landing: code that continues at TARGET and preserves everything that matters at
+	/* Encodes a veneer: code that continues at TARGET and preserves everything that matters at
 	 * a function's entry. Sites whose call does not reach TARGET call it. Returns false if
-	 * TARGET is out of its reach, too. NULL: all sites reach the stubs. */
-	bool (*encode_landing)(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);
+	 * TARGET is out of its reach, too. NULL: all sites reach the trampolines. */
+	bool (*encode_veneer)(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_VENEER_LEN]);
 	/* Removes the signature (pointer authentication) from WORD, a code address on a stack or in
 	 * a register. The result is meaningless for other words. NULL: addresses are not signed. */
 	uint64_t (*strip_signature)(uint64_t word);
@@ -621,7 +623,7 @@ struct hv_arch {
 	/* For architectures that store return addresses in frame records: the index in `general` of
 	 * the frame pointer, which points to the last record, and of the link register, which has
 	 * the only copy of the return address in prologues and epilogues. Both 0: return addresses
-	 * are in their stack slots (struct hv_frame). */
+	 * are in their stack action groups (struct hv_frame). */
 	unsigned frame_register;
 	unsigned link_register;
 	/* Finds how the kernel returns from functions, from the CODE of the empty function
@@ -634,8 +636,9 @@ struct hv_arch {
 	/* Turns CODE, a copy of the image's code, into code that runs at AT: writes VALUES into it.
 	 * Returns NULL, or the name of a value that does not fit or is out of reach (static; CODE
 	 * is unusable then). */
-	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			    struct hv_gva at, uint8_t *code);
+	const char *(*link)(const struct hv_trampoline_image *image,
+			    const struct hv_trampoline_values *values, struct hv_gva at,
+			    uint8_t *code);
 
 	/* Finds whether CODE, which uses a per-CPU variable, takes the CPU's offset from the
 	 * hypervisor's register (HV_ALT_HYPERVISOR). Returns false if CODE does not show it. NULL:
@@ -690,8 +693,8 @@ struct hv_arch {
 	/* Returns whether CODE begins with an instruction that raises an exception on purpose. */
 	bool (*raises_exception)(struct hv_span code);
 	/* Returns whether the HV_DETOUR_LEN_MAX bytes of CODE begin with the detour D, an
-	 * HV_DETOUR_PLACE with at least one probe. Slots and stub may differ. */
-	bool (*is_place_detour)(const struct hv_detour *d, const uint8_t *code);
+	 * HV_DETOUR_PROBE_SITE with at least one probe. Action groups and trampoline may differ. */
+	bool (*is_probe_detour)(const struct hv_detour *d, const uint8_t *code);
 	/* Returns whether TEXT, which is at START, may contain a jump or call into RANGE: any bytes
 	 * that could be its distance count. Two-byte jumps are not considered. */
 	bool (*leads_into)(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
@@ -701,12 +704,13 @@ struct hv_arch {
 	unsigned (*references_at)(struct hv_span code, struct hv_gva at,
 				  struct hv_gva ret[HV_REFERENCES_MAX]);
 	/* Writes the detour to RET. Returns the number of its blocks: 1, or up to
-	 * HV_DETOUR_BLOCKS_MAX for an HV_DETOUR_PLACE with several probes. The number does not
+	 * HV_DETOUR_BLOCKS_MAX for an HV_DETOUR_PROBE_SITE with several probes. The number does not
 	 * depend on the detour's address. Returns 0 if a target is out of reach, or if a probe is
 	 * not at the start of an instruction. */
 	size_t (*make_detour)(const struct hv_detour *d, uint8_t *ret);
 
-	struct hv_stub_image stubs; /* no code: functions of such guests cannot be traced */
+	struct hv_trampoline_image
+		trampolines; /* no code: functions of such guests cannot be traced */
 	/* The stacks of exceptions, if they have separate ones. Graphs skip calls there. */
 	struct hv_gva_range exception_stacks;
 	/* Unwinds one frame with RULE. *FRAME is unchanged unless the caller was found. */
@@ -726,13 +730,13 @@ struct hv_arch {
 	/* Decodes word 1 of a call's record. */
 	struct hv_call_addresses (*decode_call)(uint64_t word);
 	/* Finds a register by the name used for it in kernel probes, without the leading sign.
-	 * Returns false if the kernel has no such register, or if a stub cannot record it. */
+	 * Returns false if the kernel has no such register, or if a trampoline cannot record it. */
 	bool (*find_register)(const char *name, struct hv_arch_register *ret);
 	/* Like find_register(), after a function has returned (HV_EVENT_ID_RETURN). */
 	bool (*find_return_register)(const char *name, struct hv_arch_register *ret);
 	/* Like find_register(), at a probe inside a function, or at the entry of a function whose
-	 * calls are recorded with all registers (HV_EVENT_ID_PLACE). NULL: not supported. */
-	bool (*find_place_register)(const char *name, struct hv_arch_register *ret);
+	 * calls are recorded with all registers (HV_EVENT_ID_ALL_REGS). NULL: not supported. */
+	bool (*find_any_register)(const char *name, struct hv_arch_register *ret);
 	/* Returns whether the kernel has the register. */
 	bool (*has_register)(const char *name);
 	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends the list */

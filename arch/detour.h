@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detours: code in the region that executes instructions of the guest which a jump has replaced.
  *
- * A detour is a block of HV_DETOUR_LEN bytes. It executes the replaced instruction, calls a stub if
- * preemption is disabled or enabled there, and jumps to the next instruction. Pure: bytes in, bytes
- * out.
+ * A detour is a block of HV_DETOUR_LEN bytes. It executes the replaced instruction, calls a
+ * trampoline if preemption is disabled or enabled there, and jumps to the next instruction. Pure:
+ * bytes in, bytes out.
  *
  *   code of the guest                 detour N, for an instruction that disables preemption
  *     jmp detour N      --------->      the instruction, with an absolute address
  *     nop                               test the count: is it the first one?
  *     next: ...         <---------      jmp next
- *                                       (if it is) call the stub, then jmp next
+ *                                       (if it is) call the trampoline, then jmp next
  *
  * A detour that enables preemption tests before it executes the instruction, so that the
  * instruction sets the CPU's flags last: the guest's next instruction may use them. A detour that
  * disables interrupts first checks whether they were on. One that enables interrupts checks whether
- * they are off, calls the stub, and then executes the instruction. So stubs run with interrupts
- * off.
+ * they are off, calls the trampoline, and then executes the instruction. So trampolines run with
+ * interrupts off.
  *
  * If one jump has replaced several instructions inside a function, each can have a probe. The
- * detour calls the stub before each probed instruction, and has as many blocks as it needs.
+ * detour calls the trampoline before each probed instruction, and has as many blocks as it needs.
  *
  * kernel/code/section_sites.h chooses the instructions; tracer/ places the detours. */
 #pragma once
@@ -81,8 +81,8 @@ struct hv_count_insn {
 enum hv_detour_kind {
 	HV_DETOUR_BEGINS, /* adds to the preempt count */
 	HV_DETOUR_ENDS,	  /* subtracts from it */
-	/* A redirected call in the guest: calls the stub, then the function that the guest calls
-	 * there. */
+	/* A redirected call in the guest: calls the trampoline, then the function that the guest
+	 * calls there. */
 	HV_DETOUR_CALL_BEGINS,
 	HV_DETOUR_CALL_ENDS,
 	HV_DETOUR_IRQS_OFF, /* disables interrupts */
@@ -93,15 +93,15 @@ enum hv_detour_kind {
 	/* An instruction on the way out of the kernel, from classify_way_back(). The registers to
 	 * restore are on top of the stack. */
 	HV_DETOUR_RETURNS,
-	/* Complete instructions inside a function, with probes: calls the stub before each probed
-	 * instruction, and executes all. Registers and flags are preserved. */
-	HV_DETOUR_PLACE,
+	/* Complete instructions inside a function, with probes: calls the trampoline before each
+	 * probed instruction, and executes all. Registers and flags are preserved. */
+	HV_DETOUR_PROBE_SITE,
 };
 
 /* A probe on an instruction that a jump has replaced. */
 struct hv_detour_probe {
-	unsigned off;  /* of the instruction from the first replaced one */
-	unsigned slot; /* index of the slot that describes the record */
+	unsigned off;	/* of the instruction from the first replaced one */
+	unsigned group; /* index of the action group that describes the record */
 };
 
 /* An instruction on the way out of the kernel. */
@@ -119,16 +119,16 @@ struct hv_way_back {
 
 struct hv_detour {
 	enum hv_detour_kind kind;
-	struct hv_gva at;     /* address of the detour */
-	struct hv_gva next;   /* where execution continues */
-	struct hv_gva stub;   /* called at the start or end of a section */
-	struct hv_gva target; /* HV_WAY_BACK_BRANCH: the branch's target */
+	struct hv_gva at;	  /* address of the detour */
+	struct hv_gva next;	  /* where execution continues */
+	struct hv_gva trampoline; /* called at the start or end of a section */
+	struct hv_gva target;	  /* HV_WAY_BACK_BRANCH: the branch's target */
 	/* Not for calls: */
 	const uint8_t *insn; /* original bytes in the guest */
 	bool has_caller;     /* CALLER_OFF has the return address of the function */
 	uint32_t caller_off; /* offset from the stack pointer, in bytes */
-	/* HV_DETOUR_PLACE: */
-	struct hv_gva place;				     /* address of INSN in the guest */
+	/* HV_DETOUR_PROBE_SITE: */
+	struct hv_gva probe_site;			     /* address of INSN in the guest */
 	size_t len_bytes;				     /* of INSN */
 	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending by OFF */
 	unsigned nr_probes;

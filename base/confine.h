@@ -7,7 +7,7 @@
  * and all system calls except those for computing and for using open files.
  *
  * The caller opens what it needs in advance; cli/errand.h opens files later. A session's service
- * uses a stricter sandbox (vmm/warden/sandbox.h). */
+ * uses a stricter sandbox (vmm/broker/sandbox.h). */
 #pragma once
 
 #include <stdbool.h>

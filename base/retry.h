@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Retries an operation for a bounded time with growing delays. Used for temporary failures: the
- * guest is still executing a stub, or a hold timed out on a busy host. Each try stops the guest, so
- * tries are few. */
+ * guest is still executing a trampoline, or a hold timed out on a busy host. Each try stops the
+ * guest, so tries are few. */
 #pragma once
 
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "tracer/guest/tracee.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 
 #define REGION_BYTES (UINT64_C(64) << 20)
 #define ROUNDS_MAX   1000
@@ -83,12 +83,12 @@ static void choose(const struct hv_sites *sites, size_t nr, uint8_t *wanted, str
 {
 	uint64_t page = 0;
 
-	memset(wanted, HV_STUB_NONE, sites->nr);
+	memset(wanted, HV_TRAMPOLINE_NONE, sites->nr);
 	r->nr_sites = r->nr_pages = 0;
 	for (size_t i = 0; i < sites->nr && r->nr_sites < nr; i++) {
 		if (sites->list[i].invalid || sites->list[i].busy)
 			continue;
-		wanted[i] = HV_STUB_FUNCTION;
+		wanted[i] = HV_TRAMPOLINE_FUNCTION;
 		r->nr_sites++;
 		r->nr_pages += sites->list[i].ip.v / 4096 != page;
 		page = sites->list[i].ip.v / 4096;
@@ -106,15 +106,15 @@ static void measure_patching(struct hv_session *s, size_t number, size_t round)
 
 	choose(&s->kernel->sites, numbers_of_sites[number], wanted, r);
 	start_ns = now_ns();
-	must(hv_site_stubs_set(s->stubs, wanted));
+	must(hv_site_trampolines_set(s->trampolines, wanted));
 	r->values[SET_MS][round] = ms_since(start_ns);
 	r->values[NR_HOLDS][round] = (double)(holds->nr - before.nr);
 	r->values[HELD_MS][round] = (double)(holds->total_ns - before.total_ns) / 1e6;
 	r->values[LONGEST_MS][round] = (double)holds->max_ns / 1e6;
 
-	memset(wanted, HV_STUB_NONE, nr_sites);
+	memset(wanted, HV_TRAMPOLINE_NONE, nr_sites);
 	start_ns = now_ns();
-	must(hv_site_stubs_set(s->stubs, wanted));
+	must(hv_site_trampolines_set(s->trampolines, wanted));
 	r->values[UNSET_MS][round] = ms_since(start_ns);
 	free(wanted);
 }

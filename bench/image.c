@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "vmm/inject/keeper.h"
-#include "vmm/warden/rules.h"
+#include "vmm/broker/rules.h"
 
 #define LOADS_MAX   16
 #define VCPUS_MAX   256

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #define STACK_BYTES (8u << 20) /* aligned stack for the calls */
-/* Address of the world: the stub code contains 32-bit addresses. */
-#define PLACE	    ((void *)0x40000000)
+/* Address of the world: the trampoline code contains 32-bit addresses. */
+#define MAPPED_AT   ((void *)0x40000000)
 
 struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 {
-	uint8_t *host = mmap(PLACE, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
+	uint8_t *host = mmap(MAPPED_AT, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	struct world *w;
 
@@ -34,7 +34,7 @@ struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 		.host = host,
 		.gva = hv_gva((uintptr_t)host),
 		.nr_slots = nr_slots,
-		.values = calloc(1, sizeof(struct hv_stub_values)),
+		.values = calloc(1, sizeof(struct hv_trampoline_values)),
 		.stack = hv_gva((uintptr_t)__builtin_frame_address(0) / STACK_BYTES * STACK_BYTES),
 		.stack_bytes = STACK_BYTES,
 	};
@@ -129,8 +129,9 @@ void *native_place(const struct world *w, const uint8_t *code, const uint8_t *en
 	return memcpy(w->host + NATIVE_PLACED_OFF, code, len_bytes);
 }
 
-/* %rdi: the function, %rsi: number of calls, %rdx: the word to clear. A graph stub clobbers the
- * registers that a function may clobber; other stubs clobber only %r10, %r11 and the flags. */
+/* %rdi: the function, %rsi: number of calls, %rdx: the word to clear. A graph trampoline clobbers
+ * the registers that a function may clobber; other trampolines clobber only %r10, %r11 and the
+ * flags. */
 void native_loop(void *function, uint64_t nr, uint32_t *each);
 __asm__(".text\n"
 	".balign 64\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs stubs natively in this process. Sets up a stub world (tests/lib/stub_world.h) with the same
- * bytes as in a guest and gs at the world's per-CPU data, and provides reference functions for
- * comparison. x86-64 Linux only. The caller measures. */
+/* Runs trampolines natively in this process. Sets up a trampoline world
+ * (tests/lib/trampoline_world.h) with the same bytes as in a guest and gs at the world's per-CPU
+ * data, and provides reference functions for comparison. x86-64 Linux only. The caller measures. */
 #pragma once
 
-#include "tests/lib/stub_world.h"
+#include "tests/lib/trampoline_world.h"
 
 #define NATIVE_UNTRACED_OFF (WORLD_TEXT_END + 0x00) /* the site's nop; return */
 /* call of a function that only returns; return */

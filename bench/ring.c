@@ -22,7 +22,7 @@ static struct hv_record *records[NR_RINGS];
 static struct hv_ring rings[NR_RINGS];
 static atomic_bool stop;
 
-/* Like the stub, but without the lookups. */
+/* Like the trampoline, but without the lookups. */
 static void write_record(unsigned ring, uint64_t tsc)
 {
 	uint64_t head =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Measures the cost of a section for the tracers preemptoff and irqsoff. Calls the real detours and
- * stubs in this process, and for comparison the same code without detours and two bare rdtsc. `cli`
- * and `sti` are left out because they are privileged; their cost does not depend on the tracer.
- * Prints medians.
+ * trampolines in this process, and for comparison the same code without detours and two bare rdtsc.
+ *`cli` and `sti` are left out because they are privileged; their cost does not depend on the
+ *tracer. Prints medians.
  *
  *	bench/sections [ROUNDS [CALLS]] */
 #include <stdio.h>
@@ -39,9 +39,10 @@ static void put(struct code *c, const void *bytes, size_t len)
 	c->off += len;
 }
 
-/* Adds an instruction of LEN bytes that leads to a detour of KIND, with the stub at STUB_OFF. */
+/* Adds an instruction of LEN bytes that leads to a detour of KIND, with the trampoline at
+ * TRAMPOLINE_OFF. */
 static void put_detour(struct code *c, enum hv_detour_kind kind, const uint8_t *insn, size_t len,
-		       size_t stub_off)
+		       size_t trampoline_off)
 {
 	const struct hv_arch *arch = &hv_arch_x86_64;
 	uint64_t off = DETOURS_OFF + c->nr_detours++ * HV_DETOUR_LEN;
@@ -49,7 +50,7 @@ static void put_detour(struct code *c, enum hv_detour_kind kind, const uint8_t *
 		.kind = kind,
 		.at = world_gva(c->w, off),
 		.next = world_gva(c->w, c->off + len),
-		.stub = hv_gva_add(world_gva(c->w, WORLD_CODE_OFF), stub_off),
+		.trampoline = hv_gva_add(world_gva(c->w, WORLD_CODE_OFF), trampoline_off),
 		.insn = insn,
 		.count = {len, 1, kind == HV_DETOUR_ENDS},
 		.percpu = COUNT_OFF,
@@ -67,30 +68,30 @@ static void put_detour(struct code *c, enum hv_detour_kind kind, const uint8_t *
 static void put_count(struct code *c, bool ends, bool detour)
 {
 	const uint8_t insn[8] = {0x65, 0xff, ends ? 0x0c : 0x04, 0x25, COUNT_OFF};
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 
 	if (detour)
 		put_detour(c, ends ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS, insn, sizeof(insn),
-			   ends ? stubs->section_ends_off : stubs->section_begins_off);
+			   ends ? trampolines->section_ends_off : trampolines->section_begins_off);
 	else
 		put(c, insn, sizeof(insn));
 }
 
 /* Adds the code of a detour of cli or sti, without the privileged instruction. */
-static void put_irqs(struct code *c, size_t stub_off)
+static void put_irqs(struct code *c, size_t trampoline_off)
 {
 	static const uint8_t test[] = {0x9c, 0xf6, 0x44, 0x24, 0x01, 0x02,
 				       0x48, 0x8d, 0x64, 0x24, 0x08};
 	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 	put(c, test, sizeof(test));
-	put_detour(c, HV_DETOUR_CALL_BEGINS, nop, sizeof(nop), stub_off);
+	put_detour(c, HV_DETOUR_CALL_BEGINS, nop, sizeof(nop), trampoline_off);
 }
 
 /* Writes the function for SUBJECT into the world. Returns its offset. */
 static uint64_t make(const struct world *w, unsigned subject)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 	struct code c = {.w = w, .off = NATIVE_PLACED_OFF};
 
 	switch (subject) {
@@ -98,8 +99,8 @@ static uint64_t make(const struct world *w, unsigned subject)
 		put(&c, "\x0f\x31\x0f\x31", 4);
 		break;
 	case IRQS:
-		put_irqs(&c, stubs->irqs_off_off);
-		put_irqs(&c, stubs->irqs_on_off);
+		put_irqs(&c, trampolines->irqs_off_off);
+		put_irqs(&c, trampolines->irqs_on_off);
 		break;
 	default:
 		put_count(&c, false, subject != PLAIN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts the instructions of each path through a stub by single-stepping. The counts are exact and
- * the same on every machine. Prints the table of bench/results/instructions.md.
+/* Counts the instructions of each path through a trampoline by single-stepping. The counts are
+ * exact and the same on every machine. Prints the table of bench/results/instructions.md.
  *
  *       bench/steps             exit status 77: not supported here (no ptrace, not x86-64) */
 #include <signal.h>
@@ -31,10 +31,10 @@ static void child(const struct world *w)
 	_exit(0);
 }
 
-/* Builds the stack for a stub to record: STACK_WORDS above the caller's return address, every third
- * of them a kernel text address. In a hooked case, the first of these is the address of the return
- * handler. When the stub is entered, SP points to the return address of the site. The child does
- * not return there. */
+/* Builds the stack for a trampoline to record: STACK_WORDS above the caller's return address, every
+ * third of them a kernel text address. In a hooked case, the first of these is the address of the
+ * return handler. When the trampoline is entered, SP points to the return address of the site. The
+ * child does not return there. */
 static void make_stack(const struct world *w, const struct world_case *c, pid_t pid, uint64_t sp)
 {
 	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
@@ -51,10 +51,11 @@ static void make_stack(const struct world *w, const struct world_case *c, pid_t 
 		return;
 	ptrace(PTRACE_POKEDATA, pid, first, world_handler(w).v);
 	for (unsigned i = 0; i < 2; i++)
-		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].slot_gva, first);
+		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].retp_gva, first);
 }
 
-/* Steps until the call returns, and counts the instructions in stub code. Returns -1 on failure. */
+/* Steps until the call returns, and counts the instructions in trampoline code. Returns -1 on
+ * failure. */
 static int step_through(const struct world *w, const struct world_case *c, pid_t pid)
 {
 	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;
@@ -66,8 +67,8 @@ static int step_through(const struct world *w, const struct world_case *c, pid_t
 			return -1;
 		if (regs.rip == native_call_return())
 			return nr;
-		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes && !nr++ &&
-		    c->stub < WORLD_PLACE)
+		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.trampolines.len_bytes &&
+		    !nr++ && c->trampoline < WORLD_PROBE_SITE)
 			make_stack(w, c, pid, regs.rsp);
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
 		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
@@ -101,7 +102,7 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 		int nr;
 
 		native_prepare(w, &cases[i]);
-		if (cases[i].stub == WORLD_EVENT)
+		if (cases[i].trampoline == WORLD_EVENT)
 			world_make_event(w, WORLD_TRACED_OFF, cases[i].nr_data);
 		nr = count(w, &cases[i]);
 		if (nr < 0) {
@@ -125,12 +126,13 @@ int main(void)
 		printf("skipped: %s\n", lack);
 		return EXIT_SKIPPED;
 	}
-	printf("| function stub | instructions | bytes written to the ring |\n|---|---:|---:|\n");
+	printf("| function trampoline | instructions | bytes written to the ring "
+	       "|\n|---|---:|---:|\n");
 	if (!print_cases(w, world_cases, world_nr_cases) ||
 	    !print_cases(w, world_stack_cases, world_nr_stack_cases) ||
 	    !print_cases(w, world_graph_cases, world_nr_graph_cases) ||
 	    !print_cases(w, world_probe_cases, world_nr_probe_cases) ||
-	    !print_cases(w, world_place_cases, world_nr_place_cases) ||
+	    !print_cases(w, world_probe_site_cases, world_nr_probe_site_cases) ||
 	    !print_cases(w, world_event_cases, world_nr_event_cases)) {
 		native_free(w);
 		if (nr_printed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts the instructions of each path through a stub of another architecture on an emulated CPU.
- * The counts are exact and the same on every machine. Prints lines `| name | instructions |`, which
- * bench/check-steps-emulated combines with the x86-64 counts. */
+/* Counts the instructions of each path through a trampoline of another architecture on an emulated
+ * CPU. The counts are exact and the same on every machine. Prints lines `| name | instructions |`,
+ * which bench/check-steps-emulated combines with the x86-64 counts. */
 #include <stdio.h>
 
 #include "tests/lib/emulated/world.h"
@@ -9,14 +9,14 @@
 static bool print_cases(struct emu_world *w, const struct emu_case *cases, unsigned nr_cases)
 {
 	for (unsigned i = 0; i < nr_cases; i++) {
-		uint64_t before = w->nr_in_stubs;
+		uint64_t before = w->nr_in_trampolines;
 
 		emu_set_up(w, &cases[i]);
 		emu_enter(w, EMU_TRACED_OFF, EMU_CALLER_OFF, w->fp ? w->fp - 0x40 : emu_sp(0));
 		if (!emu_run(w, EMU_CALLER_OFF))
 			return false;
 		printf("| %s | %llu |\n", cases[i].name,
-		       (unsigned long long)(w->nr_in_stubs - before));
+		       (unsigned long long)(w->nr_in_trampolines - before));
 	}
 	return true;
 }

@@ -13,7 +13,7 @@
 
 #define AUDIT_LINE_MAX 8192 /* limit for a line from another process */
 
-struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
+struct hv_err *audit_open(const char *log_path, enum audit_target sink, const char *domain,
 			  const char *id, struct audit *ret)
 {
 	int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
-enum audit_sink {
+enum audit_target {
 	AUDIT_SYSLOG, /* and the service's log */
 	AUDIT_LOG_ONLY,
 };
@@ -26,7 +26,7 @@ struct audit_actor {
 };
 
 struct audit {
-	enum audit_sink sink;
+	enum audit_target sink;
 	int log_fd;   /* -1: not open */
 	char *domain; /* owned */
 	char *id;     /* owned */
@@ -41,7 +41,7 @@ struct audit {
 
 #define AUDIT_LOG_MAX_BYTES (1u << 20) /* a longer log is truncated to zero */
 
-struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
+struct hv_err *audit_open(const char *log_path, enum audit_target sink, const char *domain,
 			  const char *id, struct audit *ret) hv_must_use;
 void audit_close(struct audit *a);
 

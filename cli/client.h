@@ -9,7 +9,7 @@
 struct client {
 	int fd;	    /* -1: not connected */
 	char *spec; /* owned; the user's name for the domain */
-	/* Written by the warden. Take file names, ids and processes from here: the service's
+	/* Written by the broker. Take file names, ids and processes from here: the service's
 	 * answers are untrusted and only for display. Empty if the connection was inherited. */
 	struct rundir_info info;
 	struct hv_text in;

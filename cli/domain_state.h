@@ -9,7 +9,7 @@
  *                                           |
  *                                           +-- the VMM ends --> GONE
  *
- * If only the service dies, its warden recovers immediately.
+ * If only the service dies, its broker recovers immediately.
  *
  * If the guest reboots after the session died, the state stays LEFT until attach or recover
  * examines the guest, although the reboot removed all changes. */

@@ -16,8 +16,8 @@
 
 #include "base/err.h"
 #include "cli/client.h"
-#include "export/sink.h"
-#include "vmm/warden/channel.h"
+#include "export/output.h"
+#include "vmm/broker/channel.h"
 
 /* Kinds of requests; answers have lower numbers. Errands of a verb start at ERRAND_OWN. */
 enum {

@@ -142,7 +142,7 @@ static bool is_trusted(const struct stat *st)
 	       !(st->st_mode & S_IWOTH) && st->st_size <= INFO_BYTES_MAX;
 }
 
-/* Reads the info of DIR; the caller owns the result. Only the warden and a recovering process write
+/* Reads the info of DIR; the caller owns the result. Only the broker and a recovering process write
  * there. Returns NULL if the file cannot be theirs. */
 static json_object *read_object(const char *dir)
 {

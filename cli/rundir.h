@@ -11,7 +11,7 @@
  * The process that holds the lock owns the directory. A service that died or ended leaves an
  * unlocked directory, which stays as long as changes of a dead session may be in the guest.
  *
- * The warden and root's clients create all of these files. The service cannot access the directory;
+ * The broker and root's clients create all of these files. The service cannot access the directory;
  * it can only write to the log, the dump and the socket that it received. So clients trust the
  * info, not the service, for the session's domain and processes.
  *
@@ -105,8 +105,8 @@ struct hv_err *rundir_list(const char *run_dir, struct rundir_info **ret,
 void rundir_list_free(struct rundir_info *list, size_t nr);
 
 bool rundir_vmm_has_ended(const struct rundir_info *info);
-/* Returns whether the service's process has ended. If the directory is still locked, its warden is
- * about to recover (service/warden.h). */
+/* Returns whether the service's process has ended. If the directory is still locked, its broker is
+ * about to recover (service/broker.h). */
 bool rundir_service_has_ended(const struct rundir_info *info);
 /* Returns whether INFO describes a machine of `hvtrace run` that was killed together with its
  * session. There is nothing to recover. */

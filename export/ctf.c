@@ -18,7 +18,7 @@
 #include "export/ctf_classes.h"
 #include "export/export.h"
 #include "export/raw_pages.h"
-#include "export/sink.h"
+#include "export/output.h"
 
 #define METADATA     "metadata"
 #define PACKET_MAGIC UINT32_C(0xc1fc1fc1)
@@ -61,8 +61,8 @@ static const char stream[] =
 
 /* The file of a vCPU. */
 struct lane {
-	struct hv_sink sink;
-	size_t packet_at;      /* offset in sink.pending, if IS_OPEN */
+	struct hv_output output;
+	size_t packet_at;      /* offset in output.pending, if IS_OPEN */
 	uint64_t begin_ns;     /* first time of the packet */
 	uint64_t last_ns;      /* of the last event */
 	uint64_t nr_discarded; /* total */
@@ -131,15 +131,15 @@ static void begin_packet(struct lane *l, uint64_t time_ns)
 {
 	static const struct packet_head none;
 
-	l->packet_at = l->sink.pending.len_bytes;
+	l->packet_at = l->output.pending.len_bytes;
 	l->begin_ns = time_ns;
 	l->is_open = true;
-	hv_text_add_bytes(&l->sink.pending, &none, sizeof(none));
+	hv_text_add_bytes(&l->output.pending, &none, sizeof(none));
 }
 
 static struct hv_err *end_packet(struct ctf *c, struct lane *l)
 {
-	uint64_t bits = 8 * (l->sink.pending.len_bytes - l->packet_at);
+	uint64_t bits = 8 * (l->output.pending.len_bytes - l->packet_at);
 	const struct packet_head head = {
 		.magic = PACKET_MAGIC,
 		.timestamp_begin = l->begin_ns,
@@ -150,9 +150,9 @@ static struct hv_err *end_packet(struct ctf *c, struct lane *l)
 		.cpu_id = (uint32_t)(l - c->lanes),
 	};
 
-	memcpy(l->sink.pending.data + l->packet_at, &head, sizeof(head));
+	memcpy(l->output.pending.data + l->packet_at, &head, sizeof(head));
 	l->is_open = false;
-	return hv_sink_mark(&l->sink);
+	return hv_output_mark(&l->output);
 }
 
 /* The count of lost events in a packet covers the time from the end of the previous packet to the
@@ -179,7 +179,7 @@ static uint64_t time_of(const struct lane *l, uint64_t time_ns)
 static struct hv_err *add_event(struct ctf *c, struct lane *l, const struct hv_event *e,
 				uint64_t time_ns)
 {
-	struct hv_text *out = &l->sink.pending;
+	struct hv_text *out = &l->output.pending;
 	size_t header_at;
 	uint16_t id = 0;
 
@@ -234,7 +234,7 @@ static struct hv_maker maker_of(const struct hv_export_config *config)
 }
 
 /* Returns the path of file NAME for the maker. The caller frees it. */
-static char *place_of(const struct hv_export_config *config, const char *name)
+static char *maker_path_of(const struct hv_export_config *config, const char *name)
 {
 	return config->inside ? hv_format("%s/%s", config->inside, name) : hv_format("%s", name);
 }
@@ -243,9 +243,9 @@ static struct hv_err *create(const struct hv_export_config *config, const char *
 			     struct hv_export_config *ret)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/%s", config->path, name);
-	HV_AUTO_FREE char *place = place_of(config, name);
+	HV_AUTO_FREE char *maker_path = maker_path_of(config, name);
 	const struct hv_maker maker = maker_of(config);
-	int fd = -1, code = maker.make_file(maker.ctx, place, &fd);
+	int fd = -1, code = maker.make_file(maker.ctx, maker_path, &fd);
 
 	if (code)
 		return hv_err_new(code, "%s: %s", path, strerror(code));
@@ -258,17 +258,17 @@ static struct hv_err *write_metadata(struct ctf *c, const struct hv_export_confi
 {
 	struct hv_export_config file;
 	struct hv_err *err = create(config, METADATA, &file);
-	struct hv_sink sink;
+	struct hv_output output;
 
 	if (err)
 		return err;
 	c->has_metadata = true;
-	hv_sink_init(&sink, &file);
-	make_metadata(c, head, &sink.pending);
-	err = hv_sink_mark(&sink);
+	hv_output_init(&output, &file);
+	make_metadata(c, head, &output.pending);
+	err = hv_output_mark(&output);
 	if (!err)
-		err = hv_sink_end(&sink);
-	hv_sink_deinit(&sink);
+		err = hv_output_end(&output);
+	hv_output_deinit(&output);
 	close(file.fd);
 	free((char *)file.path);
 	return err;
@@ -284,7 +284,7 @@ static struct hv_err *make_lanes(struct ctf *c, const struct hv_export_config *c
 
 		err = create(config, name, &file);
 		if (!err)
-			hv_sink_init(&c->lanes[c->nr_lanes++].sink, &file);
+			hv_output_init(&c->lanes[c->nr_lanes++].output, &file);
 	}
 	return err;
 }
@@ -294,9 +294,9 @@ static void ctf_free(struct hv_export *x)
 	struct ctf *c = ctf_of(x);
 
 	for (unsigned i = 0; i < c->nr_lanes; i++) {
-		close(c->lanes[i].sink.config.fd);
-		free((char *)c->lanes[i].sink.config.path);
-		hv_sink_deinit(&c->lanes[i].sink);
+		close(c->lanes[i].output.config.fd);
+		free((char *)c->lanes[i].output.config.path);
+		hv_output_deinit(&c->lanes[i].output);
 	}
 	free(c->lanes);
 	hv_ctf_classes_deinit(&c->classes);
@@ -309,14 +309,14 @@ static void ctf_free(struct hv_export *x)
  * files stay. */
 static void remove_files(const struct ctf *c, const struct hv_export_config *config)
 {
-	HV_AUTO_FREE char *metadata = place_of(config, METADATA);
+	HV_AUTO_FREE char *metadata = maker_path_of(config, METADATA);
 	const struct hv_maker maker = maker_of(config);
 
 	for (unsigned i = 0; i < c->nr_lanes; i++) {
 		HV_AUTO_FREE char *name = hv_format("vcpu%u", i);
-		HV_AUTO_FREE char *place = place_of(config, name);
+		HV_AUTO_FREE char *maker_path = maker_path_of(config, name);
 
-		maker.remove_file(maker.ctx, place);
+		maker.remove_file(maker.ctx, maker_path);
 	}
 	if (c->has_metadata)
 		maker.remove_file(maker.ctx, metadata);
@@ -370,7 +370,7 @@ static struct hv_err *ctf_turn(struct hv_export *x)
 	if (!err)
 		err = end_packets(c);
 	for (unsigned i = 0; i < c->nr_lanes && !err; i++)
-		err = hv_sink_flush(&c->lanes[i].sink);
+		err = hv_output_flush(&c->lanes[i].output);
 	return err;
 }
 
@@ -384,7 +384,7 @@ static struct hv_err *ctf_end(struct hv_export *x)
 	err = write_events(c);
 	hv_err_keep_first(&err, end_packets(c));
 	for (unsigned i = 0; i < c->nr_lanes; i++)
-		hv_err_keep_first(&err, hv_sink_end(&c->lanes[i].sink));
+		hv_err_keep_first(&err, hv_output_end(&c->lanes[i].output));
 	return err;
 }
 

@@ -22,35 +22,35 @@
 /* Allocates space for each vCPU's data in a trace.dat file while it is written.
  *
  * The format stores the data of a vCPU contiguously, but the data of all vCPUs arrives
- * concurrently, and its size is unknown in advance. So each vCPU has a slot in the file, far from
+ * concurrently, and its size is unknown in advance. So each vCPU has an area in the file, far from
  * the next one. The space between is a hole and uses no disk blocks. The index has the offset and
- * length of each slot, so the file is always readable. At the end the holes are removed: by the
+ * length of each area, so the file is always readable. At the end the holes are removed: by the
  * file system, or if it cannot, by copying the data.
  *
  *   while it is written   | head | vCPU 0 ....hole.... | vCPU 1 ....hole.... | vCPU 2
  *   at the end            | head | vCPU 0 | vCPU 1 | vCPU 2
  */
 
-struct hv_dat_slot {
+struct hv_dat_area {
 	uint64_t off; /* file offset */
 	uint64_t len_bytes;
 	uint64_t shown_bytes; /* visible bytes after these; the next append overwrites them */
 };
 
-struct hv_dat_place {
+struct hv_dat_file {
 	const char *path; /* borrowed; for errors */
 	int fd;		  /* borrowed */
 	uint64_t index_off;
 	uint64_t size_off;
 	uint64_t buffer_off;
 	uint64_t align_bytes;
-	uint64_t slot_bytes;	   /* size of each slot */
-	struct hv_dat_slot *slots; /* owned */
-	unsigned nr_slots;
+	uint64_t area_bytes;	   /* size of each area */
+	struct hv_dat_area *areas; /* owned */
+	unsigned nr_areas;
 };
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 43) /* below the limits of ext4 and xfs */
-#define SLOT_BYTES_MIN (UINT64_C(1) << 20)
+#define AREA_BYTES_MIN (UINT64_C(1) << 20)
 #define ALIGN_MAX      (UINT64_C(1) << 20)
 
 static uint64_t align_up(uint64_t value, uint64_t to)
@@ -83,44 +83,44 @@ static uint64_t find_align(int fd, size_t page_bytes)
 	return block;
 }
 
-/* Plans slots for NR_CPUS vCPUs after HEAD, which must be in the file already. Fails with EFBIG if
+/* Plans areas for NR_CPUS vCPUs after HEAD, which must be in the file already. Fails with EFBIG if
  * the file system does not support files that are large enough. */
-static struct hv_err *hv_dat_place_init(struct hv_dat_place *p, const char *path, int fd,
-					const struct hv_export_head *head,
-					const struct hv_dat_head *dat_head)
+static struct hv_err *hv_dat_file_init(struct hv_dat_file *p, const char *path, int fd,
+				       const struct hv_export_head *head,
+				       const struct hv_dat_head *dat_head)
 {
 	uint64_t align = find_align(fd, head->page_bytes);
 	uint64_t begin = align_up(dat_head->data_off, align);
 	uint64_t bytes = find_file_bytes(fd, dat_head->data_off);
-	uint64_t slot = bytes > begin ? (bytes - begin) / head->nr_cpus / align * align : 0;
+	uint64_t area = bytes > begin ? (bytes - begin) / head->nr_cpus / align * align : 0;
 
-	if (slot < SLOT_BYTES_MIN)
+	if (area < AREA_BYTES_MIN)
 		return hv_err_new(EFBIG, "%s: files of %llu bytes are too small for %u vCPUs", path,
 				  (unsigned long long)bytes, head->nr_cpus);
-	*p = (struct hv_dat_place){
+	*p = (struct hv_dat_file){
 		.path = path,
 		.fd = fd,
 		.index_off = dat_head->index_off,
 		.size_off = dat_head->size_off,
 		.buffer_off = dat_head->buffer_off,
 		.align_bytes = align,
-		.slot_bytes = slot,
-		.slots = hv_alloc(head->nr_cpus * sizeof(*p->slots)),
-		.nr_slots = head->nr_cpus,
+		.area_bytes = area,
+		.areas = hv_alloc(head->nr_cpus * sizeof(*p->areas)),
+		.nr_areas = head->nr_cpus,
 	};
-	for (unsigned i = 0; i < p->nr_slots; i++)
-		p->slots[i].off = begin + i * slot;
+	for (unsigned i = 0; i < p->nr_areas; i++)
+		p->areas[i].off = begin + i * area;
 	return NULL;
 }
 
-static void hv_dat_place_deinit(struct hv_dat_place *p)
+static void hv_dat_file_deinit(struct hv_dat_file *p)
 {
-	free(p->slots);
-	*p = (struct hv_dat_place){0};
+	free(p->areas);
+	*p = (struct hv_dat_file){0};
 }
 
 /* Writes all bytes at OFF. */
-static struct hv_err *hv_dat_write(const struct hv_dat_place *p, uint64_t off, const void *bytes,
+static struct hv_err *hv_dat_write(const struct hv_dat_file *p, uint64_t off, const void *bytes,
 				   size_t len_bytes)
 {
 	for (size_t done = 0; done < len_bytes;) {
@@ -136,20 +136,20 @@ static struct hv_err *hv_dat_write(const struct hv_dat_place *p, uint64_t off, c
 	return NULL;
 }
 
-static uint64_t len_of(const struct hv_dat_slot *s)
+static uint64_t len_of(const struct hv_dat_area *s)
 {
 	return s->len_bytes + s->shown_bytes;
 }
 
-/* The index points vCPUs without data to the first slot, so that the file need not extend to their
- * slots. */
-static struct hv_err *write_index(const struct hv_dat_place *p)
+/* The index points vCPUs without data to the first area, so that the file need not extend to their
+ * areas. */
+static struct hv_err *write_index(const struct hv_dat_file *p)
 {
 	HV_AUTO_TEXT struct hv_text index = {0};
 
-	for (uint32_t i = 0; i < p->nr_slots; i++) {
-		const struct hv_dat_slot *s = &p->slots[i];
-		uint64_t len = len_of(s), off = len ? s->off : p->slots[0].off;
+	for (uint32_t i = 0; i < p->nr_areas; i++) {
+		const struct hv_dat_area *s = &p->areas[i];
+		uint64_t len = len_of(s), off = len ? s->off : p->areas[0].off;
 
 		hv_text_add_bytes(&index, &i, sizeof(i));
 		hv_text_add_bytes(&index, &off, sizeof(off));
@@ -158,16 +158,16 @@ static struct hv_err *write_index(const struct hv_dat_place *p)
 	return hv_dat_write(p, p->index_off, index.data, index.len_bytes);
 }
 
-/* Writes the index with the lengths of all slots, including SHOWN_BYTES. The section extends to the
+/* Writes the index with the lengths of all areas, including SHOWN_BYTES. The section extends to the
  * end of the file. */
-static struct hv_err *hv_dat_place_save(const struct hv_dat_place *p)
+static struct hv_err *hv_dat_file_save(const struct hv_dat_file *p)
 {
-	uint64_t end = p->slots[0].off, len;
+	uint64_t end = p->areas[0].off, len;
 	struct hv_err *err;
 
-	for (unsigned i = 0; i < p->nr_slots; i++)
-		if (len_of(&p->slots[i]))
-			end = p->slots[i].off + len_of(&p->slots[i]);
+	for (unsigned i = 0; i < p->nr_areas; i++)
+		if (len_of(&p->areas[i]))
+			end = p->areas[i].off + len_of(&p->areas[i]);
 	len = end - (p->size_off + sizeof(len));
 	err = write_index(p);
 	return err ? err : hv_dat_write(p, p->size_off, &len, sizeof(len));
@@ -175,7 +175,7 @@ static struct hv_err *hv_dat_place_save(const struct hv_dat_place *p)
 
 /* Copies the data of S down to OFF. The old data stays until all is copied, so the index is always
  * valid. */
-static bool copy_down(struct hv_dat_place *p, struct hv_dat_slot *s, uint64_t off)
+static bool copy_down(struct hv_dat_file *p, struct hv_dat_area *s, uint64_t off)
 {
 	off_t from = (off_t)s->off, to = (off_t)off;
 	uint64_t left = s->len_bytes, gap = s->off - off;
@@ -191,9 +191,9 @@ static bool copy_down(struct hv_dat_place *p, struct hv_dat_slot *s, uint64_t of
 	return true;
 }
 
-static struct hv_err *move_by_copy(struct hv_dat_place *p, struct hv_dat_slot *s, uint64_t off)
+static struct hv_err *move_by_copy(struct hv_dat_file *p, struct hv_dat_area *s, uint64_t off)
 {
-	struct hv_dat_slot old = *s;
+	struct hv_dat_area old = *s;
 	struct hv_err *err;
 
 	if (off + s->len_bytes > s->off || !copy_down(p, s, off))
@@ -207,34 +207,34 @@ static struct hv_err *move_by_copy(struct hv_dat_place *p, struct hv_dat_slot *s
 	return err;
 }
 
-/* Asks the file system to remove the hole between OFF and the non-empty slot FROM. This moves all
+/* Asks the file system to remove the hole between OFF and the non-empty area FROM. This moves all
  * data after the hole. */
-static bool collapse(struct hv_dat_place *p, unsigned from, uint64_t off)
+static bool collapse(struct hv_dat_file *p, unsigned from, uint64_t off)
 {
-	uint64_t gap = p->slots[from].off - off;
+	uint64_t gap = p->areas[from].off - off;
 
 	if (fallocate(p->fd, FALLOC_FL_COLLAPSE_RANGE, (off_t)off, (off_t)gap) != 0)
 		return false;
-	for (unsigned i = from; i < p->nr_slots; i++)
-		p->slots[i].off -= gap;
+	for (unsigned i = from; i < p->nr_areas; i++)
+		p->areas[i].off -= gap;
 	return true;
 }
 
-/* Removes the hole between OFF and slot I. Clears *MAY_COLLAPSE if the file system cannot do
+/* Removes the hole between OFF and area I. Clears *MAY_COLLAPSE if the file system cannot do
  * that. */
-static struct hv_err *pull_up(struct hv_dat_place *p, unsigned i, uint64_t off, bool *may_collapse)
+static struct hv_err *pull_up(struct hv_dat_file *p, unsigned i, uint64_t off, bool *may_collapse)
 {
 	*may_collapse = *may_collapse && collapse(p, i, off);
-	return *may_collapse ? write_index(p) : move_by_copy(p, &p->slots[i], off);
+	return *may_collapse ? write_index(p) : move_by_copy(p, &p->areas[i], off);
 }
 
-static struct hv_err *cut_end(const struct hv_dat_place *p)
+static struct hv_err *cut_end(const struct hv_dat_file *p)
 {
-	uint64_t end = p->slots[0].off;
+	uint64_t end = p->areas[0].off;
 
-	for (unsigned i = 0; i < p->nr_slots; i++)
-		if (p->slots[i].len_bytes)
-			end = p->slots[i].off + p->slots[i].len_bytes;
+	for (unsigned i = 0; i < p->nr_areas; i++)
+		if (p->areas[i].len_bytes)
+			end = p->areas[i].off + p->areas[i].len_bytes;
 	if (ftruncate(p->fd, (off_t)end) != 0)
 		return hv_err_new(errno, "%s: %s", p->path, strerror(errno));
 	return NULL;
@@ -242,14 +242,14 @@ static struct hv_err *cut_end(const struct hv_dat_place *p)
 
 /* Removes the holes and saves the index. If that fails, for example because the disk is full, the
  * file keeps its holes. */
-static struct hv_err *hv_dat_place_close_up(struct hv_dat_place *p)
+static struct hv_err *hv_dat_file_close_up(struct hv_dat_file *p)
 {
-	uint64_t off = p->slots[0].off;
+	uint64_t off = p->areas[0].off;
 	struct hv_err *err = NULL;
 	bool may_collapse = true;
 
-	for (unsigned i = 0; i < p->nr_slots && !err; i++) {
-		struct hv_dat_slot *s = &p->slots[i];
+	for (unsigned i = 0; i < p->nr_areas && !err; i++) {
+		struct hv_dat_area *s = &p->areas[i];
 
 		s->shown_bytes = 0;
 		if (!s->len_bytes)
@@ -260,7 +260,7 @@ static struct hv_err *hv_dat_place_close_up(struct hv_dat_place *p)
 	}
 	/* The file is also readable with its holes. */
 	hv_err_free(err);
-	err = hv_dat_place_save(p);
+	err = hv_dat_file_save(p);
 	return err ? err : cut_end(p);
 }
 
@@ -280,8 +280,8 @@ struct lane {
 struct dat {
 	struct hv_export base;
 	enum hv_compression compression;
-	struct hv_dat_place place;
-	struct lane *lanes; /* owned, one per slot */
+	struct hv_dat_file file;
+	struct lane *lanes; /* owned, one per area */
 	uint64_t names_off;
 	uint64_t saved_ns; /* when the file was last saved */
 	char *packed;	   /* owned; buffer for a compressed chunk */
@@ -297,27 +297,27 @@ static void dat_free(struct hv_export *x)
 {
 	struct dat *d = dat_of(x);
 
-	for (unsigned i = 0; i < d->place.nr_slots; i++) {
+	for (unsigned i = 0; i < d->file.nr_areas; i++) {
 		hv_page_joiner_deinit(&d->lanes[i].last);
 		hv_text_deinit(&d->lanes[i].chunk);
 	}
-	hv_dat_place_deinit(&d->place);
+	hv_dat_file_deinit(&d->file);
 	free(d->lanes);
 	free(d->packed);
 	free(d);
 }
 
-/* Appends to the slot. Incomplete writes do not count. */
+/* Appends to the area. Incomplete writes do not count. */
 static struct hv_err *append(struct dat *d, unsigned cpu, const void *bytes, size_t len_bytes)
 {
-	struct hv_dat_slot *s = &d->place.slots[cpu];
+	struct hv_dat_area *s = &d->file.areas[cpu];
 	struct hv_err *err;
 
-	if (s->len_bytes + len_bytes + d->place.align_bytes > d->place.slot_bytes)
+	if (s->len_bytes + len_bytes + d->file.align_bytes > d->file.area_bytes)
 		return hv_err_new(
 			EFBIG, "%s: full: vCPU %u has %llu bytes, and a file has no room for more",
-			d->place.path, cpu, (unsigned long long)s->len_bytes);
-	err = hv_dat_write(&d->place, s->off + s->len_bytes, bytes, len_bytes);
+			d->file.path, cpu, (unsigned long long)s->len_bytes);
+	err = hv_dat_write(&d->file, s->off + s->len_bytes, bytes, len_bytes);
 	if (err)
 		return err;
 	s->len_bytes += len_bytes;
@@ -325,7 +325,7 @@ static struct hv_err *append(struct dat *d, unsigned cpu, const void *bytes, siz
 	return NULL;
 }
 
-/* A slot with compressed data begins with the number of its chunks. */
+/* An area with compressed data begins with the number of its chunks. */
 static struct hv_err *append_chunk(struct dat *d, unsigned cpu)
 {
 	struct lane *l = &d->lanes[cpu];
@@ -336,14 +336,14 @@ static struct hv_err *append_chunk(struct dat *d, unsigned cpu)
 	struct hv_err *err = NULL;
 
 	if (ZSTD_isError(len))
-		return hv_err_new(EIO, "%s: zstd: %s", d->place.path, ZSTD_getErrorName(len));
+		return hv_err_new(EIO, "%s: zstd: %s", d->file.path, ZSTD_getErrorName(len));
 	memcpy(d->packed, lens, sizeof(lens));
-	if (!l->nr_chunks && !d->place.slots[cpu].len_bytes)
+	if (!l->nr_chunks && !d->file.areas[cpu].len_bytes)
 		err = append(d, cpu, &l->nr_chunks, sizeof(l->nr_chunks));
 	if (!err)
 		err = append(d, cpu, d->packed, sizeof(lens) + len);
 	if (!err)
-		err = hv_dat_write(&d->place, d->place.slots[cpu].off, &nr, sizeof(nr));
+		err = hv_dat_write(&d->file, d->file.areas[cpu].off, &nr, sizeof(nr));
 	if (err)
 		return err;
 	l->nr_chunks = nr;
@@ -396,20 +396,20 @@ static struct hv_err *dat_name_tasks(struct hv_export *x, struct hv_export_text 
 
 		len = end ? (uint64_t)(end + 1 - names.text) : 0;
 	}
-	err = hv_dat_write(&d->place, d->names_off + sizeof(len), names.text, len);
-	return err ? err : hv_dat_write(&d->place, d->names_off, &len, sizeof(len));
+	err = hv_dat_write(&d->file, d->names_off + sizeof(len), names.text, len);
+	return err ? err : hv_dat_write(&d->file, d->names_off, &len, sizeof(len));
 }
 
 /* Writes the incomplete page at its final offset, so that readers see it. */
 static struct hv_err *show_last(struct dat *d, unsigned cpu)
 {
-	struct hv_dat_slot *s = &d->place.slots[cpu];
+	struct hv_dat_area *s = &d->file.areas[cpu];
 	struct lane *l = &d->lanes[cpu];
 	struct hv_err *err;
 
 	if (!l->last.len_bytes)
 		return NULL;
-	err = hv_dat_write(&d->place, s->off + s->len_bytes, l->last.page, l->last.page_bytes);
+	err = hv_dat_write(&d->file, s->off + s->len_bytes, l->last.page, l->last.page_bytes);
 	if (!err)
 		s->shown_bytes = l->last.page_bytes;
 	return err;
@@ -420,13 +420,13 @@ static struct hv_err *save(struct dat *d)
 {
 	struct hv_err *err = NULL;
 
-	for (unsigned i = 0; i < d->place.nr_slots && !err; i++) {
+	for (unsigned i = 0; i < d->file.nr_areas && !err; i++) {
 		if (d->compression == HV_COMPRESSION_NONE)
 			err = show_last(d, i);
 		else if (d->lanes[i].chunk.len_bytes)
 			err = append_chunk(d, i);
 	}
-	hv_err_keep_first(&err, hv_dat_place_save(&d->place));
+	hv_err_keep_first(&err, hv_dat_file_save(&d->file));
 	return err;
 }
 
@@ -447,12 +447,12 @@ static struct hv_err *dat_end(struct hv_export *x)
 	struct dat *d = dat_of(x);
 	struct hv_err *err = NULL;
 
-	for (unsigned i = 0; i < d->place.nr_slots; i++) {
+	for (unsigned i = 0; i < d->file.nr_areas; i++) {
 		hv_err_keep_first(&err, put_page(d, i));
 		if (d->lanes[i].chunk.len_bytes)
 			hv_err_keep_first(&err, append_chunk(d, i));
 	}
-	hv_err_keep_first(&err, hv_dat_place_close_up(&d->place));
+	hv_err_keep_first(&err, hv_dat_file_close_up(&d->file));
 	return err;
 }
 
@@ -461,7 +461,7 @@ static struct hv_err *dat_end(struct hv_export *x)
 static struct hv_err *write_head(struct dat *d, struct hv_dat_head *h,
 				 const struct hv_export_config *config)
 {
-	struct hv_dat_place at = {.path = config->path, .fd = config->fd};
+	struct hv_dat_file at = {.path = config->path, .fd = config->fd};
 	HV_AUTO_TEXT struct hv_text buffer = {0};
 	struct hv_err *err = hv_dat_write(&at, 0, h->bytes.data, h->bytes.len_bytes);
 	int code;
@@ -496,12 +496,12 @@ static struct hv_err *dat_open(const struct hv_export_config *config,
 	d->names_off = h.names_off;
 	err = write_head(d, &h, config);
 	if (!err)
-		err = hv_dat_place_init(&d->place, config->path, config->fd, head, &h);
+		err = hv_dat_file_init(&d->file, config->path, config->fd, head, &h);
 	hv_dat_head_deinit(&h);
 	if (!err)
 		make_lanes(d, head);
 	if (!err)
-		err = hv_dat_place_save(&d->place);
+		err = hv_dat_file_save(&d->file);
 	if (err) {
 		dat_free(&d->base);
 		return err;

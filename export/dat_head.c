@@ -268,7 +268,7 @@ static size_t buffer_option_len(const struct hv_export_head *head)
 	       (size_t)head->nr_cpus * HV_DAT_INDEX_ENTRY;
 }
 
-#define PLACE_OPTION_LEN (6 + 8)
+#define OFFSET_OPTION_LEN (6 + 8)
 
 /* The offset that is added to all times, as text in microseconds, like `trace-cmd record
  * --date`. */
@@ -347,7 +347,7 @@ static void add_options(struct making *m, struct hv_dat_head *h)
 	size_t index = 0;
 
 	add_known_options(m, &options);
-	names = begin + options.len_bytes + 2 * PLACE_OPTION_LEN + buffer_option_len(m->head);
+	names = begin + options.len_bytes + 2 * OFFSET_OPTION_LEN + buffer_option_len(m->head);
 	h->names_off = names + SECTION_LEN;
 	h->buffer_off = h->names_off + HV_DAT_NAMES_BYTES;
 	add_option(&options, DAT_NAMES, &names, sizeof(names));

@@ -8,7 +8,7 @@
 #include "base/prefix.h"
 #include "export/page_decode.h"
 
-#define PROBES	 8 /* entries searched for a key */
+#define LOOKUPS	 8 /* entries searched for a key */
 #define IDLE	 (UINT64_C(1) << 32)
 #define ALL_CPUS UINT64_MAX /* owner of pairs that any task can end */
 
@@ -179,7 +179,7 @@ static bool read_keys(const struct hv_event_pair *pair, const struct hv_event_fi
 	return true;
 }
 
-static size_t place_of(const struct hv_event_begun *b, unsigned i)
+static size_t bucket_of(const struct hv_event_begun *b, unsigned i)
 {
 	uint64_t hash = (b->keys[0] ^ b->keys[1] << 20 ^ b->owner << 32 ^ b->pair) *
 			UINT64_C(0x9e3779b97f4a7c15);
@@ -189,8 +189,8 @@ static size_t place_of(const struct hv_event_begun *b, unsigned i)
 
 static struct hv_event_begun *find(const struct hv_event_pairs *p, const struct hv_event_begun *b)
 {
-	for (unsigned i = 0; i < PROBES; i++) {
-		struct hv_event_begun *at = &p->begun[place_of(b, i)];
+	for (unsigned i = 0; i < LOOKUPS; i++) {
+		struct hv_event_begun *at = &p->begun[bucket_of(b, i)];
 
 		if (at->is_used && at->pair == b->pair && at->owner == b->owner &&
 		    at->keys[0] == b->keys[0] && at->keys[1] == b->keys[1])
@@ -202,10 +202,10 @@ static struct hv_event_begun *find(const struct hv_event_pairs *p, const struct 
 /* Returns a free entry for B, or the oldest entry of its hash bucket. */
 static struct hv_event_begun *make(const struct hv_event_pairs *p, const struct hv_event_begun *b)
 {
-	struct hv_event_begun *oldest = &p->begun[place_of(b, 0)];
+	struct hv_event_begun *oldest = &p->begun[bucket_of(b, 0)];
 
-	for (unsigned i = 0; i < PROBES; i++) {
-		struct hv_event_begun *at = &p->begun[place_of(b, i)];
+	for (unsigned i = 0; i < LOOKUPS; i++) {
+		struct hv_event_begun *at = &p->begun[bucket_of(b, i)];
 
 		if (!at->is_used)
 			return at;

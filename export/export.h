@@ -62,7 +62,7 @@ enum hv_export_input {
 
 enum hv_compression { HV_COMPRESSION_NONE, HV_COMPRESSION_ZSTD };
 
-struct hv_maker;     /* export/sink.h */
+struct hv_maker;     /* export/output.h */
 struct hv_stream_to; /* stream/sender.h */
 
 /* A second file for the events of the host. Borrowed until both files are closed. */

@@ -8,7 +8,7 @@
 #include "export/event_pairs.h"
 #include "export/export.h"
 #include "export/page_decode.h"
-#include "export/sink.h"
+#include "export/output.h"
 
 #define NR_BUCKETS     65 /* 0, 1, 2 to 3, 4 to 7, ... */
 #define SUBJECTS_MAX   1024
@@ -32,7 +32,7 @@ struct counts {
 
 struct histogram {
 	struct hv_export base;
-	struct hv_sink sink;
+	struct hv_output output;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge; /* used if there are pairs of events */
 	struct hv_event_pairs pairs;
@@ -40,8 +40,8 @@ struct histogram {
 	bool in_ns;	     /* the clock is in ns; otherwise in ticks */
 	struct counts *list; /* owned; sorted by OF */
 	size_t nr;
-	uint64_t nr_left_out; /* durations beyond SUBJECTS_MAX */
-	uint64_t nr_losses;   /* number of times that events were lost */
+	uint64_t nr_skipped; /* durations beyond SUBJECTS_MAX */
+	uint64_t nr_losses;  /* number of times that events were lost */
 };
 
 static struct histogram *histogram_of(struct hv_export *x)
@@ -86,7 +86,7 @@ static void count(struct histogram *h, const struct subject *of, uint64_t durati
 	struct counts *c = counts_of(h, of);
 
 	if (!c) {
-		h->nr_left_out++;
+		h->nr_skipped++;
 		return;
 	}
 	c->calls++;
@@ -303,7 +303,7 @@ static void histogram_free(struct hv_export *x)
 {
 	struct histogram *h = histogram_of(x);
 
-	hv_sink_deinit(&h->sink);
+	hv_output_deinit(&h->output);
 	hv_page_merge_deinit(&h->merge);
 	hv_event_pairs_deinit(&h->pairs);
 	hv_page_decode_deinit(&h->decode);
@@ -316,7 +316,7 @@ static struct hv_err *begin(const struct hv_export_config *config,
 {
 	struct histogram *h = hv_alloc(sizeof(*h));
 
-	hv_sink_init(&h->sink, config);
+	hv_output_init(&h->output, config);
 	hv_page_decode_init(&h->decode, head);
 	hv_page_merge_init(&h->merge, head->nr_cpus, head->page_bytes);
 	h->merge.max_bytes = WAITING_BYTES;
@@ -406,18 +406,18 @@ static struct hv_err *histogram_end(struct hv_export *x)
 	if (h->nr)
 		qsort(h->list, h->nr, sizeof(*h->list), by_total);
 	for (size_t i = 0; i < h->nr; i++)
-		(h->is_json ? add_object : add_bars)(&h->sink.pending, h, &h->list[i]);
-	if (h->nr_left_out && !h->is_json)
-		hv_text_printf(&h->sink.pending, "%" PRIu64 " calls of other functions\n",
-			       h->nr_left_out);
+		(h->is_json ? add_object : add_bars)(&h->output.pending, h, &h->list[i]);
+	if (h->nr_skipped && !h->is_json)
+		hv_text_printf(&h->output.pending, "%" PRIu64 " calls of other functions\n",
+			       h->nr_skipped);
 	if (h->nr_losses && h->pairs.nr && !h->is_json)
 		hv_text_printf(
-			&h->sink.pending,
+			&h->output.pending,
 			"%" PRIu64
 			" time%s, events were lost: calls in progress then are not counted\n",
 			h->nr_losses, hv_plural(h->nr_losses));
-	err = hv_sink_mark(&h->sink);
-	return err ? err : hv_sink_end(&h->sink);
+	err = hv_output_mark(&h->output);
+	return err ? err : hv_output_end(&h->output);
 }
 
 const struct hv_export_format hv_export_histogram = {

@@ -7,14 +7,14 @@
 #include "export/json_string.h"
 #include "export/page_decode.h"
 #include "export/raw_pages.h"
-#include "export/sink.h"
+#include "export/output.h"
 #include "tracer/events/host_event.h"
 
 #define SCHEMA_VERSION 1
 
 struct jsonl {
 	struct hv_export base;
-	struct hv_sink sink;
+	struct hv_output output;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
 };
@@ -179,7 +179,7 @@ static void add_lost(struct hv_text *out, const struct hv_merged *m)
 static void add_event(struct jsonl *j, const struct hv_merged *m)
 {
 	const struct hv_event_type *type = hv_page_decode_type(&j->decode, m->event.payload);
-	struct hv_text *out = &j->sink.pending;
+	struct hv_text *out = &j->output.pending;
 	struct hv_event e;
 
 	if (m->has_lost)
@@ -205,7 +205,7 @@ static struct hv_err *write_events(struct jsonl *j)
 
 	while (!err && hv_page_merge_next(&j->merge, &m)) {
 		add_event(j, &m);
-		err = hv_sink_mark(&j->sink);
+		err = hv_output_mark(&j->output);
 	}
 	return err;
 }
@@ -228,7 +228,7 @@ static void jsonl_free(struct hv_export *x)
 {
 	struct jsonl *j = jsonl_of(x);
 
-	hv_sink_deinit(&j->sink);
+	hv_output_deinit(&j->output);
 	hv_page_decode_deinit(&j->decode);
 	hv_page_merge_deinit(&j->merge);
 	free(j);
@@ -240,11 +240,11 @@ static struct hv_err *jsonl_open(const struct hv_export_config *config,
 	struct jsonl *j = hv_alloc(sizeof(*j));
 	struct hv_err *err;
 
-	hv_sink_init(&j->sink, config);
+	hv_output_init(&j->output, config);
 	hv_page_decode_init(&j->decode, head);
 	hv_page_merge_init(&j->merge, head->nr_cpus, head->page_bytes);
-	add_head(&j->sink.pending, head);
-	err = hv_sink_mark(&j->sink);
+	add_head(&j->output.pending, head);
+	err = hv_output_mark(&j->output);
 	if (err) {
 		jsonl_free(&j->base);
 		return err;
@@ -276,7 +276,7 @@ static struct hv_err *jsonl_turn(struct hv_export *x)
 	struct hv_err *err = write_events(j);
 
 	hv_page_merge_turn(&j->merge);
-	return err ? err : hv_sink_flush(&j->sink);
+	return err ? err : hv_output_flush(&j->output);
 }
 
 static struct hv_err *jsonl_end(struct hv_export *x)
@@ -285,8 +285,8 @@ static struct hv_err *jsonl_end(struct hv_export *x)
 	struct hv_err *err;
 
 	hv_page_merge_end(&j->merge);
-	err = j->sink.error ? NULL : write_events(j);
-	return err ? err : hv_sink_end(&j->sink);
+	err = j->output.error ? NULL : write_events(j);
+	return err ? err : hv_output_end(&j->output);
 }
 
 const struct hv_export_format hv_export_jsonl = {

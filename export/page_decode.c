@@ -8,7 +8,7 @@
 #include "base/prefix.h"
 #include "tracer/events/host_event.h"
 
-#define FREE_PLACE	UINT32_MAX
+#define FREE_BUCKET	UINT32_MAX
 #define FIELDS_MAX	256 /* per event */
 #define SYMBOLS_MAX	(1u << 24)
 #define TASKS_FIRST	1024
@@ -165,27 +165,27 @@ const struct hv_symbol *hv_page_decode_symbol(const struct hv_page_decode *d, st
 
 /* Tasks. */
 
-static struct hv_page_decode_task *find_place(const struct hv_page_decode *d, uint32_t pid)
+static struct hv_page_decode_task *find_bucket(const struct hv_page_decode *d, uint32_t pid)
 {
-	size_t at = (pid * UINT32_C(2654435761)) & (d->nr_places - 1);
+	size_t at = (pid * UINT32_C(2654435761)) & (d->nr_buckets - 1);
 
-	while (d->tasks[at].pid != FREE_PLACE && d->tasks[at].pid != pid)
-		at = (at + 1) & (d->nr_places - 1);
+	while (d->tasks[at].pid != FREE_BUCKET && d->tasks[at].pid != pid)
+		at = (at + 1) & (d->nr_buckets - 1);
 	return &d->tasks[at];
 }
 
-static void make_places(struct hv_page_decode *d, size_t nr)
+static void make_buckets(struct hv_page_decode *d, size_t nr)
 {
 	struct hv_page_decode_task *old = d->tasks;
-	size_t nr_old = d->nr_places;
+	size_t nr_old = d->nr_buckets;
 
 	d->tasks = hv_realloc_array(NULL, nr, sizeof(*d->tasks));
-	d->nr_places = nr;
+	d->nr_buckets = nr;
 	for (size_t i = 0; i < nr; i++)
-		d->tasks[i].pid = FREE_PLACE;
+		d->tasks[i].pid = FREE_BUCKET;
 	for (size_t i = 0; i < nr_old; i++)
-		if (old[i].pid != FREE_PLACE)
-			*find_place(d, old[i].pid) = old[i];
+		if (old[i].pid != FREE_BUCKET)
+			*find_bucket(d, old[i].pid) = old[i];
 	free(old);
 }
 
@@ -193,24 +193,24 @@ static void make_places(struct hv_page_decode *d, size_t nr)
 static void forget_tasks(struct hv_page_decode *d)
 {
 	free(hv_take(d->tasks));
-	d->nr_tasks = d->nr_places = 0;
-	make_places(d, TASKS_FIRST);
+	d->nr_tasks = d->nr_buckets = 0;
+	make_buckets(d, TASKS_FIRST);
 }
 
 static void name_task(struct hv_page_decode *d, uint32_t pid, struct hv_export_text comm)
 {
 	struct hv_page_decode_task *t;
 
-	if (pid == FREE_PLACE)
+	if (pid == FREE_BUCKET)
 		return;
-	if (2 * (d->nr_tasks + 1) > d->nr_places)
-		make_places(d, 2 * d->nr_places);
-	t = find_place(d, pid);
-	if (t->pid == FREE_PLACE && d->nr_tasks == TASKS_MAX) {
+	if (2 * (d->nr_tasks + 1) > d->nr_buckets)
+		make_buckets(d, 2 * d->nr_buckets);
+	t = find_bucket(d, pid);
+	if (t->pid == FREE_BUCKET && d->nr_tasks == TASKS_MAX) {
 		forget_tasks(d);
-		t = find_place(d, pid);
+		t = find_bucket(d, pid);
 	}
-	if (t->pid == FREE_PLACE)
+	if (t->pid == FREE_BUCKET)
 		d->nr_tasks++;
 	*t = (struct hv_page_decode_task){.pid = pid};
 	if (comm.len_bytes >= sizeof(t->comm))
@@ -226,9 +226,10 @@ void hv_page_decode_name_tasks(struct hv_page_decode *d, struct hv_export_text t
 		const char *blank = memchr(line.text, ' ', line.len_bytes);
 		uint64_t pid = 0;
 
-		for (const char *c = line.text; blank && c < blank && pid < FREE_PLACE; c++)
-			pid = *c >= '0' && *c <= '9' ? 10 * pid + (uint64_t)(*c - '0') : FREE_PLACE;
-		if (!blank || blank == line.text || pid >= FREE_PLACE)
+		for (const char *c = line.text; blank && c < blank && pid < FREE_BUCKET; c++)
+			pid = *c >= '0' && *c <= '9' ? 10 * pid + (uint64_t)(*c - '0')
+						     : FREE_BUCKET;
+		if (!blank || blank == line.text || pid >= FREE_BUCKET)
 			continue;
 		name_task(d, (uint32_t)pid,
 			  (struct hv_export_text){
@@ -289,7 +290,7 @@ bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span p
 		return false;
 	for (; hv_raw_events_next(&r, &e); last = pid) {
 		pid = pid_of(d, e.payload);
-		if (!is_of_host(e.payload) && pid != last && find_place(d, pid)->pid != pid)
+		if (!is_of_host(e.payload) && pid != last && find_bucket(d, pid)->pid != pid)
 			return true;
 	}
 	return false;
@@ -297,11 +298,11 @@ bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span p
 
 static void name(const struct hv_page_decode *d, struct hv_event *e)
 {
-	const struct hv_page_decode_task *t = find_place(d, e->pid);
+	const struct hv_page_decode_task *t = find_bucket(d, e->pid);
 
 	if (!e->pid)
 		strcpy(e->comm, "<idle>");
-	else if (t->pid != FREE_PLACE && t->pid == e->pid)
+	else if (t->pid != FREE_BUCKET && t->pid == e->pid)
 		memcpy(e->comm, t->comm, sizeof(e->comm));
 	else
 		strcpy(e->comm, HV_COMM_UNKNOWN);
@@ -393,7 +394,7 @@ void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *
 	read_formats(&d->catalogue, head);
 	hv_raw_layout_init(&d->layout, &d->catalogue);
 	read_symbols(&d->symbols, head->kallsyms);
-	make_places(d, TASKS_FIRST);
+	make_buckets(d, TASKS_FIRST);
 }
 
 void hv_page_decode_deinit(struct hv_page_decode *d)

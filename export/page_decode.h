@@ -25,7 +25,7 @@ struct hv_page_decode {
 	struct hv_symbols symbols;
 	struct hv_page_decode_task
 		*tasks; /* owned; a hash table; pid UINT32_MAX marks a free entry */
-	size_t nr_places, nr_tasks;
+	size_t nr_buckets, nr_tasks;
 	struct hv_gva callers[HV_PAGE_DECODE_CALLERS_MAX]; /* of the last stack */
 };
 

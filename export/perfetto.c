@@ -16,7 +16,7 @@
 #include "export/export.h"
 #include "export/page_decode.h"
 #include "export/raw_pages.h"
-#include "export/sink.h"
+#include "export/output.h"
 #include "tracer/events/host_event.h"
 
 enum { /* numbers of message fields */
@@ -121,12 +121,12 @@ struct known {
 
 struct known_set {
 	struct known *list; /* owned; a hash table */
-	size_t nr_places, nr;
+	size_t nr_buckets, nr;
 };
 
 struct perfetto {
 	struct hv_export base;
-	struct hv_sink sink;
+	struct hv_output output;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
 	struct known_set names, tracks;
@@ -147,10 +147,10 @@ static struct perfetto *perfetto_of(struct hv_export *x)
 
 static struct known *find_known(const struct known_set *s, uint64_t key)
 {
-	size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->nr_places - 1);
+	size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->nr_buckets - 1);
 
 	while (s->list[at].key && s->list[at].key != key)
-		at = (at + 1) & (s->nr_places - 1);
+		at = (at + 1) & (s->nr_buckets - 1);
 	return &s->list[at];
 }
 
@@ -158,9 +158,9 @@ static void grow_known(struct known_set *s)
 {
 	struct known_set old = *s;
 
-	s->nr_places = old.nr_places ? 2 * old.nr_places : 1024;
-	s->list = hv_alloc(s->nr_places * sizeof(*s->list));
-	for (size_t i = 0; i < old.nr_places; i++)
+	s->nr_buckets = old.nr_buckets ? 2 * old.nr_buckets : 1024;
+	s->list = hv_alloc(s->nr_buckets * sizeof(*s->list));
+	for (size_t i = 0; i < old.nr_buckets; i++)
 		if (old.list[i].key)
 			*find_known(s, old.list[i].key) = old.list[i];
 	free(old.list);
@@ -171,7 +171,7 @@ static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
 {
 	struct known *k;
 
-	if (2 * (s->nr + 1) > s->nr_places)
+	if (2 * (s->nr + 1) > s->nr_buckets)
 		grow_known(s);
 	k = find_known(s, key);
 	*ret_new = !k->key;
@@ -184,9 +184,9 @@ static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
 static struct hv_err *put_packet(struct perfetto *p)
 {
 	add_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-	add_message(&p->sink.pending, TRACE_PACKET, &p->packet);
+	add_message(&p->output.pending, TRACE_PACKET, &p->packet);
 	hv_text_clear(&p->packet);
-	return hv_sink_mark(&p->sink);
+	return hv_output_mark(&p->output);
 }
 
 /* Adds a track that is not a task's. PARENT may be 0. */
@@ -538,7 +538,7 @@ static void perfetto_free(struct hv_export *x)
 {
 	struct perfetto *p = perfetto_of(x);
 
-	hv_sink_deinit(&p->sink);
+	hv_output_deinit(&p->output);
 	hv_page_decode_deinit(&p->decode);
 	hv_page_merge_deinit(&p->merge);
 	hv_text_deinit(&p->packet);
@@ -556,7 +556,7 @@ static struct hv_err *perfetto_open(const struct hv_export_config *config,
 	struct perfetto *p = hv_alloc(sizeof(*p));
 	struct hv_err *err;
 
-	hv_sink_init(&p->sink, config);
+	hv_output_init(&p->output, config);
 	hv_page_decode_init(&p->decode, head);
 	hv_page_merge_init(&p->merge, head->nr_cpus, head->page_bytes);
 	p->tasks = hv_realloc_array(NULL, head->nr_cpus, sizeof(*p->tasks));
@@ -595,7 +595,7 @@ static struct hv_err *perfetto_turn(struct hv_export *x)
 	struct hv_err *err = write_events(p);
 
 	hv_page_merge_turn(&p->merge);
-	return err ? err : hv_sink_flush(&p->sink);
+	return err ? err : hv_output_flush(&p->output);
 }
 
 static struct hv_err *perfetto_end(struct hv_export *x)
@@ -604,8 +604,8 @@ static struct hv_err *perfetto_end(struct hv_export *x)
 	struct hv_err *err;
 
 	hv_page_merge_end(&p->merge);
-	err = p->sink.error ? NULL : write_events(p);
-	return err ? err : hv_sink_end(&p->sink);
+	err = p->output.error ? NULL : write_events(p);
+	return err ? err : hv_output_end(&p->output);
 }
 
 const struct hv_export_format hv_export_perfetto = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Plain text: the unchanged lines of trace_pipe. */
 #include "export/export.h"
-#include "export/sink.h"
+#include "export/output.h"
 
 struct txt {
 	struct hv_export base;
-	struct hv_sink sink;
+	struct hv_output output;
 };
 
 static struct txt *txt_of(struct hv_export *x)
@@ -18,7 +18,7 @@ static struct hv_err *txt_open(const struct hv_export_config *config,
 {
 	struct txt *t = hv_alloc(sizeof(*t));
 
-	hv_sink_init(&t->sink, config);
+	hv_output_init(&t->output, config);
 	*ret = &t->base;
 	return NULL;
 }
@@ -28,25 +28,25 @@ static struct hv_err *txt_add(struct hv_export *x, unsigned cpu hv_unused, struc
 {
 	struct txt *t = txt_of(x);
 
-	hv_text_add_bytes(&t->sink.pending, data.data, data.len_bytes);
-	return hv_sink_mark(&t->sink);
+	hv_text_add_bytes(&t->output.pending, data.data, data.len_bytes);
+	return hv_output_mark(&t->output);
 }
 
 static struct hv_err *txt_turn(struct hv_export *x)
 {
-	return hv_sink_flush(&txt_of(x)->sink);
+	return hv_output_flush(&txt_of(x)->output);
 }
 
 static struct hv_err *txt_end(struct hv_export *x)
 {
-	return hv_sink_end(&txt_of(x)->sink);
+	return hv_output_end(&txt_of(x)->output);
 }
 
 static void txt_free(struct hv_export *x)
 {
 	struct txt *t = txt_of(x);
 
-	hv_sink_deinit(&t->sink);
+	hv_output_deinit(&t->output);
 	free(t);
 }
 

@@ -16,7 +16,7 @@
 #include "guest-agent/build_id.h"
 
 #define FILES_MAX      4096
-#define SLOTS	       8192 /* twice FILES_MAX, to keep probe sequences short */
+#define BUCKETS	       8192 /* twice FILES_MAX, to keep probe sequences short */
 #define MAPS_MAX       65536
 #define PATH_MOST      512 /* bytes; files with a longer path are skipped */
 #define VDSO	       "[vdso]"
@@ -83,7 +83,7 @@ struct maps {
 
 static void maps_deinit(struct maps *m)
 {
-	for (unsigned i = 0; m->files && i < SLOTS; i++)
+	for (unsigned i = 0; m->files && i < BUCKETS; i++)
 		free(m->files[i].path);
 	free(m->files);
 	*m = (struct maps){0};
@@ -112,13 +112,13 @@ static int is_same(const struct maps_file *a, const struct maps_file *b)
 }
 
 /* Returns the table entry of FILE, or the free entry where FILE belongs. */
-static struct maps_file *slot_of(struct maps *m, const struct maps_file *file)
+static struct maps_file *bucket_of(struct maps *m, const struct maps_file *file)
 {
 	unsigned long at = file->inode * 31 + file->minor;
 
-	while (m->files[at % SLOTS].path && !is_same(&m->files[at % SLOTS], file))
+	while (m->files[at % BUCKETS].path && !is_same(&m->files[at % BUCKETS], file))
 		at++;
-	return &m->files[at % SLOTS];
+	return &m->files[at % BUCKETS];
 }
 
 /* Opens the mapped file. The link in map_files leads to that file even if its path now names
@@ -128,15 +128,15 @@ static int open_mapped(const char *pid, const struct mapping *map)
 {
 	char name[96];
 	struct stat st;
-	int place, fd = -1;
+	int path_fd, fd = -1;
 
 	snprintf(name, sizeof(name), "/proc/%.20s/map_files/%lx-%lx", pid, map->start, map->end);
-	place = open(name, O_PATH | O_CLOEXEC);
-	if (place < 0)
+	path_fd = open(name, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
 		return -1;
-	if (fstat(place, &st) == 0 && S_ISREG(st.st_mode))
+	if (fstat(path_fd, &st) == 0 && S_ISREG(st.st_mode))
 		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	close(place);
+	close(path_fd);
 	return fd;
 }
 
@@ -158,28 +158,28 @@ static void put_build_id(FILE *port, const char *pid, const struct mapping *map)
  * file table is full or memory is short. */
 static unsigned number_of(struct maps *m, FILE *port, const char *pid, const struct mapping *map)
 {
-	struct maps_file *slot;
+	struct maps_file *bucket;
 	char *path;
 
 	if (!m->files)
-		m->files = calloc(SLOTS, sizeof(*m->files));
+		m->files = calloc(BUCKETS, sizeof(*m->files));
 	if (!m->files)
 		return 0;
-	slot = slot_of(m, &map->file);
-	if (slot->path)
-		return slot->number;
+	bucket = bucket_of(m, &map->file);
+	if (bucket->path)
+		return bucket->number;
 	path = m->nr_files < FILES_MAX ? strdup(map->file.path) : NULL;
 	if (!path)
 		return 0;
-	*slot = map->file;
-	slot->path = path;
-	slot->number = ++m->nr_files;
-	fprintf(port, "file %u ", slot->number);
+	*bucket = map->file;
+	bucket->path = path;
+	bucket->number = ++m->nr_files;
+	fprintf(port, "file %u ", bucket->number);
 	put_build_id(port, pid, map);
 	putc(' ', port);
 	put_escaped(port, path);
 	putc('\n', port);
-	return slot->number;
+	return bucket->number;
 }
 
 static void put_mapping(struct maps *m, FILE *port, const char *pid, const struct mapping *map)

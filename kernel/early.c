@@ -98,7 +98,7 @@ bool hv_early_in_kernel(struct hv_guest *g)
 
 	for (unsigned i = 0; !err && i < info->nr_vcpus; i++)
 		if (regs[i].levels &&
-		    (hv_gva_in(regs[i].ip, info->arch->image_window) ||
+		    (hv_gva_in(regs[i].ip, info->arch->image_range) ||
 		     regs[i].trap_table.v >= info->arch->kernel_start(regs[i].levels).v))
 			return true;
 	return false;

@@ -90,7 +90,7 @@ uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 				struct hv_gva *ret) hv_must_use;
 
-/* Check that stubs can recognise an interrupt stack or exception stacks by address. Fail with
+/* Check that trampolines can recognise an interrupt stack or exception stacks by address. Fail with
  * EOPNOTSUPP and the reason if they cannot. */
 struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k) hv_must_use;
 struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k) hv_must_use;

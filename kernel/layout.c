@@ -144,7 +144,7 @@ static struct hv_err *no_types(const struct hv_kernel_core *core)
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
-	struct hv_percpu_places percpu = {0};
+	struct hv_percpu_layout percpu = {0};
 	struct hv_layout layout = {0};
 	struct hv_err *err;
 

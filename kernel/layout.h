@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Offsets that stubs and readers need, from BTF, symbols and the per-CPU area. */
+/* Offsets that trampolines and readers need, from BTF, symbols and the per-CPU area. */
 #pragma once
 
 #include "kernel/core/core.h"

@@ -71,7 +71,7 @@ static struct hv_call *make_room(struct hv_calls *c, uint64_t length_ns)
 	for (unsigned i = 1; i < c->nr; i++)
 		if (length_of(&c->list[i]) < length_of(shortest))
 			shortest = &c->list[i];
-	c->nr_left_out += length_of(shortest) < length_ns ? shortest->nr : 1;
+	c->nr_skipped += length_of(shortest) < length_ns ? shortest->nr : 1;
 	return length_of(shortest) < length_ns ? shortest : NULL;
 }
 

@@ -26,7 +26,7 @@ struct hv_call {
 struct hv_calls {
 	struct hv_call list[HV_CALLS_MAX];
 	unsigned nr;
-	uint64_t nr_left_out; /* calls of functions that are not in the table */
+	uint64_t nr_skipped; /* calls of functions that are not in the table */
 	uint64_t nr_seen, nr_lost;
 };
 

@@ -741,7 +741,7 @@ static void end_waits(struct hv_finders *f, uint64_t now_ns)
 /* Requests to block devices: the time in the guest's queue, and the time of the device. The host
  * provides the device: image, storage, limits. */
 
-#define PROBES	  8
+#define LOOKUPS	  8
 #define NO_SECTOR UINT64_MAX
 
 /* A request without a sector, such as a flush or a command, has sector 0 when issued and -1 when
@@ -751,7 +751,7 @@ static uint64_t sector_of(const struct hv_moment *m)
 	return m->number == NO_SECTOR ? 0 : m->number;
 }
 
-static size_t place_of(uint32_t device, uint64_t sector, unsigned i)
+static size_t bucket_of(uint32_t device, uint64_t sector, unsigned i)
 {
 	uint64_t hash = (sector ^ (uint64_t)device << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -760,8 +760,8 @@ static size_t place_of(uint32_t device, uint64_t sector, unsigned i)
 
 static struct hv_request *find_request(struct hv_finders *f, const struct hv_moment *m)
 {
-	for (unsigned i = 0; i < PROBES; i++) {
-		struct hv_request *r = &f->requests[place_of(m->device, sector_of(m), i)];
+	for (unsigned i = 0; i < LOOKUPS; i++) {
+		struct hv_request *r = &f->requests[bucket_of(m->device, sector_of(m), i)];
 
 		if (r->is_used && r->device == m->device && r->sector == sector_of(m))
 			return r;
@@ -774,11 +774,11 @@ static struct hv_request *make_request(struct hv_finders *f, const struct hv_mom
 {
 	struct hv_request *r = find_request(f, m);
 
-	for (unsigned i = 0; !r && i < PROBES; i++)
-		if (!f->requests[place_of(m->device, sector_of(m), i)].is_used)
-			r = &f->requests[place_of(m->device, sector_of(m), i)];
+	for (unsigned i = 0; !r && i < LOOKUPS; i++)
+		if (!f->requests[bucket_of(m->device, sector_of(m), i)].is_used)
+			r = &f->requests[bucket_of(m->device, sector_of(m), i)];
 	if (!r)
-		r = &f->requests[place_of(m->device, sector_of(m), 0)];
+		r = &f->requests[bucket_of(m->device, sector_of(m), 0)];
 	*r = (struct hv_request){
 		.is_used = true,
 		.device = m->device,

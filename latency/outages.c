@@ -283,7 +283,7 @@ static struct hv_taker *find(struct hv_takers *t, uint32_t pid)
 	return NULL;
 }
 
-static struct hv_taker *place_for(struct hv_takers *t)
+static struct hv_taker *entry_for(struct hv_takers *t)
 {
 	struct hv_taker *least = t->list;
 
@@ -303,7 +303,7 @@ void hv_takers_add(struct hv_takers *t, const struct hv_stall_task *task, uint64
 		return;
 	taker = find(t, task->pid);
 	if (!taker) {
-		taker = place_for(t);
+		taker = entry_for(t);
 		*taker = (struct hv_taker){
 			.task = *task,
 			.was_looked_at = !task->pid,

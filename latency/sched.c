@@ -111,7 +111,7 @@ void hv_limits_lose(struct hv_limits *l)
 /* -- tasks and vCPUs --------------------------------------------------------------------------- */
 
 #define RT_PRIO_END 100
-#define PROBES	    8  /* entries searched for a task */
+#define LOOKUPS	    8  /* entries searched for a task */
 #define RUNNERS	    32 /* distinct tasks per wait */
 
 void hv_sched_init(struct hv_sched *t, unsigned nr_cpus)
@@ -129,15 +129,15 @@ void hv_sched_deinit(struct hv_sched *t)
 	free(t->list);
 }
 
-static size_t place_of(uint32_t pid, unsigned i)
+static size_t bucket_of(uint32_t pid, unsigned i)
 {
 	return ((pid * UINT32_C(2654435761)) + i) & (HV_TASKS_MAX - 1);
 }
 
 struct hv_sched_task *hv_sched_find(const struct hv_sched *t, uint32_t pid)
 {
-	for (unsigned i = 0; i < PROBES; i++) {
-		struct hv_sched_task *task = &t->list[place_of(pid, i)];
+	for (unsigned i = 0; i < LOOKUPS; i++) {
+		struct hv_sched_task *task = &t->list[bucket_of(pid, i)];
 
 		if (task->is_used && task->pid == pid)
 			return task;
@@ -150,14 +150,14 @@ struct hv_sched_task *hv_sched_get(struct hv_sched *t, uint32_t pid, const char 
 {
 	struct hv_sched_task *task = hv_sched_find(t, pid);
 
-	for (unsigned i = 0; !task && i < PROBES; i++)
-		if (!t->list[place_of(pid, i)].is_used)
-			task = &t->list[place_of(pid, i)];
+	for (unsigned i = 0; !task && i < LOOKUPS; i++)
+		if (!t->list[bucket_of(pid, i)].is_used)
+			task = &t->list[bucket_of(pid, i)];
 	if (!task) {
-		task = &t->list[place_of(pid, 0)];
-		for (unsigned i = 1; i < PROBES; i++)
-			if (t->list[place_of(pid, i)].seen_ns < task->seen_ns)
-				task = &t->list[place_of(pid, i)];
+		task = &t->list[bucket_of(pid, 0)];
+		for (unsigned i = 1; i < LOOKUPS; i++)
+			if (t->list[bucket_of(pid, i)].seen_ns < task->seen_ns)
+				task = &t->list[bucket_of(pid, i)];
 		task->is_used = false;
 	}
 	if (!task->is_used)

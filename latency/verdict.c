@@ -413,7 +413,7 @@ static struct hv_cause *cause_of(struct hv_verdict *v, const struct hv_verdict_i
 		if (is_same(in, c, l))
 			return c;
 	if (v->nr == HV_CAUSES_MAX) {
-		v->nr_left_out++;
+		v->nr_skipped++;
 		return NULL;
 	}
 	v->nr++;

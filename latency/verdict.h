@@ -67,7 +67,7 @@ struct hv_cause {
 struct hv_verdict {
 	struct hv_cause list[HV_CAUSES_MAX]; /* the worst first */
 	size_t nr;
-	uint64_t nr_left_out; /* causes that did not fit */
+	uint64_t nr_skipped; /* causes that did not fit */
 };
 
 struct hv_vcpu_threads;

@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
-#define NR_SLOTS (1U << 18) /* more than twice HV_JOURNAL_CAP */
-_Static_assert(HV_JOURNAL_CAP * 2 < NR_SLOTS, "the table stays sparse");
+#define NR_BUCKETS (1U << 18) /* more than twice HV_JOURNAL_CAP */
+_Static_assert(HV_JOURNAL_CAP * 2 < NR_BUCKETS, "the table stays sparse");
 
 #define TOMBSTONE UINT32_MAX
 
 static size_t home(struct hv_gpa gpa)
 {
-	return (gpa.v * 0x9e3779b97f4a7c15ULL) >> 46 & (NR_SLOTS - 1);
+	return (gpa.v * 0x9e3779b97f4a7c15ULL) >> 46 & (NR_BUCKETS - 1);
 }
 
 void hv_journal_init(struct hv_journal *j, struct hv_region *region)
@@ -19,8 +19,8 @@ void hv_journal_init(struct hv_journal *j, struct hv_region *region)
 	*j = (struct hv_journal){
 		.region = region,
 		.entries = hv_alloc(HV_JOURNAL_CAP * sizeof(*j->entries)),
-		.slots = hv_alloc(NR_SLOTS * sizeof(*j->slots)),
-		.nr_slots = NR_SLOTS,
+		.buckets = hv_alloc(NR_BUCKETS * sizeof(*j->buckets)),
+		.nr_buckets = NR_BUCKETS,
 		.free_list = hv_alloc(HV_JOURNAL_CAP * sizeof(*j->free_list)),
 	};
 }
@@ -28,39 +28,39 @@ void hv_journal_init(struct hv_journal *j, struct hv_region *region)
 void hv_journal_deinit(struct hv_journal *j)
 {
 	free(j->entries);
-	free(j->slots);
+	free(j->buckets);
 	free(j->free_list);
 	*j = (struct hv_journal){0};
 }
 
 /* Returns the hash table entry of GPA, or NULL. */
-static uint32_t *find_slot(const struct hv_journal *j, struct hv_gpa gpa)
+static uint32_t *find_bucket(const struct hv_journal *j, struct hv_gpa gpa)
 {
-	for (size_t i = 0, at = home(gpa); i < j->nr_slots; i++, at = (at + 1) % j->nr_slots) {
-		uint32_t slot = j->slots[at];
+	for (size_t i = 0, at = home(gpa); i < j->nr_buckets; i++, at = (at + 1) % j->nr_buckets) {
+		uint32_t bucket = j->buckets[at];
 
-		if (slot == 0)
+		if (bucket == 0)
 			return NULL;
-		if (slot != TOMBSTONE && j->entries[slot - 1].gpa == gpa.v)
-			return &j->slots[at];
+		if (bucket != TOMBSTONE && j->entries[bucket - 1].gpa == gpa.v)
+			return &j->buckets[at];
 	}
 	return NULL;
 }
 
-static void insert_slot(struct hv_journal *j, struct hv_gpa gpa, uint32_t index)
+static void insert_bucket(struct hv_journal *j, struct hv_gpa gpa, uint32_t index)
 {
 	size_t at = home(gpa);
 
-	while (j->slots[at] != 0 && j->slots[at] != TOMBSTONE)
-		at = (at + 1) % j->nr_slots;
-	j->slots[at] = index + 1;
+	while (j->buckets[at] != 0 && j->buckets[at] != TOMBSTONE)
+		at = (at + 1) % j->nr_buckets;
+	j->buckets[at] = index + 1;
 }
 
 const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struct hv_gpa gpa)
 {
-	uint32_t *slot = find_slot(j, gpa);
+	uint32_t *bucket = find_bucket(j, gpa);
 
-	return slot ? &j->entries[*slot - 1] : NULL;
+	return bucket ? &j->entries[*bucket - 1] : NULL;
 }
 
 /* Calls WRITE for each shared copy of the journal: the one outside the guest's reach, if any, and
@@ -154,36 +154,36 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)
 {
-	uint32_t *slot = find_slot(j, change->gpa);
+	uint32_t *bucket = find_bucket(j, change->gpa);
 	uint32_t index;
 
 	assert(change->len_bytes <= sizeof(j->entries->new_bytes));
-	if (slot) {
-		note_again(j, *slot - 1, change);
+	if (bucket) {
+		note_again(j, *bucket - 1, change);
 		return NULL;
 	}
 	if (!take_index(j, &index))
 		return hv_err_new(ENOSPC, "journal: full at %zu changes", (size_t)HV_JOURNAL_CAP);
 	j->entries[index] = entry_of(change);
 	mirror_by(j, index, mirror);
-	insert_slot(j, change->gpa, index);
+	insert_bucket(j, change->gpa, index);
 	j->nr_used[change->kind]++;
 	return NULL;
 }
 
 void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa)
 {
-	uint32_t *slot = find_slot(j, gpa);
+	uint32_t *bucket = find_bucket(j, gpa);
 	uint32_t index;
 
-	if (!slot)
+	if (!bucket)
 		return;
-	index = *slot - 1;
+	index = *bucket - 1;
 	j->nr_used[j->entries[index].kind]--;
 	j->entries[index].state = HV_JOURNAL_FREE;
 	mirror_by(j, index, mirror);
 	j->free_list[j->nr_free++] = index;
-	*slot = TOMBSTONE;
+	*bucket = TOMBSTONE;
 }
 
 void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entries, uint32_t nr)
@@ -193,7 +193,7 @@ void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entri
 	j->nr_entries = nr;
 	for (uint32_t i = 0; i < nr; i++) {
 		if (entries[i].state == HV_JOURNAL_USED) {
-			insert_slot(j, hv_gpa(entries[i].gpa), i);
+			insert_bucket(j, hv_gpa(entries[i].gpa), i);
 			j->nr_used[entries[i].kind]++;
 		} else {
 			j->free_list[j->nr_free++] = i;

@@ -2,7 +2,7 @@
 /* The journal of patched bytes in the guest, looked up by guest-physical address.
  *
  * This process undoes changes from its private copy. Two more copies serve recovery after it was
- * killed: one outside the guest's reach, for the warden (vmm/warden/kept.h), and one in the region
+ * killed: one outside the guest's reach, for the broker (vmm/broker/kept.h), and one in the region
  * (region.h), for a later recover. Root in the guest can change the latter. */
 #pragma once
 
@@ -12,8 +12,8 @@ struct hv_journal {
 	struct hv_region *region;	  /* borrowed */
 	struct hv_journal_entry *entries; /* owned */
 	uint32_t nr_entries;		  /* used and free entries */
-	uint32_t *slots; /* owned; hash table by gpa: entry index + 1, 0 if empty */
-	size_t nr_slots;
+	uint32_t *buckets; /* owned; hash table by gpa: entry index + 1, 0 if empty */
+	size_t nr_buckets;
 	uint32_t *free_list; /* owned */
 	size_t nr_free;
 	size_t nr_used[HV_NR_CHANGE_KINDS]; /* entries in use, by enum hv_change_kind */

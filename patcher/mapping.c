@@ -42,15 +42,15 @@ static struct hv_err *find_neighbours_at(struct hv_kernel *k, unsigned level,
 	struct hv_gva at = k->core.image.all.start;
 
 	while (at.v < k->core.image.all.end.v) {
-		struct hv_mapping m, slot;
+		struct hv_mapping m, entry_at;
 		struct hv_err *err = hv_walk(&k->core.as, at, &m);
 
 		if (!err)
-			err = hv_walk_slot(&k->core.as, at, &slot);
+			err = hv_walk_to_entry(&k->core.as, at, &entry_at);
 		if (err)
 			return err;
 		if (m.present && m.level == level) {
-			*ret = (struct neighbours){m.entry, slot.entry};
+			*ret = (struct neighbours){m.entry, entry_at.entry};
 			return NULL;
 		}
 		at = hv_gva_add(at, m.len_bytes);
@@ -73,7 +73,7 @@ static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *re
 }
 
 /* A page table entry to fill. */
-struct slot {
+struct entry_at {
 	struct hv_gva gva;
 	struct hv_gpa entry_gpa;
 };
@@ -99,7 +99,7 @@ static struct hv_err *keep_room(struct hv_kernel *k, struct hv_gva_range area,
 	while (ret->end.v < area.end.v && free_bytes < MODULE_BYTES) {
 		uint64_t len_bytes = span - ret->end.v % span;
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk_slot(&k->core.as, ret->end, &m);
+		struct hv_err *err = hv_walk_to_entry(&k->core.as, ret->end, &m);
 
 		if (err)
 			return err;
@@ -124,8 +124,8 @@ static struct hv_err *begin_search(struct hv_kernel *k, struct search *ret)
 static bool is_kept(const struct search *s, struct hv_gva gva)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
-	uint64_t slot_bytes = arch->entry_span(arch->map_level);
-	uint64_t span = slot_bytes > HV_REGION_UNIT ? slot_bytes : HV_REGION_UNIT;
+	uint64_t entry_bytes = arch->entry_span(arch->map_level);
+	uint64_t span = entry_bytes > HV_REGION_UNIT ? entry_bytes : HV_REGION_UNIT;
 	uint64_t start = gva.v & ~(span - 1), end = start + span;
 
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
@@ -138,18 +138,18 @@ static bool is_kept(const struct search *s, struct hv_gva gva)
 
 /* Sets *RET to whether the entry for GVA is unused: its table exists and its value is 0, not merely
  * not present. */
-static struct hv_err *is_empty(const struct search *s, struct hv_gva gva, struct slot *ret_slot,
-			       bool *ret)
+static struct hv_err *is_empty(const struct search *s, struct hv_gva gva,
+			       struct entry_at *ret_entry, bool *ret)
 {
 	struct hv_kernel *k = s->k;
 	struct hv_mapping m;
-	struct hv_err *err = hv_walk_slot(&k->core.as, gva, &m);
+	struct hv_err *err = hv_walk_to_entry(&k->core.as, gva, &m);
 
 	*ret = false;
 	if (err)
 		return err;
 	*ret = !m.present && m.level == k->core.as.arch->map_level && m.entry == 0;
-	*ret_slot = (struct slot){gva, m.entry_gpa};
+	*ret_entry = (struct entry_at){gva, m.entry_gpa};
 	return NULL;
 }
 
@@ -169,9 +169,9 @@ static struct hv_err *is_free(const struct search *s, struct hv_gva gva, bool *r
 		return NULL;
 	*ret = true;
 	for (uint64_t off = 0; !err && *ret && off < HV_REGION_UNIT; off += piece) {
-		struct slot slot;
+		struct entry_at entry_at;
 
-		err = is_empty(s, hv_gva_add(gva, off), &slot, ret);
+		err = is_empty(s, hv_gva_add(gva, off), &entry_at, ret);
 	}
 	return err;
 }
@@ -182,12 +182,12 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 				struct hv_gva *ret, size_t *ret_nr)
 {
 	const uint64_t unit = HV_REGION_UNIT;
-	struct hv_gva_range window = s->reach.free_window;
+	struct hv_gva_range free_range = s->reach.free_range;
 	size_t nr_free = 0;
 
 	*ret_nr = 0;
-	for (struct hv_gva at = {(window.start.v + unit - 1) / unit * unit};
-	     at.v < window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, unit)) {
+	for (struct hv_gva at = {(free_range.start.v + unit - 1) / unit * unit};
+	     at.v < free_range.end.v && *ret_nr <= wanted; at = hv_gva_add(at, unit)) {
 		bool is_unused;
 		struct hv_err *err = is_free(s, at, &is_unused);
 
@@ -202,8 +202,8 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 	return NULL;
 }
 
-/* Selects a random run of NR free units, so that an attacker cannot predict the address of stubs
- * and writable pages. */
+/* Selects a random run of NR free units, so that an attacker cannot predict the address of
+ * trampolines and writable pages. */
 static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 {
 	uint64_t random = 0;
@@ -221,15 +221,15 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 			"kernel page tables: no unused entries for a contiguous %llu MiB below "
 			"0x%llx",
 			(unsigned long long)(nr * HV_REGION_UNIT >> 20),
-			(unsigned long long)s->reach.free_window.end.v);
+			(unsigned long long)s->reach.free_range.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "getrandom: no random numbers");
 	return err ? err : walk_runs(s, nr, random % nr_runs, ret, &nr_runs);
 }
 
 /* Gets the entries of the NR pieces from START, and checks again that they are unused. */
-static struct hv_err *find_slots(const struct search *s, struct hv_gva start, size_t nr,
-				 struct slot *ret)
+static struct hv_err *find_entries(const struct search *s, struct hv_gva start, size_t nr,
+				   struct entry_at *ret)
 {
 	uint64_t piece = piece_bytes(s->k->core.as.arch);
 
@@ -247,7 +247,7 @@ static struct hv_err *find_slots(const struct search *s, struct hv_gva start, si
 }
 
 /* Returns the number of entries that RANGE spans. */
-static size_t count_slots(const struct hv_arch *arch, struct hv_gva_range range)
+static size_t count_entries(const struct hv_arch *arch, struct hv_gva_range range)
 {
 	uint64_t span = arch->entry_span(arch->map_level);
 
@@ -255,32 +255,32 @@ static size_t count_slots(const struct hv_arch *arch, struct hv_gva_range range)
 }
 
 /* Returns the address that the entry for AT must contain. AT is in RANGE. */
-static struct hv_gpa slot_leads_to(const struct hv_arch *arch, const struct hv_region *region,
-				   struct hv_gva_range range, struct hv_gva at)
+static struct hv_gpa entry_leads_to(const struct hv_arch *arch, const struct hv_region *region,
+				    struct hv_gva_range range, struct hv_gva at)
 {
-	uint64_t off = HV_REGION_STUBS_OFF + (at.v - range.start.v);
+	uint64_t off = HV_REGION_TRAMPOLINES_OFF + (at.v - range.start.v);
 
 	if (arch->make_table)
 		off = HV_REGION_TABLES_OFF +
-		      (count_slots(arch, (struct hv_gva_range){range.start, {at.v + 1}}) - 1) *
+		      (count_entries(arch, (struct hv_gva_range){range.start, {at.v + 1}}) - 1) *
 			      arch->entry_span(1);
 	return hv_gpa_add(region->gpa, off);
 }
 
-/* Returns the address that the entry for offset OFF of the landings must contain. The table for the
- * landings follows the tables for RANGE. */
-static struct hv_gpa landings_lead_to(const struct hv_arch *arch, const struct hv_region *region,
-				      struct hv_gva_range range, uint64_t off)
+/* Returns the address that the entry for offset OFF of the veneers must contain. The table for the
+ * veneers follows the tables for RANGE. */
+static struct hv_gpa veneers_lead_to(const struct hv_arch *arch, const struct hv_region *region,
+				     struct hv_gva_range range, uint64_t off)
 {
-	off += HV_REGION_STUBS_OFF;
+	off += HV_REGION_TRAMPOLINES_OFF;
 	if (arch->make_table)
-		off = HV_REGION_TABLES_OFF + count_slots(arch, range) * arch->entry_span(1);
+		off = HV_REGION_TABLES_OFF + count_entries(arch, range) * arch->entry_span(1);
 	return hv_gpa_add(region->gpa, off);
 }
 
-static bool has_landings(const struct hv_mapping_plan *plan)
+static bool has_veneers(const struct hv_mapping_plan *plan)
 {
-	return plan->landings.start.v != plan->landings.end.v;
+	return plan->veneers.start.v != plan->veneers.end.v;
 }
 
 /* Writes the leaf for AT into TABLE, one of the plan's tables. START is the address of the mapping
@@ -289,7 +289,7 @@ static void fill_table(const struct hv_arch *arch, const struct hv_region *regio
 		       uint64_t neighbour, struct hv_mapping_plan *plan, struct hv_gpa table,
 		       struct hv_gva at, struct hv_gva start)
 {
-	uint64_t off = HV_REGION_STUBS_OFF + (at.v - start.v);
+	uint64_t off = HV_REGION_TRAMPOLINES_OFF + (at.v - start.v);
 	uint64_t table_off = table.v - (region->gpa.v + HV_REGION_TABLES_OFF);
 	uint64_t entry_off = arch->entry_at(hv_gpa(table_off), 1, at).v;
 
@@ -301,8 +301,8 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 				  uint64_t neighbour, struct hv_mapping_plan *plan)
 {
 	uint64_t page_bytes = arch->entry_span(1);
-	size_t nr_slots = count_slots(arch, plan->range) + has_landings(plan);
-	size_t len_bytes = nr_slots * page_bytes;
+	size_t nr_entries = count_entries(arch, plan->range) + has_veneers(plan);
+	size_t len_bytes = nr_entries * page_bytes;
 
 	if (len_bytes > HV_REGION_TABLES_BYTES)
 		return hv_err_new(ENOSPC,
@@ -314,12 +314,10 @@ static struct hv_err *make_tables(const struct hv_arch *arch, const struct hv_re
 	plan->tables_bytes = len_bytes;
 	for (struct hv_gva at = plan->range.start; at.v < plan->range.end.v; at.v += page_bytes)
 		fill_table(arch, region, neighbour, plan,
-			   slot_leads_to(arch, region, plan->range, at), at, plan->range.start);
-	for (struct hv_gva at = plan->landings.start; at.v < plan->landings.end.v;
-	     at.v += page_bytes)
+			   entry_leads_to(arch, region, plan->range, at), at, plan->range.start);
+	for (struct hv_gva at = plan->veneers.start; at.v < plan->veneers.end.v; at.v += page_bytes)
 		fill_table(arch, region, neighbour, plan,
-			   landings_lead_to(arch, region, plan->range, 0), at,
-			   plan->landings.start);
+			   veneers_lead_to(arch, region, plan->range, 0), at, plan->veneers.start);
 	return NULL;
 }
 
@@ -332,37 +330,38 @@ static uint64_t make_entry(const struct hv_arch *arch, const struct hv_region *r
 	return arch->make_leaf(arch->map_level, n->leaf, to, access_of(to.v - region->gpa.v));
 }
 
-static void add_change(const struct slot *slot, uint64_t entry, struct hv_mapping_plan *plan)
+static void add_change(const struct entry_at *entry_at, uint64_t entry,
+		       struct hv_mapping_plan *plan)
 {
 	struct hv_change *change = &plan->changes[plan->nr++];
 
 	*change = (struct hv_change){
-		.gva = slot->gva,
-		.gpa = slot->entry_gpa,
+		.gva = entry_at->gva,
+		.gpa = entry_at->entry_gpa,
 		.kind = HV_CHANGE_ENTRY,
 		.len_bytes = sizeof(entry),
 	};
 	memcpy(change->to, &entry, sizeof(entry));
 }
 
-/* SLOTS contains the NR entries of the range, followed by those of the landings. */
+/* ENTRIES contains the NR entries of the range, followed by those of the veneers. */
 static void make_changes(const struct hv_arch *arch, const struct hv_region *region,
-			 const struct neighbours *n, const struct slot *slots, size_t nr,
+			 const struct neighbours *n, const struct entry_at *entries, size_t nr,
 			 struct hv_mapping_plan *plan)
 {
 	uint64_t piece = piece_bytes(arch);
 
 	plan->changes = hv_alloc((nr + HV_REGION_UNIT / piece) * sizeof(*plan->changes));
 	for (size_t i = 0; i < nr; i++) {
-		struct hv_gpa to = slot_leads_to(arch, region, plan->range, slots[i].gva);
+		struct hv_gpa to = entry_leads_to(arch, region, plan->range, entries[i].gva);
 
-		if (i == 0 || slots[i].entry_gpa.v != slots[i - 1].entry_gpa.v)
-			add_change(&slots[i], make_entry(arch, region, n, to), plan);
+		if (i == 0 || entries[i].entry_gpa.v != entries[i - 1].entry_gpa.v)
+			add_change(&entries[i], make_entry(arch, region, n, to), plan);
 	}
-	for (uint64_t off = 0; has_landings(plan) && off < HV_REGION_UNIT; off += piece)
-		add_change(&slots[nr + off / piece],
+	for (uint64_t off = 0; has_veneers(plan) && off < HV_REGION_UNIT; off += piece)
+		add_change(&entries[nr + off / piece],
 			   make_entry(arch, region, n,
-				      landings_lead_to(arch, region, plan->range, off)),
+				      veneers_lead_to(arch, region, plan->range, off)),
 			   plan);
 }
 
@@ -374,43 +373,42 @@ static struct hv_gva_range both(struct hv_gva_range a, struct hv_gva_range b)
 	return (struct hv_gva_range){start, start.v < end.v ? end : start};
 }
 
-/* Finds entries for the landings of a region mapped at RANGE. If there are none, functions of
- * distant modules cannot be traced; this is an error only if the image needs landings, too. */
-static struct hv_err *find_landings(struct search *s, struct hv_gva_range range, struct slot *ret,
-				    struct hv_gva_range *ret_landings)
+/* Finds entries for the veneers of a region mapped at RANGE. If there are none, functions of
+ * distant modules cannot be traced; this is an error only if the image needs veneers, too. */
+static struct hv_err *find_veneers(struct search *s, struct hv_gva_range range,
+				   struct entry_at *ret, struct hv_gva_range *ret_veneers)
 {
-	struct hv_gva_range window = s->reach.landings;
+	struct hv_gva_range free_range = s->reach.veneers;
 	bool is_needed = s->is_far;
 	struct hv_gva start;
 	struct hv_err *err;
 
-	if (window.start.v == window.end.v)
+	if (free_range.start.v == free_range.end.v)
 		return NULL;
 	if (is_needed)
-		window = both(window, hv_reach_of(&s->k->core).code);
+		free_range = both(free_range, hv_reach_of(&s->k->core).code);
 	s->taken = range;
-	s->reach.free_window = s->reach.code = s->reach.code_else = window;
+	s->reach.free_range = s->reach.code = s->reach.code_else = free_range;
 	err = find_run(s, 1, &start);
 	if (!err)
-		err = find_slots(s, start, HV_REGION_UNIT / piece_bytes(s->k->core.as.arch), ret);
+		err = find_entries(s, start, HV_REGION_UNIT / piece_bytes(s->k->core.as.arch), ret);
 	if (err && err->code == ENOSPC && !is_needed) {
 		hv_err_free(err);
 		return NULL;
 	}
 	if (err && is_needed)
 		err = hv_err_in(
-			err,
-			"landings, which are needed to reach the region from the kernel image");
+			err, "veneers, which are needed to reach the region from the kernel image");
 	if (!err)
-		*ret_landings = (struct hv_gva_range){start, hv_gva_add(start, HV_REGION_UNIT)};
+		*ret_veneers = (struct hv_gva_range){start, hv_gva_add(start, HV_REGION_UNIT)};
 	return err;
 }
 
-/* Returns whether the region has room for the table of the landings. If not, they are left out
+/* Returns whether the region has room for the table of the veneers. If not, they are left out
  * unless the image needs them. */
-static bool has_table_for_landings(const struct hv_arch *arch, struct hv_gva_range range)
+static bool has_table_for_veneers(const struct hv_arch *arch, struct hv_gva_range range)
 {
-	return (count_slots(arch, range) + 1) * arch->entry_span(1) <= HV_REGION_TABLES_BYTES;
+	return (count_entries(arch, range) + 1) * arch->entry_span(1) <= HV_REGION_TABLES_BYTES;
 }
 
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
@@ -419,7 +417,7 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 	const struct hv_arch *arch = k->core.as.arch;
 	size_t nr_units = (len_bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT;
 	size_t pieces = HV_REGION_UNIT / piece_bytes(arch), nr = nr_units * pieces;
-	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + pieces) * sizeof(*slots));
+	HV_AUTO_FREE struct entry_at *entries = hv_alloc((nr + pieces) * sizeof(*entries));
 	struct hv_mapping_plan plan = {0};
 	struct neighbours neighbours = {0};
 	struct search search;
@@ -430,23 +428,23 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 	if (!err)
 		err = find_run(&search, nr_units, &plan.range.start);
 	if (!err)
-		err = find_slots(&search, plan.range.start, nr, slots);
+		err = find_entries(&search, plan.range.start, nr, entries);
 	if (err)
 		return err;
 	plan.range.end = hv_gva_add(plan.range.start, nr_units * HV_REGION_UNIT);
-	err = find_landings(&search, plan.range, &slots[nr], &plan.landings);
-	if (!err && arch->make_table && !search.is_far && !has_table_for_landings(arch, plan.range))
-		plan.landings = (struct hv_gva_range){0};
+	err = find_veneers(&search, plan.range, &entries[nr], &plan.veneers);
+	if (!err && arch->make_table && !search.is_far && !has_table_for_veneers(arch, plan.range))
+		plan.veneers = (struct hv_gva_range){0};
 	if (!err && arch->make_table)
 		err = make_tables(arch, region, neighbours.leaf, &plan);
 	if (err)
 		return err;
-	make_changes(arch, region, &neighbours, slots, nr, &plan);
+	make_changes(arch, region, &neighbours, entries, nr, &plan);
 	*ret = plan;
 	return NULL;
 }
 
-void hv_mapping_place_tables(const struct hv_mapping_plan *plan, const struct hv_region *region)
+void hv_mapping_put_tables(const struct hv_mapping_plan *plan, const struct hv_region *region)
 {
 	if (!plan->tables_bytes)
 		return;
@@ -467,9 +465,9 @@ static struct hv_err *leads_to_us(const struct hv_kernel *k, const struct hv_reg
 				  struct hv_gva_range range, struct hv_gva at, bool *ret)
 {
 	struct hv_mapping m;
-	struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
+	struct hv_err *err = hv_walk_to_entry(&k->core.as, at, &m);
 
-	*ret = !err && m.present && m.gpa.v == slot_leads_to(k->core.as.arch, region, range, at).v;
+	*ret = !err && m.present && m.gpa.v == entry_leads_to(k->core.as.arch, region, range, at).v;
 	if (!err || err->code != EFAULT)
 		return err;
 	hv_err_free(err);
@@ -498,7 +496,7 @@ struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv
 	for (struct hv_gva at = {range.start.v / piece * piece}; at.v < range.end.v;
 	     at = hv_gva_add(at, piece)) {
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk_slot(&k->core.as, at, &m);
+		struct hv_err *err = hv_walk_to_entry(&k->core.as, at, &m);
 
 		if (err)
 			return err;
@@ -508,16 +506,16 @@ struct hv_err *hv_mapping_any_present(const struct hv_kernel *k, const struct hv
 	return NULL;
 }
 
-/* Sets *RET to whether the entry at offset OFF of the landings points to the region, and *RET_TO to
+/* Sets *RET to whether the entry at offset OFF of the veneers points to the region, and *RET_TO to
  * the address it should contain. */
-static struct hv_err *landing_leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
-					  struct hv_gva_range range, struct hv_gva_range landings,
-					  uint64_t off, struct hv_gpa *ret_to, bool *ret)
+static struct hv_err *veneer_leads_to_us(const struct hv_kernel *k, const struct hv_region *region,
+					 struct hv_gva_range range, struct hv_gva_range veneers,
+					 uint64_t off, struct hv_gpa *ret_to, bool *ret)
 {
 	struct hv_mapping m;
-	struct hv_err *err = hv_walk_slot(&k->core.as, hv_gva_add(landings.start, off), &m);
+	struct hv_err *err = hv_walk_to_entry(&k->core.as, hv_gva_add(veneers.start, off), &m);
 
-	*ret_to = landings_lead_to(k->core.as.arch, region, range, off);
+	*ret_to = veneers_lead_to(k->core.as.arch, region, range, off);
 	*ret = !err && m.present && m.gpa.v == ret_to->v;
 	if (!err || err->code != EFAULT)
 		return err;
@@ -525,22 +523,22 @@ static struct hv_err *landing_leads_to_us(const struct hv_kernel *k, const struc
 	return NULL;
 }
 
-struct hv_err *hv_mapping_has_landings(const struct hv_kernel *k, const struct hv_region *region,
-				       struct hv_gva_range range, struct hv_gva_range landings,
-				       bool *ret)
+struct hv_err *hv_mapping_has_veneers(const struct hv_kernel *k, const struct hv_region *region,
+				      struct hv_gva_range range, struct hv_gva_range veneers,
+				      bool *ret)
 {
-	uint64_t piece = piece_bytes(k->core.as.arch), len = landings.end.v - landings.start.v;
+	uint64_t piece = piece_bytes(k->core.as.arch), len = veneers.end.v - veneers.start.v;
 	struct hv_err *err = NULL;
 	struct hv_gpa to;
 
 	*ret = true;
 	for (uint64_t off = 0; !err && *ret && off < len; off += piece)
-		err = landing_leads_to_us(k, region, range, landings, off, &to, ret);
+		err = veneer_leads_to_us(k, region, range, veneers, off, &to, ret);
 	return err;
 }
 
 struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region *region,
-			       struct hv_gva_range range, struct hv_gva_range landings,
+			       struct hv_gva_range range, struct hv_gva_range veneers,
 			       struct hv_gpa *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
@@ -552,16 +550,16 @@ struct hv_gva hv_mapping_first(const struct hv_kernel *k, const struct hv_region
 
 		if (err || !present)
 			continue;
-		*ret = slot_leads_to(arch, region, range, at);
+		*ret = entry_leads_to(arch, region, range, at);
 		return at;
 	}
-	for (uint64_t off = 0; off < landings.end.v - landings.start.v; off += piece) {
+	for (uint64_t off = 0; off < veneers.end.v - veneers.start.v; off += piece) {
 		HV_AUTO_ERR struct hv_err *err =
-			landing_leads_to_us(k, region, range, landings, off, ret, &present);
+			veneer_leads_to_us(k, region, range, veneers, off, ret, &present);
 
 		if (!err && present)
-			return hv_gva_add(landings.start, off);
+			return hv_gva_add(veneers.start, off);
 	}
-	*ret = slot_leads_to(arch, region, range, range.start);
+	*ret = entry_leads_to(arch, region, range, range.start);
 	return range.start;
 }

@@ -13,7 +13,7 @@
 bool hv_change_is_text(enum hv_change_kind kind)
 {
 	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
-	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PLACE || kind == HV_CHANGE_KEY ||
+	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PROBE_SITE || kind == HV_CHANGE_KEY ||
 	       kind == HV_CHANGE_EVENT_CALL || kind == HV_CHANGE_STATIC_CALL ||
 	       kind == HV_CHANGE_RENAME;
 }
@@ -72,7 +72,7 @@ void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa)
 	p->bound_gpa = gpa;
 }
 
-void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_layout *layout)
+void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_kprobes_layout *layout)
 {
 	p->kprobes = *layout;
 }
@@ -111,7 +111,7 @@ static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!hv_arch_levels(p->as->arch, &regs[cpu]))
 			return false;
-	return hv_slot_leads_to(p->as, p->bound_gva, p->bound_gpa);
+	return hv_entry_leads_to(p->as, p->bound_gva, p->bound_gpa);
 }
 
 static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
@@ -119,7 +119,7 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!p->bound_gva.v ||
-		    hv_vcpu_slot_leads_to(p->as, &regs[cpu], p->bound_gva, p->bound_gpa))
+		    hv_vcpu_entry_leads_to(p->as, &regs[cpu], p->bound_gva, p->bound_gpa))
 			return NULL;
 	if (may_run_guests(p, regs, nr_vcpus))
 		return hv_err_new(EBUSY,
@@ -185,7 +185,7 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 	return NULL;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_written_gpa(const void *a, const void *b)
 {
 	uint64_t x = ((const struct hv_hold_write *)a)->gpa.v;
 	uint64_t y = ((const struct hv_hold_write *)b)->gpa.v;
@@ -211,7 +211,7 @@ static struct hv_err *write_all(struct hv_patcher *p, struct hv_hold *hold,
 	}
 	if (!nr_writes)
 		return NULL;
-	qsort(writes, nr_writes, sizeof(*writes), by_place);
+	qsort(writes, nr_writes, sizeof(*writes), by_written_gpa);
 	return hv_hold_write(hold, writes, nr_writes);
 }
 
@@ -235,8 +235,8 @@ static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *ch
 }
 
 /* Updates the journal to the bytes that are present, because the next undo has to expect them.
- * After an error, a site that was moved from one stub to another can have either's bytes. Entries
- * that cannot be read are left unchanged. */
+ * After an error, a site that was moved from one trampoline to another can have either's bytes.
+ * Entries that cannot be read are left unchanged. */
 static void note_present(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -686,7 +686,7 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	}
 }
 
-const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p)
+const struct hv_own_kprobes_layout *hv_patcher_kprobes(const struct hv_patcher *p)
 {
 	return &p->kprobes;
 }

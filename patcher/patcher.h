@@ -6,14 +6,15 @@
  * tracer/ chooses the changes; arch/ and mapping.h compute their bytes. One thread. */
 #pragma once
 
-#include "kernel/code/own_probes.h"
+#include "kernel/code/own_kprobes.h"
 #include "patcher/region.h"
 
 struct hv_change {
 	struct hv_gva gva;
 	struct hv_gpa gpa;
 	enum hv_change_kind kind;
-	uint32_t len_bytes; /* at most 8; must not cross a page or leaf (tracer/sites/site_stubs.c)
+	uint32_t len_bytes; /* at most 8; must not cross a page or leaf
+			     * (tracer/sites/site_trampolines.c)
 			     */
 	uint8_t from[8];
 	uint8_t to[8];
@@ -43,17 +44,18 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 void hv_patcher_free(struct hv_patcher *p);
 
 /* Makes each hold verify that the guest has not been rebooted: the page tables of at least one
- * vCPU must map GVA to GPA (hv_slot_leads_to). After a reset, the tables and text of the old kernel
- * remain in RAM for a while, and without KASLR the new kernel's text is at the same addresses.
+ * vCPU must map GVA to GPA (hv_entry_leads_to). After a reset, the tables and text of the old
+ * kernel remain in RAM for a while, and without KASLR the new kernel's text is at the same
+ * addresses.
  *
  * If no vCPU passes, nothing is written, and the call fails with ECONNRESET, or with EBUSY if the
  * vCPUs may be executing a nested guest, whose page tables are then active. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
 
-/* Makes the patcher respect the guest's kprobes. A change of HV_CHANGE_DETOUR, HV_CHANGE_PLACE or
- * HV_CHANGE_RENAME is refused if a kprobe holds a copy of the instruction to replace, and its undo
- * is refused if a kprobe holds a copy of our instruction. */
-void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_layout *layout);
+/* Makes the patcher respect the guest's kprobes. A change of HV_CHANGE_DETOUR, HV_CHANGE_PROBE_SITE
+ * or HV_CHANGE_RENAME is refused if a kprobe holds a copy of the instruction to replace, and its
+ * undo is refused if a kprobe holds a copy of our instruction. */
+void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_kprobes_layout *layout);
 
 /* Takes over the changes of an earlier patcher. ENTRIES is a validated copy of the journal in
  * REGION, in the same order, with invalid entries set to HV_JOURNAL_FREE. */
@@ -77,7 +79,7 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 				size_t nr) hv_must_use;
 
 /* Returns the layout set by hv_patcher_heed_kprobes(). */
-const struct hv_own_probes_layout *hv_patcher_kprobes(const struct hv_patcher *p);
+const struct hv_own_kprobes_layout *hv_patcher_kprobes(const struct hv_patcher *p);
 
 /* Stores in *RET the changes that restore all patched bytes of KIND, and returns their number. The
  * caller frees *RET. */
@@ -123,7 +125,7 @@ struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
 /* Replaces patched instructions by a different set of patches that overlaps them. A patch is never
  * written over another one: the original bytes are restored first, in the same hold.
  *
- * tracer/places/detours.h chooses the changes. */
+ * tracer/probe_sites/detours.h chooses the changes. */
 
 /* Restores UNDO, from hv_patcher_undo_plan(), and then applies CHANGES, whose FROM must be the
  * bytes after the restore. Use it inside hv_patcher_held(), like hv_patcher_apply_held().

@@ -12,7 +12,7 @@
 
 static bool is_of_interest(const struct hv_change *change)
 {
-	return change->kind == HV_CHANGE_DETOUR || change->kind == HV_CHANGE_PLACE ||
+	return change->kind == HV_CHANGE_DETOUR || change->kind == HV_CHANGE_PROBE_SITE ||
 	       change->kind == HV_CHANGE_RENAME;
 }
 
@@ -52,24 +52,24 @@ static struct hv_err *forgive(struct hv_err *err, const struct hv_journal *j,
 }
 
 struct hv_err *hv_probed_refuse(const struct hv_address_space *as,
-				const struct hv_own_probes_layout *layout,
+				const struct hv_own_kprobes_layout *layout,
 				const struct hv_journal *j, struct hv_change *changes, size_t nr)
 {
-	struct hv_own_probes probes = {0};
+	struct hv_own_kprobes probes = {0};
 	struct hv_err *err;
 
 	if (!any_of_interest(changes, nr))
 		return NULL;
-	err = hv_own_probes_read(as, layout, &probes);
+	err = hv_own_kprobes_read(as, layout, &probes);
 	if (err)
 		return forgive(err, j, changes, nr);
 	if (probes.are_locked)
 		err = hv_err_new(EALREADY, "the guest is registering or removing kprobes; retry");
 	for (size_t i = 0; !err && i < nr; i++)
 		if (is_of_interest(&changes[i]) &&
-		    hv_own_probes_any(&probes, range_of(j, &changes[i])))
+		    hv_own_kprobes_any(&probes, range_of(j, &changes[i])))
 			changes[i].refused = 1;
-	hv_own_probes_deinit(&probes);
+	hv_own_kprobes_deinit(&probes);
 	return err;
 }
 

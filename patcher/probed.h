@@ -8,10 +8,10 @@
  *     the instructions shortly after it, which an optimized kprobe copies to make room for a jump.
  *   - One of our instructions that a kprobe has copied must not be restored.
  *
- * kernel/code/own_probes.h finds the kprobes. */
+ * kernel/code/own_kprobes.h finds the kprobes. */
 #pragma once
 
-#include "kernel/code/own_probes.h"
+#include "kernel/code/own_kprobes.h"
 #include "patcher/patcher.h"
 
 struct hv_journal;
@@ -22,7 +22,7 @@ struct hv_journal;
 /* Sets `refused` in conflicting changes. Call it in a hold. Fails with EALREADY
  * while the guest is registering or removing a kprobe. */
 struct hv_err *hv_probed_refuse(const struct hv_address_space *as,
-				const struct hv_own_probes_layout *layout,
+				const struct hv_own_kprobes_layout *layout,
 				const struct hv_journal *j, struct hv_change *changes,
 				size_t nr) hv_must_use;
 

@@ -27,18 +27,18 @@ static struct hv_err *check_region(const struct hv_region *r, unsigned nr_cpus)
 }
 
 /* Returns the size of the largest hash table in ROOM_BYTES: 2^*RET_SHIFT home buckets plus
- * NR_PROBES - 1 entries of ITEM_BYTES. Returns 0 if there is no room for two home buckets. */
-static unsigned places_in(uint64_t room_bytes, size_t item_bytes, unsigned nr_probes,
-			  unsigned *ret_shift)
+ * NR_LOOKUPS - 1 entries of ITEM_BYTES. Returns 0 if there is no room for two home buckets. */
+static unsigned buckets_in(uint64_t room_bytes, size_t item_bytes, unsigned nr_lookups,
+			   unsigned *ret_shift)
 {
 	uint64_t nr = room_bytes / item_bytes;
 	unsigned shift;
 
-	if (nr <= nr_probes)
+	if (nr <= nr_lookups)
 		return 0;
-	shift = 63 - (unsigned)__builtin_clzll(nr - nr_probes + 1);
+	shift = 63 - (unsigned)__builtin_clzll(nr - nr_lookups + 1);
 	*ret_shift = shift < HOMES_SHIFT_MAX ? shift : HOMES_SHIFT_MAX;
-	return (1u << *ret_shift) + nr_probes - 1;
+	return (1u << *ret_shift) + nr_lookups - 1;
 }
 
 /* Rounds up to a page boundary. */
@@ -56,12 +56,12 @@ struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 
 	if (err)
 		return err;
-	plan.nr_stacks = places_in(r->len_bytes / STACKS_SHARE, sizeof(struct hv_stack),
-				   HV_STACK_PROBES, &plan.homes_shift);
+	plan.nr_stacks = buckets_in(r->len_bytes / STACKS_SHARE, sizeof(struct hv_stack),
+				    HV_STACK_LOOKUPS, &plan.homes_shift);
 	plan.counts_off =
 		next_page(HV_REGION_STACKS_OFF + plan.nr_stacks * sizeof(struct hv_stack));
-	plan.nr_counts = places_in(r->len_bytes / COUNTS_SHARE / nr_cpus, sizeof(struct hv_count),
-				   HV_COUNT_PROBES, &plan.counts_shift);
+	plan.nr_counts = buckets_in(r->len_bytes / COUNTS_SHARE / nr_cpus, sizeof(struct hv_count),
+				    HV_COUNT_LOOKUPS, &plan.counts_shift);
 	plan.vcpus_off = next_page(hv_plan_counts_off(&plan, nr_cpus));
 	room = (r->len_bytes - plan.vcpus_off) / nr_cpus;
 	if (room < sizeof(struct hv_state) + SLOTS_MIN * sizeof(struct hv_record) ||

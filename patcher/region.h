@@ -5,17 +5,17 @@
  *   0x000000  header, 4 KiB            \ host only: never mapped in the guest's page tables
  *   0x001000  journal                  |
  *   0x3c0000  our page tables         /
- *   0x400000  stubs   params           \
+ *   0x400000  trampolines   params           \
  *   0x401000          code             |
  *   0x410000          detours           > read-only, executable
  *   0x500000  addresses of the states  |
  *   0x520000  filters of events        |
  *   0x530000  fetch steps of events    |
- *   0x540000  fetch steps of slots     |
+ *   0x540000  fetch steps of groups    |
  *   0x580000  files of events         /
  *   0x600000  pid bitmap               \
  *   0x700000  control block             \
- *   0x780000  probes of events          |
+ *   0x780000  callbacks of events       |
  *   0x800000  return stacks              > writable, not executable
  *             counts: a table per vCPU  /
  *             a state and a ring per vCPU
@@ -34,29 +34,29 @@
 #define HV_REGION_LEN_MIN (16ULL << 20)
 #define HV_REGION_UNIT	  (2ULL << 20) /* mapped by one leaf of this size, or by pages */
 
-#define HV_REGION_STUBS_OFF    0x400000ULL
-#define HV_REGION_DETOURS_OFF  0x410000ULL
-#define HV_REGION_STUBS_END    0x500000ULL
-#define HV_REGION_VCPUS_OFF    0x500000ULL
-#define HV_REGION_FILTERS_OFF  0x520000ULL
-#define HV_REGION_READS_OFF    0x530000ULL
-#define HV_REGION_PROGRAMS_OFF 0x540000ULL
-#define HV_REGION_FILES_OFF    0x580000ULL
-#define HV_REGION_FILES_END    0x600000ULL
-#define HV_REGION_WRITABLE_OFF 0x600000ULL /* the guest can write from here on */
-#define HV_REGION_PIDS_OFF     0x600000ULL
-#define HV_REGION_CONTROL_OFF  0x700000ULL
-#define HV_REGION_PROBES_OFF   0x780000ULL
-#define HV_REGION_STACKS_OFF   0x800000ULL
+#define HV_REGION_TRAMPOLINES_OFF 0x400000ULL
+#define HV_REGION_DETOURS_OFF	  0x410000ULL
+#define HV_REGION_TRAMPOLINES_END 0x500000ULL
+#define HV_REGION_VCPUS_OFF	  0x500000ULL
+#define HV_REGION_FILTERS_OFF	  0x520000ULL
+#define HV_REGION_READS_OFF	  0x530000ULL
+#define HV_REGION_PROGRAMS_OFF	  0x540000ULL
+#define HV_REGION_FILES_OFF	  0x580000ULL
+#define HV_REGION_FILES_END	  0x600000ULL
+#define HV_REGION_WRITABLE_OFF	  0x600000ULL /* the guest can write from here on */
+#define HV_REGION_PIDS_OFF	  0x600000ULL
+#define HV_REGION_CONTROL_OFF	  0x700000ULL
+#define HV_REGION_CALLBACKS_OFF	  0x780000ULL
+#define HV_REGION_STACKS_OFF	  0x800000ULL
 
-_Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES,
+_Static_assert(HV_REGION_TRAMPOLINES_OFF == HV_REGION_KEPT_BYTES,
 	       "header, journal and page tables are kept");
 
-#define HV_REGION_TABLES_BYTES (HV_REGION_STUBS_OFF - HV_REGION_TABLES_OFF)
+#define HV_REGION_TABLES_BYTES (HV_REGION_TRAMPOLINES_OFF - HV_REGION_TABLES_OFF)
 
-/* The last HV_REGION_NR_PLACES detours are for HV_CHANGE_PLACE. */
-#define HV_REGION_NR_DETOURS ((HV_REGION_STUBS_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
-#define HV_REGION_NR_PLACES  2048
+/* The last HV_REGION_PROBE_SITES detours are for HV_CHANGE_PROBE_SITE. */
+#define HV_REGION_NR_DETOURS  ((HV_REGION_TRAMPOLINES_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
+#define HV_REGION_PROBE_SITES 2048
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
 #define HV_REGION_CPUS_MAX ((HV_REGION_FILTERS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
@@ -65,7 +65,8 @@ _Static_assert(HV_REGION_STUBS_OFF == HV_REGION_KEPT_BYTES,
 #define HV_REGION_ARRAY_BYTES 256u
 
 /* Events that can be recorded at the same time. Each uses an event file and an array. */
-#define HV_REGION_NR_EVENTS ((HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF) / HV_REGION_ARRAY_BYTES)
+#define HV_REGION_NR_EVENTS                                                                        \
+	((HV_REGION_STACKS_OFF - HV_REGION_CALLBACKS_OFF) / HV_REGION_ARRAY_BYTES)
 _Static_assert(HV_REGION_NR_EVENTS * sizeof(struct hv_event_file) <=
 		       HV_REGION_FILES_END - HV_REGION_FILES_OFF,
 	       "a file for each event");
@@ -78,16 +79,16 @@ _Static_assert(HV_REGION_NR_EVENTS * sizeof(struct hv_event_file) <=
 	((HV_REGION_PROGRAMS_OFF - HV_REGION_READS_OFF) /                                          \
 	 (HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step)))
 
-_Static_assert(HV_REGION_PROGRAMS_OFF +
-			       HV_NR_SLOTS * HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step) <=
+_Static_assert(HV_REGION_PROGRAMS_OFF + HV_NR_ACTION_GROUPS * HV_FETCH_STEPS_MAX *
+						sizeof(struct hv_fetch_step) <=
 		       HV_REGION_FILES_OFF,
 	       "programs");
 
 enum hv_change_kind {
-	HV_CHANGE_TEXT = 1,	   /* a site: nop <-> call to a stub */
+	HV_CHANGE_TEXT = 1,	   /* a site: nop <-> call to a trampoline */
 	HV_CHANGE_ENTRY = 2,	   /* a page table entry: 0 <-> leaf or table in the region */
-	HV_CHANGE_YIELD = 3,	   /* ftrace's call that reads a site <-> a call to a stub */
-	HV_CHANGE_HIBERNATION = 4, /* a call on the hibernation path <-> a call to a stub */
+	HV_CHANGE_YIELD = 3,	   /* ftrace's call that reads a site <-> a call to a trampoline */
+	HV_CHANGE_HIBERNATION = 4, /* a call on the hibernation path <-> a call to a trampoline */
 	HV_CHANGE_DETOUR =
 		5, /* an instruction <-> a jump to a detour; or a call <-> a call to a detour */
 	HV_CHANGE_PLUG = 6, /* a field of a tracepoint: its callbacks or its enable count */
@@ -95,15 +96,15 @@ enum hv_change_kind {
 	/* A return address of a function_graph frame: ours -> the original. It is not recorded in
 	 * the journal, because the return stacks hold the original, and it is never reversed. */
 	HV_CHANGE_RETURN = 8,
-	HV_CHANGE_PLACE = 9, /* instructions inside a function <-> a jump to a probe's detour */
+	HV_CHANGE_PROBE_SITE = 9, /* instructions <-> a jump to a probe's detour */
 	/* a call in an event's callback, or the call that frees callback arrays: to the kernel's
-	 * function <-> to an event stub */
+	 * function <-> to an event trampoline */
 	HV_CHANGE_EVENT_CALL = 20,
 	HV_CHANGE_TASK = 21,   /* flags of a guest task */
 	HV_CHANGE_MODULE = 22, /* reference count of a guest module */
 	/* a static call of a tracepoint: target function <-> another function of the kernel */
 	HV_CHANGE_STATIC_CALL = 23,
-	/* a call that changes the name of a task: to the kernel's function <-> to a stub */
+	/* a call that changes the name of a task: to the kernel's function <-> to a trampoline */
 	HV_CHANGE_RENAME = 24,
 };
 #define HV_NR_CHANGE_KINDS 32
@@ -113,9 +114,9 @@ struct hv_region_header {
 	uint32_t version; /* HV_REGION_VERSION */
 	uint32_t nr_cpus; /* number of rings */
 	uint64_t gpa;	  /* guest-physical address of the region */
-	uint64_t map_gva; /* guest virtual address of HV_REGION_STUBS_OFF */
+	uint64_t map_gva; /* guest virtual address of HV_REGION_TRAMPOLINES_OFF */
 	uint64_t map_len_bytes;
-	uint64_t landings_gva; /* second mapping of HV_REGION_STUBS_OFF; 0 if none */
+	uint64_t veneers_gva; /* second mapping of HV_REGION_TRAMPOLINES_OFF; 0 if none */
 	/* address of _stext; identifies the boot together with build_id and the page table
 	 * entries */
 	uint64_t text_gva;
@@ -159,7 +160,7 @@ static inline struct hv_journal_entry *hv_region_journal(const struct hv_region 
 
 static inline struct hv_params *hv_region_params(const struct hv_region *r)
 {
-	return (struct hv_params *)(r->host + HV_REGION_STUBS_OFF);
+	return (struct hv_params *)(r->host + HV_REGION_TRAMPOLINES_OFF);
 }
 
 /* Guest virtual addresses of the per-vCPU states, indexed by CPU. */
@@ -168,22 +169,25 @@ static inline uint64_t *hv_region_vcpus(const struct hv_region *r)
 	return (uint64_t *)(r->host + HV_REGION_VCPUS_OFF);
 }
 
-static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned index)
+static inline struct hv_action_group *hv_region_action_group(const struct hv_region *r,
+							     unsigned index)
 {
-	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_SLOTS_OFF) + index;
+	return (struct hv_action_group *)(r->host + HV_REGION_TRAMPOLINES_OFF +
+					  HV_ACTION_GROUPS_OFF) +
+	       index;
 }
 
-/* HV_KIND_* of the calls of a slot with HV_SLOT_RETURN. */
+/* HV_KIND_* of the calls of an action group with HV_DOES_RETURN. */
 static inline uint32_t *hv_region_kind(const struct hv_region *r, unsigned index)
 {
-	return (uint32_t *)(r->host + HV_REGION_STUBS_OFF + HV_KINDS_OFF) + index;
+	return (uint32_t *)(r->host + HV_REGION_TRAMPOLINES_OFF + HV_KINDS_OFF) + index;
 }
 
 /* Returns HV_FETCH_STEPS_MAX steps. */
-static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r, unsigned slot)
+static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r, unsigned group)
 {
 	return (struct hv_fetch_step *)(r->host + HV_REGION_PROGRAMS_OFF) +
-	       slot * HV_FETCH_STEPS_MAX;
+	       group * HV_FETCH_STEPS_MAX;
 }
 
 /* Returns HV_FETCH_STEPS_MAX steps. INDEX is below HV_REGION_NR_READS. */
@@ -221,10 +225,10 @@ static inline struct hv_stack *hv_region_stack(const struct hv_region *r, unsign
 struct hv_ring_plan {
 	unsigned nr_cpus;
 	unsigned homes_shift;  /* log2 of the number of home buckets for return stacks */
-	unsigned nr_stacks;    /* at HV_REGION_STACKS_OFF: home buckets + HV_STACK_PROBES - 1 */
+	unsigned nr_stacks;    /* at HV_REGION_STACKS_OFF: home buckets + HV_STACK_LOOKUPS - 1 */
 	uint64_t counts_off;   /* region offset of the first count table; the others follow */
 	unsigned counts_shift; /* log2 of the number of home buckets in a table */
-	unsigned nr_counts;    /* entries in a table: home buckets + HV_COUNT_PROBES - 1 */
+	unsigned nr_counts;    /* entries in a table: home buckets + HV_COUNT_LOOKUPS - 1 */
 	/* region offset of the first state; each state is followed by its ring */
 	uint64_t vcpus_off;
 	uint64_t nr_slots; /* records in a ring; a power of two */

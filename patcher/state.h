@@ -14,7 +14,7 @@ struct hv_patcher {
 	struct hv_gva bound_gva; /* 0 if not bound */
 	struct hv_gpa bound_gpa;
 	struct hv_journal journal;
-	struct hv_own_probes_layout kprobes;
+	struct hv_own_kprobes_layout kprobes;
 	struct hv_hold_stat holds;
 	size_t batch;	       /* changes per hold */
 	uint64_t registers_ns; /* last hold: time to read all vCPU registers */
@@ -32,10 +32,10 @@ struct hv_patcher {
 bool hv_change_is_text(enum hv_change_kind kind);
 /* Returns whether CHANGE only switches a site between its forms. No vCPU can be in the middle of
  * such a change: a site is one instruction, or two between which execution continues correctly
- * (site_stubs.h). */
+ * (site_trampolines.h). */
 bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change);
 /* Returns whether a vCPU at IP would resume in the middle of an instruction that CHANGE writes.
- * Between the two instructions of a site, it resumes correctly (site_stubs.h). */
+ * Between the two instructions of a site, it resumes correctly (site_trampolines.h). */
 bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
 			  struct hv_gva ip);
 /* Returns whether NOW, the bytes of CHANGE's site, is an unused site that CHANGE turns into another

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory layout shared by guest and host: parameters that the stubs read, and state and records
- * that they write. C uses these structs directly; the assembler gets offsets and sizes from
- * arch/stub_offsets.c. abi_bits.h defines flags, limits and the fields of a record, and
+/* The memory layout shared by guest and host: parameters that the trampolines read, and state and
+ * records that they write. C uses these structs directly; the assembler gets offsets and sizes from
+ * arch/trampoline_offsets.c. abi_bits.h defines flags, limits and the fields of a record, and
  * patcher/region.h the position of each part in the region. Values that are constant during a
- * session are not stored here; they are linked into the stub code (struct hv_stub_values in
- * arch/arch.h).
+ * session are not stored here; they are linked into the trampoline code (struct
+ * hv_trampoline_values in arch/arch.h).
  *
  *   page of the params               one block per vCPU: its state, then its ring of nr_slots
  *   (read-only for the guest)
  *                                    struct hv_state         +--------+--------+--------+---
  *   0x000   struct hv_params            head: (18 + 8) * 32  | p = 16 | p = 17 | p = 10 |  ...
- *   0x400   kinds of slots
- *   0x800   struct hv_slot, 128 of                           +--------+--------+--------+---
+ *   0x400   kinds of action groups
+ *   0x800   action groups, 128 of                            +--------+--------+--------+---
  *           them                     struct hv_record at position p is at index p % nr_slots
- *   0x1000  code of the stubs        (nr_slots is 8 here)
+ *   0x1000  code of the trampolines        (nr_slots is 8 here)
  *
  *   control block     return stacks: each serves       profile counts:
  *                     one kernel stack at a time       one table per vCPU
@@ -30,7 +30,7 @@
 
 #include "ringbuf/abi_bits.h"
 
-/* Parameters that the host changes while stubs run. Each field is one aligned word and can be
+/* Parameters that the host changes while trampolines run. Each field is one aligned word and can be
  * stored atomically, except yield_nop, which the host sets before the guest's ftrace can use it. */
 struct hv_params {
 	uint32_t graph_flags;	  /* HV_GRAPH_* */
@@ -47,15 +47,15 @@ struct hv_params {
 	uint64_t ticks_per_ns; /* tsc ticks per ns, times 2^32 */
 };
 
-/* The actions of a stub entry when a site calls it, and the stub that runs next. */
-struct hv_slot {
-	uint32_t does;	  /* HV_SLOT_* */
-	uint32_t goes_on; /* offset of the next stub from the params; 0: none */
+/* The actions of a trampoline entry when a site calls it, and the trampoline that runs next. */
+struct hv_action_group {
+	uint32_t does;	  /* HV_DOES_* */
+	uint32_t goes_on; /* offset of the next trampoline from the params; 0: none */
 };
 
-/* A step of a fetch program. A stub runs the program of a slot or an event to read guest memory for
- * a probe. The results follow the registers of the recorded call, or the entry of the event. If a
- * step faults, the remaining steps with the same tag are skipped. */
+/* A step of a fetch program. A trampoline runs the program of an action group or an event to read
+ * guest memory for a probe. The results follow the registers of the recorded call, or the entry of
+ * the event. If a step faults, the remaining steps with the same tag are skipped. */
 struct hv_fetch_step {
 	uint8_t does; /* HV_FETCH_* */
 	uint8_t unused;
@@ -64,12 +64,12 @@ struct hv_fetch_step {
 	uint64_t value;
 };
 
-/* How many times the counted actions of a slot can still run. */
+/* How many times the counted actions of an action group can still run. */
 struct hv_left {
 	int32_t on;
 	int32_t off;
 	int32_t stack;
-	int32_t tell;
+	int32_t report;
 };
 
 /* Host and guest write to it. Both modify `mode` with atomic read-modify-write instructions
@@ -83,19 +83,19 @@ struct hv_control {
 	uint32_t hibernates;
 	uint32_t sections; /* HV_SECTIONS_* */
 	uint32_t unused;
-	/* Depth in bytes of the deepest task stack so far. A call with HV_SLOT_DEEPEST that is
+	/* Depth in bytes of the deepest task stack so far. A call with HV_DOES_DEEPEST that is
 	 * deeper is recorded. Because vCPUs and interrupts race, a smaller value than was recorded
 	 * can be stored. */
 	uint64_t deepest;
 	uint32_t unused_more[8];
-	struct hv_left left[HV_NR_SLOTS];
-	uint32_t missed[HV_NR_SLOTS]; /* per slot: returns that the probe missed */
+	struct hv_left left[HV_NR_ACTION_GROUPS];
+	uint32_t missed[HV_NR_ACTION_GROUPS]; /* per action group: returns that the probe missed */
 };
 
 /* The start or the end of a section, a time with preemption or interrupts disabled. */
 struct hv_section_end {
 	uint64_t tsc;
-	uint32_t place;	 /* low half of the address in the detour to which the stub returns */
+	uint32_t detour; /* low half of the address in the detour to which the trampoline returns */
 	uint32_t caller; /* low half of the function's return address; 0: unknown */
 	uint32_t pid;
 	uint32_t preempt_count;
@@ -154,11 +154,11 @@ struct hv_record {
 	uint64_t word[4];
 };
 
-/* An open call. The stub has replaced its return address. */
+/* An open call. The trampoline has replaced its return address. */
 struct hv_frame {
 	/* Location of the return address, or the stack pointer if the call leaves it in a
 	 * register. */
-	uint64_t slot_gva;
+	uint64_t retp_gva;
 	uint64_t caller_gva; /* the original return address */
 	uint64_t tsc;	     /* time of the call */
 	/* low half of the address after the site, as an offset from text_base (struct hv_arch) */
@@ -180,10 +180,10 @@ struct hv_stack {
 	/* When the task left the CPU: steal time of that vCPU in the unit of `steals`, plus 1. 0
 	 * while it is on a CPU. */
 	uint64_t left_steal;
-	uint64_t unused; /* read by a stub as the slot of the last frame if there are no frames */
+	uint64_t unused; /* read by a trampoline as retp of the last frame if there are no frames */
 	/* Depth of the first frame, encoded like the upper half of word 3 of an HV_RECORD_ENTRY
-	 * record. The host sets it to HV_STACK_DEPTH_0 before any stub adds frames. On an interrupt
-	 * stack, depth continues from the interrupted stack. */
+	 * record. The host sets it to HV_STACK_DEPTH_0 before any trampoline adds frames. On an
+	 * interrupt stack, depth continues from the interrupted stack. */
 	uint32_t depth;
 	uint32_t inside; /* frames of root functions */
 	uint32_t muted;	 /* frames of functions that are excluded along with their callees */
@@ -202,7 +202,7 @@ struct hv_stack {
 };
 
 /* Depth 0 in the encoding of struct hv_stack. */
-/* Profile counts of one function on one vCPU. A function uses the first of HV_COUNT_PROBES
+/* Profile counts of one function on one vCPU. A function uses the first of HV_COUNT_LOOKUPS
  * consecutive buckets from its home bucket that is free or already its own. */
 #define HV_STACK_DEPTH_0                                                                           \
 	((uint32_t)((uint64_t)HV_RECORD_ENTRY << HV_RECORD_KIND_SHIFT >> HV_RECORD_HIGH))
@@ -230,10 +230,10 @@ struct hv_event_file {
 	uint8_t members[112];
 };
 
-/* A step of a filter program. The commit stub runs it to discard events before they reach the ring.
- * A step takes 8 bytes of the draft at `off`, subtracts `low`, and applies `mask`. It continues
- * with `holds` if the result is at most `span`, and with `fails` otherwise. Programs only jump
- * forward. */
+/* A step of a filter program. The commit trampoline runs it to discard events before they reach the
+ * ring. A step takes 8 bytes of the draft at `off`, subtracts `low`, and applies `mask`. It
+ * continues with `holds` if the result is at most `span`, and with `fails` otherwise. Programs only
+ * jump forward. */
 struct hv_filter_step {
 	uint16_t off; /* offset in the draft */
 	/* HV_FILTER_PASSES, HV_FILTER_DROPS, or the distance to the next step */
@@ -242,7 +242,7 @@ struct hv_filter_step {
 	uint64_t low, mask, span;
 };
 
-/* A buffer where an event callback builds the entry before a stub copies it to the ring. */
+/* A buffer where an event callback builds the entry before a trampoline copies it to the ring. */
 struct hv_draft {
 	/* Takes the place of struct ring_buffer_event, which precedes an entry in the guest's own
 	 * ring buffer. Callbacks may look for it there: they see 0 in the low 5 bits of the first
@@ -254,8 +254,8 @@ struct hv_draft {
 	uint8_t entry[4088];
 };
 
-/* Returns whether graph stubs can take the plain way: they record every call and every return, and
- * no return values. */
+/* Returns whether graph trampolines can take the plain way: they record every call and every
+ * return, and no return values. */
 static inline int hv_graph_is_plain(const struct hv_params *p)
 {
 	uint32_t of_others = HV_GRAPH_OWN_TIME | HV_GRAPH_PROFILE | HV_GRAPH_NO_SLEEP;
@@ -264,8 +264,8 @@ static inline int hv_graph_is_plain(const struct hv_params *p)
 	       !p->threshold_ticks;
 }
 
-/* Returns whether profile stubs can take the plain way: the profile is on, and the time of a call
- * includes its callees and steal time. */
+/* Returns whether profile trampolines can take the plain way: the profile is on, and the time of a
+ * call includes its callees and steal time. */
 static inline int hv_profile_is_plain(const struct hv_params *p)
 {
 	uint32_t flags = HV_GRAPH_PROFILE | HV_GRAPH_OWN_TIME | HV_GRAPH_HOST;
@@ -274,21 +274,21 @@ static inline int hv_profile_is_plain(const struct hv_params *p)
 }
 
 /* Returns a multiplicative hash of KEY below 1 << HOMES_SHIFT. HOMES_SHIFT must be 1 to 31: the
- * stubs shift by 32 - HOMES_SHIFT, and the CPU treats a shift by 32 as a shift by 0. */
+ * trampolines shift by 32 - HOMES_SHIFT, and the CPU treats a shift by 32 as a shift by 0. */
 static inline uint32_t hv_home(uint32_t key, unsigned homes_shift)
 {
 	return key * HV_STACK_HASH >> (32 - homes_shift);
 }
 
 /* Returns the home bucket of the return stack with the word KEY, excluding HV_STACK_NR_MASK and
- * HV_STACK_SLOW. There are 1 << HOMES_SHIFT home buckets. A lookup tries HV_STACK_PROBES buckets
+ * HV_STACK_SLOW. There are 1 << HOMES_SHIFT home buckets. A lookup tries HV_STACK_LOOKUPS buckets
  * from there. */
 static inline uint32_t hv_stack_home(uint64_t key, unsigned homes_shift)
 {
 	return hv_home((uint32_t)key, homes_shift);
 }
 
-/* Returns the home bucket of a function's counts. A lookup tries HV_COUNT_PROBES buckets from
+/* Returns the home bucket of a function's counts. A lookup tries HV_COUNT_LOOKUPS buckets from
  * there. */
 static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift)
 {
@@ -298,13 +298,16 @@ static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift
 /* The layout must match docs/internals/ring.md and have no padding. */
 _Static_assert(sizeof(struct hv_params) == 0x38, "params");
 _Static_assert(sizeof(struct hv_params) <= HV_KINDS_OFF &&
-		       HV_KINDS_OFF + HV_NR_SLOTS * sizeof(uint32_t) <= HV_SLOTS_OFF,
+		       HV_KINDS_OFF + HV_NR_ACTION_GROUPS * sizeof(uint32_t) <=
+			       HV_ACTION_GROUPS_OFF,
 	       "kinds");
-_Static_assert(HV_SLOTS_OFF + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
+_Static_assert(HV_ACTION_GROUPS_OFF + HV_NR_ACTION_GROUPS * sizeof(struct hv_action_group) <=
+		       HV_TRAMPOLINES_CODE_OFF,
+	       "action groups");
 _Static_assert(sizeof(struct hv_fetch_step) == 16 &&
 		       1 << HV_FETCH_STEPS_SHIFT == HV_FETCH_STEPS_MAX,
 	       "step");
-_Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * (16 + 4), "control block");
+_Static_assert(sizeof(struct hv_control) == 64 + HV_NR_ACTION_GROUPS * (16 + 4), "control block");
 _Static_assert(sizeof(struct hv_section_end) == 40, "end of a section");
 _Static_assert(sizeof(struct hv_sections) == 256, "sections");
 _Static_assert(sizeof(struct hv_state) == 64 + 256, "state");
@@ -318,7 +321,7 @@ _Static_assert(HV_FILTER_STEPS_MAX * sizeof(struct hv_filter_step) == 1 << HV_FI
 		       HV_FILTER_PASSES < sizeof(struct hv_filter_step),
 	       "filter");
 _Static_assert(1 << HV_NR_DRAFTS_SHIFT == HV_NR_DRAFTS, "drafts");
-/* A stub copies whole records, so it can read beyond an entry, but must not read beyond its
+/* A trampoline copies whole records, so it can read beyond an entry, but must not read beyond its
  * draft. */
 _Static_assert((HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) % HV_DATA_LEN == 0 &&
 		       HV_ENTRY_LEN_MAX <= sizeof(((struct hv_draft *)0)->entry),

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Constants of the memory shared by guest and host that do not follow from the structs in
  * ringbuf/abi.h: flags, limits, offsets, and the fields of a record. C and the assembler include
- * this file, so it contains only constants. arch/stub_offsets.c gives the assembler the offsets and
- * sizes of the structs. */
+ * this file, so it contains only constants. arch/trampoline_offsets.c gives the assembler the
+ * offsets and sizes of the structs. */
 #pragma once
 
 /* -- flags, limits, offsets -------------------------------------------------------------------- */
 
 /* The page of the params. Offsets are relative to its start. */
-#define HV_KINDS_OFF	  0x400	 /* HV_KIND_* of each slot with HV_SLOT_RETURN, 32 bits */
-#define HV_SLOTS_OFF	  0x800	 /* HV_NR_SLOTS of struct hv_slot */
-#define HV_STUBS_CODE_OFF 0x1000 /* start of the stub code */
-#define HV_STUBS_LEN_MAX  0xf000 /* maximum length of the code */
+#define HV_KINDS_OFF		0x400  /* HV_KIND_* of each group with HV_DOES_RETURN, 32 bits */
+#define HV_ACTION_GROUPS_OFF	0x800  /* HV_NR_ACTION_GROUPS of struct hv_action_group */
+#define HV_TRAMPOLINES_CODE_OFF 0x1000 /* start of the trampoline code */
+#define HV_TRAMPOLINES_LEN_MAX	0xf000 /* maximum length of the code */
 
-/* Numbers of the alternatives that arch->link can put in place of instructions in the stubs
- * (docs/internals/stubs.md). */
+/* Numbers of the alternatives that arch->link can put in place of instructions in the trampolines
+ * (docs/internals/trampolines.md). */
 #define HV_ALT_NO_MIGRATE    1 /* nop if the kernel has no migration-disable count */
 #define HV_ALT_LAZY	     2 /* jump if the kernel counts lazy preemption */
 #define HV_ALT_JUMP	     3 /* jump if the return handler may jump to the caller */
@@ -25,7 +25,7 @@
 #define HV_ALT_TASK_SOFTIRQS 6
 #define HV_ALT_HYPERVISOR    7 /* jump if the per-CPU offset is in the hypervisor's register */
 #define HV_ALT_HOST_CLOCK    8 /* jump if the kernel's clock is the physical counter */
-/* a prefix without effect replaces the lock prefix if no task migrates while it is in a stub
+/* a prefix without effect replaces the lock prefix if no task migrates while it is in a trampoline
  * (struct hv_tracee) */
 #define HV_ALT_UNLOCKED	     9
 /* Flag, combined with an HV_ALT_*: link() overwrites the instructions with the code at the target,
@@ -51,33 +51,33 @@
 #define HV_SECTIONS_STACK   16 /* record the stack at the end of a section that is kept */
 #define HV_SECTIONS_LOG	    32 /* record both ends of every section */
 
-/* struct hv_slot: does. struct hv_left limits how often COUNTED actions run. */
-#define HV_NR_SLOTS	      128
-#define HV_SLOT_ON	      1 /* switch recording on */
-#define HV_SLOT_OFF	      2 /* switch recording off */
-#define HV_SLOT_ON_COUNTED    4
-#define HV_SLOT_OFF_COUNTED   8
-#define HV_SLOT_STACK	      16 /* record the stack */
-#define HV_SLOT_STACK_BIT     4
-#define HV_SLOT_STACK_COUNTED 32
-#define HV_SLOT_TELL	      64 /* write a record that informs the host about the call */
-#define HV_SLOT_TELL_COUNTED  128
-#define HV_SLOT_REGS	      256  /* record the registers of the call, for probes */
-#define HV_SLOT_FETCH	      512  /* HV_SLOT_REGS and the results of the slot's fetch program */
-#define HV_SLOT_RETURN	      1024 /* record the registers at the return, for return probes */
-/* HV_SLOT_RETURN and its fetch program results, from the step at HV_SLOT_STEP_SHIFT */
-#define HV_SLOT_RETURN_FETCH  2048
-#define HV_SLOT_RETURN_ARGS   4096 /* HV_SLOT_RETURN and the arguments of the call */
-#define HV_SLOT_STEP_SHIFT    24   /* number of the first step for the return */
+/* struct hv_action_group: does. struct hv_left limits how often COUNTED actions run. */
+#define HV_NR_ACTION_GROUPS    128
+#define HV_DOES_ON	       1 /* switch recording on */
+#define HV_DOES_OFF	       2 /* switch recording off */
+#define HV_DOES_ON_COUNTED     4
+#define HV_DOES_OFF_COUNTED    8
+#define HV_DOES_STACK	       16 /* record the stack */
+#define HV_DOES_STACK_BIT      4
+#define HV_DOES_STACK_COUNTED  32
+#define HV_DOES_REPORT	       64 /* write a record that informs the host about the call */
+#define HV_DOES_REPORT_COUNTED 128
+#define HV_DOES_REGS	       256  /* record the registers of the call, for probes */
+#define HV_DOES_FETCH	       512  /* HV_DOES_REGS and the results of the group's fetch program */
+#define HV_DOES_RETURN	       1024 /* record the registers at the return, for return probes */
+/* HV_DOES_RETURN and its fetch program results, from the step at HV_DOES_STEP_SHIFT */
+#define HV_DOES_RETURN_FETCH   2048
+#define HV_DOES_RETURN_ARGS    4096 /* HV_DOES_RETURN and the arguments of the call */
+#define HV_DOES_STEP_SHIFT     24   /* number of the first step for the return */
 /* The first argument of the function is a task. Sets the bit of that task in the pid bitmap: */
-#define HV_SLOT_PID_INHERITS  0x2000 /* to the bit of the current task, which forked it */
-#define HV_SLOT_PID_CLEARS    0x4000 /* to 0 */
-#define HV_SLOT_PID_SETS      0x8000 /* to 1 */
-/* Replaces HV_SLOT_REGS if sites call the entries that save all registers. */
-#define HV_SLOT_ALL_REGS      0x10000
+#define HV_DOES_PID_INHERITS   0x2000 /* to the bit of the current task, which forked it */
+#define HV_DOES_PID_CLEARS     0x4000 /* to 0 */
+#define HV_DOES_PID_SETS       0x8000 /* to 1 */
+/* Replaces HV_DOES_REGS if sites call the entries that save all registers. */
+#define HV_DOES_ALL_REGS       0x10000
 /* Record the stack if it is the deepest so far (hv_control.deepest), even while recording is
  * off. */
-#define HV_SLOT_DEEPEST	      0x20000
+#define HV_DOES_DEEPEST	       0x20000
 
 /* How long a hibernating guest waits for the host: number of waits, and duration of each. */
 #define HV_HIBERNATION_WAITS   1500
@@ -107,7 +107,7 @@
 #define HV_STACK_IRQ	 0x2000 /* in `word`: this is an interrupt stack */
 /* a return stack stores steal times in units of 1 << HV_STEAL_SHIFT ns */
 #define HV_STEAL_SHIFT	 10
-#define HV_STACK_PROBES	 4	    /* number of buckets to try for a kernel stack */
+#define HV_STACK_LOOKUPS 4	    /* number of buckets to try for a kernel stack */
 #define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home() and hv_count_home() */
 
 /* struct hv_frame: flags */
@@ -116,26 +116,26 @@
 #define HV_FRAME_PROFILED    4	 /* counted in the profile */
 #define HV_FRAME_QUIET	     8	 /* counted in the profile but not recorded */
 #define HV_FRAME_OWN_TIME    16	 /* its profile time excludes callees */
-#define HV_FRAME_PROBED	     32	 /* record the registers at the return, as the slot specifies */
+#define HV_FRAME_PROBED	     32	 /* record the registers at the return, as the group specifies */
 #define HV_FRAME_HOST	     64	 /* `steals` of the return stack is valid for this frame */
 #define HV_FRAME_ARGS	     128 /* HV_FRAME_ARGS_NR frames before it hold the arguments */
-#define HV_FRAME_PROBE_SHIFT 8	 /* slot number, with HV_FRAME_PROBED */
+#define HV_FRAME_PROBE_SHIFT 8	 /* action group, with HV_FRAME_PROBED */
 /* Frames that hold arguments, two in each: in caller_gva, and in `sums` of the return stack. Their
- * slot_gva is 0, which no call has. */
+ * retp_gva is 0, which no call has. */
 #define HV_FRAME_ARGS_NR     3
 
 /* Kind of a call. The low byte contains the initial HV_FRAME_* flags of its frame. */
-#define HV_KIND_NEW_TASK   0x100  /* a new task starts: discard old frames of its stack */
-#define HV_KIND_LEAVES	   0x200  /* the task is about to leave the CPU */
-#define HV_KIND_ARRIVES	   0x400  /* the task is back on a CPU */
-#define HV_KIND_FUNCTION   0x800  /* write a record of the function tracer */
-#define HV_KIND_UNTRACED   0x1000 /* the call is not part of a graph */
-#define HV_KIND_SLOT_SHIFT 16	  /* slot number, with HV_FRAME_PROBED */
+#define HV_KIND_NEW_TASK    0x100  /* a new task starts: discard old frames of its stack */
+#define HV_KIND_LEAVES	    0x200  /* the task is about to leave the CPU */
+#define HV_KIND_ARRIVES	    0x400  /* the task is back on a CPU */
+#define HV_KIND_FUNCTION    0x800  /* write a record of the function tracer */
+#define HV_KIND_UNTRACED    0x1000 /* the call is not part of a graph */
+#define HV_KIND_GROUP_SHIFT 16	   /* action group, with HV_FRAME_PROBED */
 
 /* struct hv_draft */
 #define HV_NR_DRAFTS	   4 /* per vCPU: for a task, soft and hard interrupts, and NMIs */
 #define HV_NR_DRAFTS_SHIFT 2
-#define HV_DRAFT_TAKEN_BIT 31	/* in `event`: a callback or a stub is using the draft */
+#define HV_DRAFT_TAKEN_BIT 31	/* in `event`: a callback or a trampoline is using the draft */
 #define HV_ENTRY_LEN_MAX   4088 /* maximum length of an event's entry */
 
 /* struct hv_filter_step: the next step, as a distance in bytes, or a result: */
@@ -149,7 +149,7 @@
 
 /* struct hv_fetch_step: does. A reading step is HV_FETCH_READS combined with the flags after it. It
  * reads at the current value plus the step's value. */
-#define HV_FETCH_STEPS_MAX   128 /* per slot or event */
+#define HV_FETCH_STEPS_MAX   128 /* per action group or event */
 #define HV_FETCH_STEPS_SHIFT 7
 #define HV_FETCH_END	     0 /* end of the program */
 /* current value := a word of the entry; faults if the entry is shorter */
@@ -176,7 +176,7 @@
 #define HV_FETCH_FAULT	     0xffffffff
 
 /* struct hv_count */
-#define HV_COUNT_PROBES 32 /* number of buckets to try for a function */
+#define HV_COUNT_LOOKUPS 32 /* number of buckets to try for a function */
 
 /* -- fields of a record ------------------------------------------------------------------------ */
 
@@ -189,14 +189,14 @@
  * (HV_RECORD_ZEROS). If the reader removes the key of a position and these bits are not zero, the
  * word was not written in the lap of that position.
  *
- * Addresses of kernel text, modules and stubs are in the last 2 GiB: bits 31 to 63 are 1 and are
- * not stored.
+ * Addresses of kernel text, modules and trampolines are in the last 2 GiB: bits 31 to 63 are 1 and
+ * are not stored.
  *
  *  kind      word  bits   contents
  *
  *  function  0      0-61  tsc
  *            1      0-30  low bits of the address after the site
- *                  31-61  low 31 bits of the caller's address, inverted. The stub computes the word
+ *                  31-61  low 31 bits of the caller's address, inverted. The trampoline computes the word
  *                         as (site end) ^ (caller << HV_CALLER_SHIFT)
  *            2      0-7   migration-disable count, low byte; 0 if the kernel has no such count
  *                   8-15  the byte of the thread flags that contains the reschedule flags
@@ -251,12 +251,12 @@
  *                  55-56  who requested the stack:
  *                           neither  an option of a tracer
  *                           56       a command
- *                           55       an event; the site end is in a stub, the caller is in the
+ *                           55       an event; the site end is in a trampoline, the caller is in the
  *                                    event's callback
  *                           both     the end of a kept section; the site end is in a detour, and
  *                                    the recorded stack starts below the function's own frame
  *                                    and includes it
- *                  61     with 56: the deepest stack so far (HV_SLOT_DEEPEST). If 55 is set too,
+ *                  61     with 56: the deepest stack so far (HV_DOES_DEEPEST). If 55 is set too,
  *                         no command requested the record; otherwise one did
  *
  *  command          as function, but
@@ -353,7 +353,7 @@
 /* Event id of a probed call; no event type of the kernel uses it. After the common header, the
  * entry holds HV_REGS_WORDS words of 8 bytes: the address of the site, the stack pointer at the
  * call, the word at the stack pointer, and registers (struct hv_arch, find_register). Results of
- * the slot's fetch program can follow (HV_FETCH_HEAD). */
+ * the action group's fetch program can follow (HV_FETCH_HEAD). */
 #define HV_EVENT_ID_REGS	0
 #define HV_REGS_WORDS		15
 #define HV_REGS_SITE		0
@@ -373,8 +373,8 @@
  * probed instruction and the stack pointer is the one it sees. They are followed by the registers
  * that carry no argument at a function's entry, and by an unused word. The kernel uses this id for
  * its function tracer, which does not record through callbacks. */
-#define HV_EVENT_ID_PLACE	1
-#define HV_PLACE_WORDS		20
+#define HV_EVENT_ID_ALL_REGS	1
+#define HV_ALL_REGS_WORDS	20
 #define HV_WORDS_MAX		21 /* maximum over all of these entries */
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
@@ -399,12 +399,13 @@
  *   47     the word is in the second part of the stack
  *
  * If the stack contains the address of the graph's return handler, the record contains the address
- * that the handler will return to, or the handler's own address if the stub cannot determine it. */
-#define HV_WORD_TEXT	    0x80000000
+ * that the handler will return to, or the handler's own address if the trampoline cannot determine
+ * it. */
+#define HV_WORD_TEXT	      0x80000000
 /* On architectures with frame records, a word contains only the address of a caller, or an
  * interrupted address, with HV_WORD_TEXT. The words start with the function's caller. HV_WORD_WHOLE
  * follows the last word if its function has no caller, so that the stack is complete. */
-#define HV_WORD_WHOLE	    0x100000000
-#define HV_WORD_PLACE_SHIFT 32
-#define HV_WORD_PLACE_MASK  0x3fff8
-#define HV_WORD_SECOND_BIT  47
+#define HV_WORD_WHOLE	      0x100000000
+#define HV_WORD_ADDRESS_SHIFT 32
+#define HV_WORD_ADDRESS_MASK  0x3fff8
+#define HV_WORD_SECOND_BIT    47

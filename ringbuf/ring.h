@@ -98,8 +98,8 @@ enum hv_ring_result {
 /* Reads the next record and advances the position. NOW_NS is a monotonic clock of the caller.
  *
  * If a reserved position stays unwritten for HV_RING_STALL_NS while the ring advances, it is
- * skipped and counted as lost: the vCPU may be preempted inside a stub, and a malicious guest may
- * never write it. RET is undefined unless the result is HV_RING_RECORD. */
+ * skipped and counted as lost: the vCPU may be preempted inside a trampoline, and a malicious guest
+ * may never write it. RET is undefined unless the result is HV_RING_RECORD. */
 enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct hv_record *ret,
 				 uint64_t *ret_lost);
 

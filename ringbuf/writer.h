@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes records to a ring in host memory with the protocol of the stubs (docs/internals/ring.md).
- * abi.h describes the contents. */
+/* Writes records to a ring in host memory with the protocol of the trampolines
+ * (docs/internals/ring.md). abi.h describes the contents. */
 #pragma once
 
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "export/export.h"
-#include "export/sink.h"
+#include "export/output.h"
 #include "stream/budget.h"
 #include "stream/inet.h"
 #include "stream/table.h"

@@ -415,7 +415,7 @@ static bool reserve(struct xdp_out *x, uint32_t *ret_at)
 static void out_put(struct hv_stream_out *out, size_t len_bytes)
 {
 	struct xdp_out *x = out_of(out);
-	uint32_t place = x->nr_free - 1, chunk = x->chunks[place], at;
+	uint32_t index = x->nr_free - 1, chunk = x->chunks[index], at;
 	uint64_t begin =
 		(uint64_t)chunk * HV_XSK_CHUNK_BYTES + FRAME_OFF - HV_STREAM_V4_HEADERS_LEN;
 	struct xdp_desc *d;
@@ -429,7 +429,7 @@ static void out_put(struct hv_stream_out *out, size_t len_bytes)
 	*d = (struct xdp_desc){.addr = begin,
 			       .len = (uint32_t)(HV_STREAM_V4_HEADERS_LEN + len_bytes)};
 	xsk_ring_prod__submit(&x->xsk.tx, 1);
-	x->chunks[place] = x->chunks[--x->nr_free];
+	x->chunks[index] = x->chunks[--x->nr_free];
 	if (++x->nr_sent % OUT_BATCH == 0)
 		kick(x);
 }

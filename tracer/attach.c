@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Attaches to a guest, detaches from it, and recovers a guest whose service died. Attaching puts
- * the stubs into the region and maps it into the guest. Detaching and recovering restore every
- * byte, unmap the region, and verify both. */
+ * the trampolines into the region and maps it into the guest. Detaching and recovering restore
+ * every byte, unmap the region, and verify both. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@
 #include "tracer/events/decoder.h"
 #include "tracer/graph/returns.h"
 #include "tracer/guest/scope.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/hooks/guest_ftrace.h"
-#include "tracer/places/detours.h"
+#include "tracer/probe_sites/detours.h"
 #include "tracer/session.h"
 #include "tracer/sites/init_code.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/tracepoints/module_claims.h"
 #include "tracer/tracepoints/event_tracer.h"
@@ -31,7 +31,7 @@
 /* -- comparing the kernel's text --------------------------------------------------------------- */
 
 /* Compares the kernel's text with the copy made when the kernel was opened. This proves that no
- * call to a stub is left, and shows the guest's own changes. */
+ * call to a trampoline is left, and shows the guest's own changes. */
 
 #define NAMED_MAX 16 /* differences listed by name */
 
@@ -97,8 +97,8 @@ static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *
 }
 
 /* Returns whether hvtrace wrote the byte at OFF of BEFORE. When recover copies the text, our
- * changes are still in it: calls of stubs, including those where the guest's ftrace reads sites
- * (guest_ftrace.h), and jumps to detours with the bytes after them (detours.h). */
+ * changes are still in it: calls of trampolines, including those where the guest's ftrace reads
+ * sites (guest_ftrace.h), and jumps to detours with the bytes after them (detours.h). */
 static bool was_ours(const struct hv_tracee *t, const uint8_t *before, size_t off)
 {
 	for (size_t back = 0; back < HV_DETOUR_PATCH_MAX && back <= off; back++)
@@ -127,7 +127,7 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 }
 
 /* Adds one line to REPORT that names the first differences made by the guest. EIO: sites still call
- * a stub, or there is no copy.
+ * a trampoline, or there is no copy.
  *
  * hvtrace made a difference if a site there calls our range. All other differences are static keys
  * and calls that the guest switched, or that belong to events that recover removed. */
@@ -155,8 +155,8 @@ static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_te
 			i++;
 	}
 	if (d.nr_ours)
-		return hv_err_new(EIO, "kernel text: %zu site%s still call%s a stub", d.nr_ours,
-				  hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
+		return hv_err_new(EIO, "kernel text: %zu site%s still call%s a trampoline",
+				  d.nr_ours, hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
 	hv_text_printf(report, "%zu bytes of kernel text compared, no changes by hvtrace left",
 		       len);
 	if (d.nr)
@@ -171,9 +171,9 @@ static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_te
 
 struct unmapping {
 	struct hv_tracee *tracee;
-	struct hv_change *changes; /* owned; the slots first, then the calls */
+	struct hv_change *changes; /* owned; the entries first, then the calls */
 	size_t nr;
-	size_t nr_slots;
+	size_t nr_entries;
 	size_t nr_returns; /* number of return addresses restored */
 };
 
@@ -182,25 +182,25 @@ static void unmapping_deinit(struct unmapping *u)
 	free(u->changes);
 }
 
-/* Plans to clear the slots and to restore the calls that make the kernel wait before it hibernates.
- * Both happen in one hold: the guest must neither hibernate with our slots nor call unmapped
- * code. */
+/* Plans to clear the page-table entries and to restore the calls that make the kernel wait before
+ * it hibernates. Both happen in one hold: the guest must neither hibernate with our page-table
+ * entries nor call unmapped code. */
 static void plan_unmapping(struct unmapping *u)
 {
 	HV_AUTO_FREE struct hv_change *calls = NULL;
 	size_t nr_calls = hv_hibernation_undo_plan(u->tracee, &calls);
 
-	u->nr_slots = hv_patcher_undo_plan(u->tracee->patcher, HV_CHANGE_ENTRY, &u->changes);
-	u->nr = u->nr_slots + nr_calls;
+	u->nr_entries = hv_patcher_undo_plan(u->tracee->patcher, HV_CHANGE_ENTRY, &u->changes);
+	u->nr = u->nr_entries + nr_calls;
 	u->changes = hv_realloc_array(u->changes, u->nr + 1, sizeof(*u->changes));
-	memcpy(u->changes + u->nr_slots, calls, nr_calls * sizeof(*calls));
+	memcpy(u->changes + u->nr_entries, calls, nr_calls * sizeof(*calls));
 }
 
 /* If the guest has overwritten one call, the patcher refuses that one and makes all other changes.
  * So check all of them first. */
 static struct hv_err *check_calls(const struct unmapping *u)
 {
-	for (size_t i = u->nr_slots; i < u->nr; i++) {
+	for (size_t i = u->nr_entries; i < u->nr; i++) {
 		const struct hv_change *call = &u->changes[i];
 		uint8_t now[HV_SITE_LEN_MAX];
 		struct hv_err *err =
@@ -215,8 +215,8 @@ static struct hv_err *check_calls(const struct unmapping *u)
 	return NULL;
 }
 
-/* This flushes the stubs' pages, and with them all mappings of the cleared slots. The rings' memory
- * is released after the hold (hv_region_clear), before anything else can use it. */
+/* This flushes the trampolines' pages, and with them all mappings of the cleared entries. The
+ * rings' memory is released after the hold (hv_region_clear), before anything else can use it. */
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
@@ -227,14 +227,15 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 	if (!err)
 		err = hv_patcher_apply_held(u->tracee->patcher, hold, u->changes, u->nr);
 	if (!err)
-		err = hv_hold_flush_translations(hold, HV_REGION_STUBS_OFF,
-						 HV_REGION_STUBS_END - HV_REGION_STUBS_OFF);
+		err = hv_hold_flush_translations(hold, HV_REGION_TRAMPOLINES_OFF,
+						 HV_REGION_TRAMPOLINES_END -
+							 HV_REGION_TRAMPOLINES_OFF);
 	return err;
 }
 
-/* If a stub was called, a task may sleep in it, and its stack is read in the hold. Loading the
- * unwind tables there would make the hold long. If the guest hides that stubs were called, it only
- * makes its own hold longer. */
+/* If a trampoline was called, a task may sleep in it, and its stack is read in the hold. Loading
+ * the unwind tables there would make the hold long. If the guest hides that trampolines were
+ * called, it only makes its own hold longer. */
 static void prepare_stacks(const struct hv_session *s)
 {
 	bool were_called = !s->buffer || hv_returns_open(s->tracee);
@@ -245,34 +246,34 @@ static void prepare_stacks(const struct hv_session *s)
 		hv_orc_prepare(s->kernel);
 }
 
-/* Restores the bytes of every site and the page-table slots, flushes translations, compares the
+/* Restores the bytes of every site and the page-table entries, flushes translations, compares the
  * text, and clears the region. REPORT and EBUSY are as for hv_session_detach. */
 static struct hv_err *restore(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_tracee *t = s->tracee;
 	hv_cleanup(unmapping_deinit) struct unmapping u = {.tracee = t};
-	size_t nr_detours = 0, nr_places = 0;
+	size_t nr_detours = 0, nr_probe_detours = 0;
 	struct hv_err *err;
 
 	hv_tracee_bind(t);
 	err = hv_detours_put_back(t, HV_CHANGE_DETOUR, NULL, NULL, &nr_detours);
 	if (!err)
-		err = hv_detours_put_back(t, HV_CHANGE_PLACE, NULL, NULL, &nr_places);
-	nr_detours += nr_places;
+		err = hv_detours_put_back(t, HV_CHANGE_PROBE_SITE, NULL, NULL, &nr_probe_detours);
+	nr_detours += nr_probe_detours;
 	if (nr_detours)
 		hv_text_printf(report, "%zu instruction%s that led to detours restored\n",
 			       nr_detours, hv_plural(nr_detours));
 	if (!err)
-		err = hv_site_stubs_restore(s->stubs, report);
+		err = hv_site_trampolines_restore(s->trampolines, report);
 	if (!err)
 		err = hv_event_tracer_restore(s->events, report);
 	if (!err)
 		err = hv_renames_end(t);
-	/* Before the stubs are unmapped, find sites that were not restored, including sites in
-	 * modules. */
+	/* Before the trampolines are unmapped, find sites that were not restored, including sites
+	 * in modules. */
 	hv_session_refresh(s);
 	if (!err)
-		err = hv_site_stubs_check_gone(s->stubs);
+		err = hv_site_trampolines_check_gone(s->trampolines);
 	if (err)
 		return err;
 	plan_unmapping(&u);
@@ -286,8 +287,8 @@ static struct hv_err *restore(struct hv_session *s, struct hv_text *report)
 	if (u.nr_returns)
 		hv_text_printf(report, "%zu return addresses on the kernel's stacks put back\n",
 			       u.nr_returns);
-	hv_text_printf(report, "%zu page-table slot%s emptied, translations flushed\n", u.nr_slots,
-		       hv_plural(u.nr_slots));
+	hv_text_printf(report, "%zu page-table %s emptied, translations flushed\n", u.nr_entries,
+		       u.nr_entries == 1 ? "entry" : "entries");
 	err = report_differences(t, report);
 	if (!err)
 		err = hv_region_clear(&t->region);
@@ -317,7 +318,7 @@ static struct hv_err *map_region(struct hv_tracee *t, struct hv_mapping_plan *pl
 	if (!err)
 		err = hv_tracee_is_mapped(t, &mapped);
 	if (!err && !mapped)
-		err = hv_err_new(EBUSY, "kernel page tables: the slots at 0x%llx are in use",
+		err = hv_err_new(EBUSY, "kernel page tables: the entries at 0x%llx are in use",
 				 (unsigned long long)t->range.start.v);
 	return err;
 }
@@ -379,9 +380,9 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 	struct hv_err *err;
 
 	hv_region_write_header(t);
-	hv_mapping_place_tables(plan, &t->region);
-	hv_stubs_prepare(t);
-	err = hv_stubs_place(t);
+	hv_mapping_put_tables(plan, &t->region);
+	hv_trampolines_prepare(t);
+	err = hv_trampolines_link(t);
 	if (!err)
 		err = map_region(t, plan);
 	if (err)
@@ -390,7 +391,7 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 	return NULL;
 }
 
-/* The last step. From here on the guest may be in a stub. */
+/* The last step. From here on the guest may be in a trampoline. */
 static struct hv_err *change_calls(struct hv_session *s)
 {
 	struct hv_err *err = hv_hibernation_begin(s->tracee);
@@ -423,10 +424,10 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = plan_mapping(s->tracee, &plan);
 	if (err)
 		return err;
-	hv_session_place_rings(s);
+	hv_session_find_rings(s);
 	s->tracee->range = plan.range;
-	s->tracee->landings = plan.landings;
-	s->tracee->handler = hv_stubs_handler(s->tracee);
+	s->tracee->veneers = plan.veneers;
+	s->tracee->handler = hv_trampolines_handler(s->tracee);
 	s->decoder->decode.handler = s->tracee->handler;
 	err = hv_guest_prepare_hold(guest);
 	if (!err)
@@ -438,11 +439,11 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return err;
 	/* Modules may have been loaded or removed since the kernel was read. In either case, note
-	 * the stubs that sites call. */
+	 * the trampolines that sites call. */
 	if (!kernel->is_starting)
 		s->modules_signature = kernel->modules_signature;
 	if (!hv_session_refresh(s))
-		hv_site_stubs_look(s->stubs);
+		hv_site_trampolines_look(s->trampolines);
 	*ret = hv_take(s);
 	return NULL;
 }
@@ -451,8 +452,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 
 /* Recovers from a service that died: finds its journal in the region and undoes its changes. The
  * journal is untrusted, because the guest's root can write it. So an entry is used only if the
- * change that it would undo is clearly ours, such as a site that calls our mapping or a slot that
- * maps our region. */
+ * change that it would undo is clearly ours, such as a site that calls our mapping or a page-table
+ * entry that maps our region. */
 
 /* Sets *RET to whether E is a patched site: its bytes call our mapping, and the journal would
  * restore a nop. */
@@ -467,8 +468,8 @@ static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_
 	return hv_tracee_is_patched(t, e, ret);
 }
 
-static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_journal_entry *e,
-				   bool *ret)
+static struct hv_err *entry_is_ours(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				    bool *ret)
 {
 	static const uint8_t empty[8];
 	struct hv_mapping m;
@@ -478,7 +479,7 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	if (e->len_bytes != sizeof(uint64_t) || !hv_tracee_has(t, hv_gva(e->gva)) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk_slot(&t->kernel->core.as, hv_gva(e->gva), &m);
+	err = hv_walk_to_entry(&t->kernel->core.as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&
@@ -502,7 +503,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = site_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_YIELD)
 			err = hv_guest_ftrace_is_ours(s->guest_ftrace, &entries[i], &ours);
-		else if (entries[i].kind == HV_CHANGE_DETOUR || entries[i].kind == HV_CHANGE_PLACE)
+		else if (entries[i].kind == HV_CHANGE_DETOUR ||
+			 entries[i].kind == HV_CHANGE_PROBE_SITE)
 			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_HIBERNATION)
 			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);
@@ -514,9 +516,9 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = hv_module_claims_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_KEY ||
 			 entries[i].kind == HV_CHANGE_STATIC_CALL)
-			err = hv_plugs_know_place(s->tracee, &entries[i], &ours);
+			err = hv_plugs_know_change(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
-			err = slot_is_ours(s->tracee, &entries[i], &ours);
+			err = entry_is_ours(s->tracee, &entries[i], &ours);
 		if (err)
 			return err;
 		if (!ours)
@@ -550,8 +552,8 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	memcpy(entries, hv_region_journal(&t->region), len);
 	t->range = hv_region_range(header);
 	hv_tracee_plan_as(t, header->map_len_bytes);
-	hv_session_place_rings(s);
-	t->landings = hv_region_landings(header);
+	hv_session_find_rings(s);
+	t->veneers = hv_region_veneers(header);
 	t->handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)

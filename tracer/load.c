@@ -20,7 +20,7 @@
 
 /* Cost of a record to the guest, in 1/1000 of such an addition and counter read, which each record
  * contains. On some CPUs the addition adds nothing to the time of the read; on others it takes as
- * long again. The values are bench/stub's differences to an untraced function, divided by the
+ * long again. The values are bench/trampoline's differences to an untraced function, divided by the
  * number of records. */
 #define COST_FUNCTION 790  /* 7.5 ns / 9.5 ns */
 #define COST_CALL     1540 /* a call and its return are two records: 29.2 ns / 9.5 ns */

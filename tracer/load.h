@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Estimates how much of its vCPUs' time a guest spends in stubs, and in which functions: the number
- * of records times the cost of one, which is measured on this host at creation
+/* Estimates how much of its vCPUs' time a guest spends in trampolines, and in which functions: the
+ * number of records times the cost of one, which is measured on this host at creation
  * (docs/operators/performance.md). A record costs more under TCG. Calls without records (other
  * tasks, below a threshold, profile) are not included. The rings are untrusted: a guest can make
  * its load look large or small.
@@ -29,7 +29,7 @@ struct hv_load_function {
 struct hv_load_view {
 	uint64_t ppm;	   /* load of the most loaded vCPU, in parts per million of its time */
 	unsigned cpu;	   /* the most loaded vCPU */
-	uint64_t taken_ns; /* time that it spent in stubs since the last call */
+	uint64_t taken_ns; /* time that it spent in trampolines since the last call */
 	/* The functions of this vCPU's newest records, the costliest first. Owned. */
 	struct hv_load_function *functions;
 	size_t nr;

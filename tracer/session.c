@@ -16,16 +16,16 @@
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/hooks/guest_ftrace.h"
 #include "tracer/host_tracer.h"
-#include "tracer/places/places.h"
+#include "tracer/probe_sites/probe_sites.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/sites/init_code.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tracer/tracepoints/module_claims.h"
 #include "vmm/shared_memory.h"
 
-void hv_session_place_rings(struct hv_session *s)
+void hv_session_find_rings(struct hv_session *s)
 {
 	const struct hv_tracee *t = s->tracee;
 	uint64_t ring_bytes = hv_plan_ring_bytes(&t->plan);
@@ -46,7 +46,7 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->types = hv_event_types_new(t->kernel);
 	s->decoder = hv_decoder_new(t->kernel, s->clocks, s->names, s->callers);
 	s->buffer = hv_buffer_over(s->decoder, t->plan.nr_cpus);
-	hv_session_place_rings(s);
+	hv_session_find_rings(s);
 	s->scope = hv_scope_new(t);
 	s->actions = hv_actions_new(t, s->scope);
 	s->graph = hv_graph_tracer_new(t, clock);
@@ -55,8 +55,9 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->events = hv_event_tracer_new(t);
 	s->guest_ftrace = hv_guest_ftrace_new(t, &s->decoder->decode);
 	s->host = hv_host_tracer_new(t->guest, s->clocks, s->types, t->plan.nr_cpus);
-	s->places = hv_places_new(t, s->actions);
-	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->guest_ftrace, s->places);
+	s->probe_sites = hv_probe_sites_new(t, s->actions);
+	s->trampolines =
+		hv_site_trampolines_new(t, s->graph, s->actions, s->guest_ftrace, s->probe_sites);
 }
 
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -83,8 +84,8 @@ void hv_session_free(struct hv_session *s)
 {
 	if (!s)
 		return;
-	hv_site_stubs_free(s->stubs);
-	hv_places_free(s->places);
+	hv_site_trampolines_free(s->trampolines);
+	hv_probe_sites_free(s->probe_sites);
 	hv_host_tracer_free(s->host);
 	hv_guest_ftrace_free(s->guest_ftrace);
 	hv_event_tracer_free(s->events);
@@ -141,16 +142,16 @@ bool hv_session_delays_hibernation(const struct hv_session *s)
 	return hv_hibernation_waits(s->tracee);
 }
 
-/* Writes the stubs again after a kernel that was starting at attach has chosen how it returns, or
- * after a kernel becomes preemptible. */
+/* Writes the trampolines again after a kernel that was starting at attach has chosen how it
+ * returns, or after a kernel becomes preemptible. */
 static void settle(struct hv_tracee *t)
 {
 	struct hv_gva before = t->kernel->return_thunk;
 	bool was_starting = t->kernel->is_starting, changed;
 	struct hv_err *err = hv_kernel_settle(t->kernel, &changed);
 
-	if (!err && (changed || hv_stubs_lack_locks(t)))
-		err = hv_stubs_place(t);
+	if (!err && (changed || hv_trampolines_lack_locks(t)))
+		err = hv_trampolines_link(t);
 	if (err) {
 		/* The next refresh retries. Until then a bare return works. */
 		t->kernel->return_thunk = before;
@@ -176,7 +177,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 	settle(s->tracee);
 	hv_event_tracer_tend(s->events);
 	if (init_ended)
-		hv_site_stubs_look(s->stubs);
+		hv_site_trampolines_look(s->trampolines);
 	if (unseen || (!hv_guest_ftrace_has_read(s->guest_ftrace, hv_now_ns()) &&
 		       signature == s->modules_signature))
 		return init_ended;
@@ -189,7 +190,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 	hv_callers_forget_modules(s->callers);
 	hv_event_types_forget(s->types);
 	forget_changes(s);
-	hv_site_stubs_look(s->stubs);
+	hv_site_trampolines_look(s->trampolines);
 	return 1;
 }
 
@@ -211,7 +212,7 @@ static void add_cpu(const struct hv_session *s, unsigned cpu, struct hv_session_
 
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret)
 {
-	const struct hv_refused *refused = hv_site_stubs_refused(s->stubs);
+	const struct hv_refused *refused = hv_site_trampolines_refused(s->trampolines);
 	size_t nr = refused->nr < HV_REFUSED_FIRST ? refused->nr : HV_REFUSED_FIRST, nr_found = 0;
 
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
@@ -242,7 +243,7 @@ const char *hv_session_why_names_stay(const struct hv_session *s)
 {
 	if (hv_renames_are_followed(s->tracee))
 		return NULL;
-	if (!s->kernel->core.as.arch->stubs.rename_off)
+	if (!s->kernel->core.as.arch->trampolines.rename_off)
 		return "following renames is not supported yet for guests of this architecture";
 	return "the call where the kernel gives a task its name was not found, or the guest uses "
 	       "it";
@@ -268,7 +269,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 
 	*ret = (struct hv_session_stat){
 		.nr_patched = hv_patcher_nr_patched(t->patcher, HV_CHANGE_TEXT),
-		.nr_refused = hv_site_stubs_refused(s->stubs)->nr,
+		.nr_refused = hv_site_trampolines_refused(s->trampolines)->nr,
 		.nr_lost = s->decoder->nr_lost,
 		.nr_holds = holds->nr,
 		.hold_total_ns = holds->total_ns,

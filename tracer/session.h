@@ -21,17 +21,18 @@ struct hv_session {
 	struct hv_kernel *kernel; /* borrowed; all others are owned */
 	struct hv_tracee *tracee; /* the guest: tracee.h */
 	/* Records and events: tracer/events/ */
-	struct hv_buffer *buffer; /* the rings that the guest's stubs fill */
+	struct hv_buffer *buffer; /* the rings that the guest's trampolines fill */
 	struct hv_decoder *decoder;
 	struct hv_clocks *clocks;
 	struct hv_names *names;
 	struct hv_callers *callers;
 	struct hv_event_types *types; /* types of guest events: event_types.h */
 	/* Tracing in the guest */
-	struct hv_site_stubs *stubs; /* stubs called by sites: site_stubs.h */
-	struct hv_scope *scope;	     /* whose calls are recorded: scope.h */
-	struct hv_actions *actions;  /* additional work of calls: actions.h */
-	struct hv_places *places;    /* probes inside functions: places.h */
+	struct hv_site_trampolines
+		*trampolines;		    /* trampolines called by sites: site_trampolines.h */
+	struct hv_scope *scope;		    /* whose calls are recorded: scope.h */
+	struct hv_actions *actions;	    /* additional work of calls: actions.h */
+	struct hv_probe_sites *probe_sites; /* probes inside functions: probe_sites.h */
 	struct hv_graph_tracer *graph;
 	struct hv_call_counts *counts;	      /* the function profile: call_counts.h */
 	struct hv_section_tracer *sections;   /* latency tracers: section_tracer.h */
@@ -51,8 +52,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 
 /* Undoes every change, flushes translations, unmaps the region, compares the kernel's text with the
  * copy from attach, and clears the region. Adds the verified facts to REPORT, with the differences
- * that the guest made itself. EBUSY: a task may still return into a stub, which the message names;
- * the sites are restored, the session remains, and detach can be retried. */
+ * that the guest made itself. EBUSY: a task may still return into a trampoline, which the message
+ * names; the sites are restored, the session remains, and detach can be retried. */
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
 
 /* Undoes the changes of a dead service according to the journal in the region, but only those that
@@ -70,7 +71,7 @@ struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *ker
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
 /* Updates the buffer after the tracee's plan changed. The rings must not have been read before. */
-void hv_session_place_rings(struct hv_session *s);
+void hv_session_find_rings(struct hv_session *s);
 /* Frees only host memory. A session that is still attached leaves its journal for recover. */
 void hv_session_free(struct hv_session *s);
 
@@ -88,8 +89,8 @@ struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
  * translated to GPA by its page tables, is then in the boot of the guest that is traced. */
 bool hv_session_maps(const struct hv_session *s, struct hv_gva at, struct hv_gpa gpa);
 
-/* Returns false if a failed detach has removed a part of the region from the guest. No stub may be
- * called any longer; only another detach, or recover, can remove the rest. */
+/* Returns false if a failed detach has removed a part of the region from the guest. No trampoline
+ * may be called any longer; only another detach, or recover, can remove the rest. */
 bool hv_session_is_whole(const struct hv_session *s);
 
 /* Returns whether memory of the region was lost (vmm/shared_memory.h), so that reads no longer
@@ -110,11 +111,12 @@ unsigned hv_session_refresh(struct hv_session *s);
 void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx);
 
 struct hv_session_stat {
-	size_t nr_sites;      /* traceable */
-	size_t nr_patched;    /* patched now */
-	size_t nr_refused;    /* wanted, but used or changed by the guest */
-	uint64_t nr_events;   /* records reserved by stubs since attach, including task records */
-	uint64_t nr_lost;     /* overwritten before a trace_pipe read them, or torn */
+	size_t nr_sites;    /* traceable */
+	size_t nr_patched;  /* patched now */
+	size_t nr_refused;  /* wanted, but used or changed by the guest */
+	uint64_t nr_events; /* records reserved by trampolines since attach, including task records
+			     */
+	uint64_t nr_lost;   /* overwritten before a trace_pipe read them, or torn */
 	uint64_t nr_no_stack; /* calls missed by a graph because no return stack was free */
 	uint64_t nr_no_room;  /* calls missed by a graph because the return stack was full */
 	uint64_t nr_no_count; /* calls missed by a profile because the vCPU's table was full */
@@ -132,8 +134,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
 /* Returns the number of holds since attach that were longer than HV_LONG_HOLD_NS, and the duration
  * of the last of them. Cheap. */
 uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns);
-/* Finds up to MAX of the refused sites, and at most HV_REFUSED_FIRST (site_stubs.h). RET has room
- * for MAX pointers, borrowed and valid until the next refresh. Returns the number found. */
+/* Finds up to MAX of the refused sites, and at most HV_REFUSED_FIRST (site_trampolines.h). RET has
+ * room for MAX pointers, borrowed and valid until the next refresh. Returns the number found. */
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);
 /* Returns why SITE is refused, from the present bytes in the guest; static. */
 const char *hv_session_why_refused(const struct hv_session *s, const struct hv_site *site);

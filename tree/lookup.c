@@ -5,7 +5,7 @@
 
 #define NAME_LEN_MAX 255
 
-static bool is_seen(const struct hv_place *dir, const struct hv_child *c)
+static bool is_seen(const struct hv_path *dir, const struct hv_child *c)
 {
 	if (c->only_top && !hv_instance_is_top(dir->instance))
 		return false;
@@ -13,7 +13,7 @@ static bool is_seen(const struct hv_place *dir, const struct hv_child *c)
 }
 
 /* Moves AT to its child or entry NAME. Returns false if there is none. */
-static bool step(struct hv_place *at, const char *name)
+static bool step(struct hv_path *at, const char *name)
 {
 	const struct hv_node *dir = at->node;
 
@@ -31,16 +31,16 @@ static bool step(struct hv_place *at, const char *name)
 	return true;
 }
 
-static struct hv_err *not_a_dir(const char *path, const struct hv_place *at)
+static struct hv_err *not_a_dir(const char *path, const struct hv_path *at)
 {
 	return hv_err_in(hv_err_new(ENOTDIR, "'%s' is not a directory", at->name), "%s", path);
 }
 
 /* Resolves the first LEN bytes of PATH from the root, name by name. */
-static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, struct hv_place *ret)
+static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, struct hv_path *ret)
 {
 	const char *whole = path, *end = path + len;
-	struct hv_place at = {
+	struct hv_path at = {
 		.tree = tree,
 		.instance = hv_instances_top(tree->instances),
 		.node = tree->root,
@@ -69,7 +69,7 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 	return NULL;
 }
 
-struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place *ret)
+struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_path *ret)
 {
 	size_t len = strlen(path);
 	struct hv_err *err = walk(tree, path, len, ret);
@@ -79,11 +79,11 @@ struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place
 	return err;
 }
 
-struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct hv_place *ret,
+struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct hv_path *ret,
 				char **ret_name)
 {
 	size_t len = strlen(path), dir_len;
-	struct hv_place at;
+	struct hv_path at;
 	struct hv_err *err;
 	char *name;
 
@@ -103,7 +103,7 @@ struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct h
 	return NULL;
 }
 
-bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret_name)
+bool hv_path_name(const struct hv_path *dir, size_t index, struct hv_text *ret_name)
 {
 	const struct hv_node *n = dir->node;
 	size_t nr = 0;

@@ -74,21 +74,21 @@ void hv_tree_end(struct hv_tree *tree)
 
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
-	struct hv_place at;
+	struct hv_path at;
 	struct hv_err *err = hv_lookup(tree, dir, &at);
 
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
 		return hv_err_in(hv_err_new(ENOTDIR, "is not a directory"), "%s", dir);
-	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
+	for (size_t i = 0; hv_path_name(&at, i, ret); i++)
 		hv_text_add(ret, "\n");
 	return NULL;
 }
 
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
 {
-	struct hv_place at;
+	struct hv_path at;
 	struct hv_err *err = hv_lookup(tree, path, &at);
 
 	if (err)
@@ -103,7 +103,7 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 /* NAME is the last name in PATH. */
 static bool exists(struct hv_tree *tree, const char *path, const char *name)
 {
-	struct hv_place at;
+	struct hv_path at;
 	struct hv_err *err = hv_lookup(tree, path, &at);
 
 	hv_err_free(err);
@@ -122,7 +122,7 @@ uint32_t hv_tree_lacked(struct hv_tree *tree)
 struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
 	HV_AUTO_FREE char *name = NULL;
-	struct hv_place dir;
+	struct hv_path dir;
 	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
 
 	if (err)
@@ -132,7 +132,7 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *right
 	if (!dir.node->entries || !dir.node->entries->make)
 		return hv_err_new(
 			EPERM, "'%s': directories can only be made directly in instances/", path);
-	err = hv_place_check(&dir, rights, dir.node->writes);
+	err = hv_path_check(&dir, rights, dir.node->writes);
 	if (!err)
 		err = dir.node->entries->make(&dir, name);
 	return hv_err_in(err, "%s", path);
@@ -141,7 +141,7 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const struct hv_rights *right
 struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *rights, const char *path)
 {
 	HV_AUTO_FREE char *name = NULL;
-	struct hv_place dir, at;
+	struct hv_path dir, at;
 	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
 
 	if (!err)
@@ -152,9 +152,9 @@ struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const struct hv_rights *right
 		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
 	if (at.node != dir.node->entry || !dir.node->entries->remove)
 		return hv_err_new(EPERM, "'%s' cannot be removed", path);
-	err = hv_place_check(&dir, rights, dir.node->writes);
+	err = hv_path_check(&dir, rights, dir.node->writes);
 	if (!err)
-		err = hv_place_check(&at, rights, hv_instance_end_need(at.instance));
+		err = hv_path_check(&at, rights, hv_instance_end_need(at.instance));
 	if (!err)
 		err = dir.node->entries->remove(&at);
 	return hv_err_in(err, "%s", path);
@@ -191,9 +191,9 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 
 /* A reader of trace_pipe consumes events of all other readers and blocks changes of the tracer, so
  * it needs the right to write settings. */
-static struct hv_err *check_read(const struct hv_place *at, const struct hv_rights *rights)
+static struct hv_err *check_read(const struct hv_path *at, const struct hv_rights *rights)
 {
-	struct hv_err *err = hv_place_check(at, rights, at->node->reads);
+	struct hv_err *err = hv_path_check(at, rights, at->node->reads);
 
 	if (err && at->tree->lacks == HV_RIGHT_CONTROL)
 		err = hv_err_add(err, "; reading %s removes events from the buffer: read trace",
@@ -201,7 +201,7 @@ static struct hv_err *check_read(const struct hv_place *at, const struct hv_righ
 	return err;
 }
 
-static struct hv_err *check_open(const struct hv_place *at, const struct hv_rights *rights,
+static struct hv_err *check_open(const struct hv_path *at, const struct hv_rights *rights,
 				 int flags)
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
@@ -209,13 +209,13 @@ static struct hv_err *check_open(const struct hv_place *at, const struct hv_righ
 
 	if ((flags & O_ACCMODE) != O_WRONLY)
 		err = check_read(at, rights);
-	return !err && writes ? hv_place_check(at, rights, at->node->writes) : err;
+	return !err && writes ? hv_path_check(at, rights, at->node->writes) : err;
 }
 
 struct hv_err *hv_tree_open(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
 			    int flags, struct hv_file **ret)
 {
-	struct hv_place at;
+	struct hv_path at;
 	struct hv_err *err;
 	struct hv_file *f;
 

@@ -53,17 +53,17 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
  * possible. Call it about once a second. */
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
 
-/* Keeps the guest from spending more than LIMIT_PPM parts per million of a vCPU's time in stubs:
- * functions that are too expensive are no longer traced, until the tracer or a filter is set again.
- * *RET_NR: number of functions newly affected. Call it about every HV_BUDGET_NS. */
+/* Keeps the guest from spending more than LIMIT_PPM parts per million of a vCPU's time in
+ * trampolines: functions that are too expensive are no longer traced, until the tracer or a filter
+ * is set again. *RET_NR: number of functions newly affected. Call it about every HV_BUDGET_NS. */
 #define HV_BUDGET_NS 200000000ull
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,
 				   size_t *ret_nr) hv_must_use;
 /* Returns the latest measured load in parts per million. RET_NAMES receives the names of the
  * functions that are not traced because of it. */
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names);
-/* Returns the total time spent in stubs while measuring. Each interval counts the vCPU with the
- * largest load. */
+/* Returns the total time spent in trampolines while measuring. Each interval counts the vCPU with
+ * the largest load. */
 uint64_t hv_tree_taken_ns(const struct hv_tree *tree);
 
 /* Returns whether events are moved out of the guest's rings, or copied, as they arrive. If so, call

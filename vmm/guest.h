@@ -50,7 +50,7 @@ struct hv_region {
 	int fd; /* the mapped file, borrowed; -1: unknown */
 	uint64_t file_off;
 	/* A copy of its first HV_REGION_KEPT_BYTES, also a shared mapping, which the guest cannot
-	 * write (vmm/warden/kept.h); NULL: there is no copy. */
+	 * write (vmm/broker/kept.h); NULL: there is no copy. */
 	uint8_t *kept;
 };
 #define HV_REGION_KEPT_BYTES (4ULL << 20)
@@ -208,7 +208,7 @@ struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret,
 struct hv_hold_write {
 	struct hv_gpa gpa;
 	struct hv_gva
-		gva; /* of text; for a page-table slot, the address that it maps; otherwise 0 */
+		gva; /* of text; for a page-table entry, the address that it maps; otherwise 0 */
 	uint32_t len_bytes; /* at most HV_SITE_LEN_MAX */
 	uint8_t bytes[HV_SITE_LEN_MAX];
 	bool is_text; /* the page contains text: only vCPUs and holds write to it */
@@ -313,7 +313,7 @@ bool hv_vcpu_regs_are_sane(const void *regs, size_t nr);
 
 /* The format of the journal in the region: every byte that a session has changed in the guest. The
  * guest can write to it, so an entry alone proves nothing. patcher/journal.h writes it,
- * tracer/attach.c undoes changes with it, and vmm/warden/rules.h validates it for the privileged
+ * tracer/attach.c undoes changes with it, and vmm/broker/rules.h validates it for the privileged
  * side. */
 
 #define HV_REGION_JOURNAL_OFF 0x1000ULL

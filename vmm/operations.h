@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The operations of a guest (guest.h) that an unprivileged process requests from a privileged one.
- * Each is one line in this table, which generates: the request number (warden/wire.h), the function
- * that sends the request (warden/near.c), the function that answers it (warden/far.c), and the
+ * Each is one line in this table, which generates: the request number (broker/wire.h), the function
+ * that sends the request (broker/client.c), the function that answers it (broker/server.c), and the
  * function of guest.h that calls the implementation (guest.c).
  *
  * The first word of a line is the form of the operation. What each form generates and leaves to
@@ -12,10 +12,10 @@
  *   FLAG  (self, bool *ret)                     nothing
  *   AT    (self, struct hv_gva), an address in  nothing
  *         the image of the guest's kernel
- *   LIST  (self, const TYPE *list, size_t nr)   take_NAME() in far.c, which checks the list, and
+ *   LIST  (self, const TYPE *list, size_t nr)   take_NAME() in server.c, which checks the list, and
  *                                               hv_guest_NAME()
- *   OWN   any                                   near_NAME(), answer_NAME(), hv_guest_NAME()
- *   ASK   none: near.c sends the request        answer_NAME()
+ *   OWN   any                                   client_NAME(), answer_NAME(), hv_guest_NAME()
+ *   ASK   none: client.c sends the request        answer_NAME()
  *
  * The second word is the request (HV_ASK_...), the third the name. The fourth limits when the
  * privileged side answers: ALWAYS, HELD (only in a hold) or FREE (never in a hold, for example to

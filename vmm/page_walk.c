@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, unsigned slot_level,
+struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, unsigned entry_level,
 			    hv_read_entry_fn read, void *ctx, struct hv_mapping *ret)
 {
 	struct hv_mapping m = {.writable = true, .executable = true};
@@ -37,7 +37,7 @@ struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, u
 			break;
 		}
 		table = e.to;
-		if (level == slot_level) {
+		if (level == entry_level) {
 			m.present = true;
 			m.gpa = table;
 			break;

@@ -31,8 +31,8 @@ struct hv_mapping {
 /* Reads the entry at AT. */
 typedef struct hv_err *(*hv_read_entry_fn)(void *ctx, struct hv_gpa at, uint64_t *ret);
 
-/* Walks from T's root to GVA. A table at SLOT_LEVEL is not followed: then ret->present is true and
+/* Walks from T's root to GVA. A table at ENTRY_LEVEL is not followed: then ret->present is true and
  * ret->gpa is the table's address; 0: follow all tables. An unmapped address is not an error. Fails
  * only if READ fails. */
-struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, unsigned slot_level,
+struct hv_err *hv_page_walk(const struct hv_page_tables *t, struct hv_gva gva, unsigned entry_level,
 			    hv_read_entry_fn read, void *ctx, struct hv_mapping *ret) hv_must_use;

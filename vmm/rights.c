@@ -134,15 +134,15 @@ static int allow_threads(scmp_filter_ctx f)
 	return bad ? bad : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-static int allow(scmp_filter_ctx f, int warden, const struct hv_syscalls *allowed)
+static int allow(scmp_filter_ctx f, int broker, const struct hv_syscalls *allowed)
 {
 	const struct hv_syscall_if some[] = {
 		{SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
 		{SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
 		{SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL)},
 		{SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL)},
-		{SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden)},
-		{SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden)},
+		{SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)broker)},
+		{SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)broker)},
 		{SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)},
 		/* abort(3) */
 		{SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())},
@@ -162,10 +162,10 @@ static int allow(scmp_filter_ctx f, int warden, const struct hv_syscalls *allowe
 	return bad;
 }
 
-struct hv_err *hv_rights_leave_calls(int warden, const struct hv_syscalls *allowed)
+struct hv_err *hv_rights_leave_calls(int broker, const struct hv_syscalls *allowed)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int bad = f ? allow(f, warden, allowed) : -ENOMEM;
+	int bad = f ? allow(f, broker, allowed) : -ENOMEM;
 
 	if (!bad)
 		bad = seccomp_load(f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How a root process drops its privileges: the common part of the service's sandbox
- * (warden/sandbox.h) and of the sandbox of `hvtrace run` (minivm/sandbox.h). The user is "hvtrace",
+ * (broker/sandbox.h) and of the sandbox of `hvtrace run` (minivm/sandbox.h). The user is "hvtrace",
  * which the package creates, or "nobody" if that does not exist. The callers know which further
  * system calls they need and which files to open before. */
 #pragma once
@@ -31,8 +31,8 @@ struct hv_syscalls {
 
 /* Makes all system calls fail with EPERM except ALLOWED and those that every sandbox needs. None of
  * the latter opens a file by name, accesses another process or a network address, or makes memory
- * executable. WARDEN is the only socket on which file descriptors can be passed. */
-struct hv_err *hv_rights_leave_calls(int warden, const struct hv_syscalls *allowed) hv_must_use;
+ * executable. BROKER is the only socket on which file descriptors can be passed. */
+struct hv_err *hv_rights_leave_calls(int broker, const struct hv_syscalls *allowed) hv_must_use;
 
 /* Returns the error "giving up rights: WHAT: " and the text of the errno CODE. */
 struct hv_err *hv_rights_failed(const char *what, int code) hv_must_use;

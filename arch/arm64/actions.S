@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: stubs of functions that switch recording on or off when they are called (traceon,
+/* Actions: trampolines of functions that switch recording on or off when they are called (traceon,
  * traceoff), that change the pid filter, or whose calls are recorded with their callers or for the
- * host. (Registers are not supported: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by
- * stubs.S.
+ * host. (Registers are not supported: HV_DOES_REGS and HV_DOES_FETCH do nothing.) Included by
+ * trampolines.S.
  *
- * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
- * to the common code. The slot of that number (struct hv_slot, in the page of the params) contains
- * the actions and the next stub. The mode and the counts of counted actions are in the control
- * block, which the guest can write. The next stub finds all registers as if the site had called it.
+ * The site of such a function calls one of HV_NR_ACTION_GROUPS entries. An entry loads its number
+ * and jumps to the common code. The action group of that number (struct hv_action_group, in the
+ * page of the params) contains the actions and the next trampoline. The mode and the counts of
+ * counted actions are in the control block, which the guest can write. The next trampoline finds
+ * all registers as if the site had called it.
  *
- * 	x9	the caller's address		x11	the slot
+ * 	x9	the caller's address		x11	the group
  * 	x30	site + 4			x12	the control block
- * 	x0	the function's first argument	x13	the slot's counts
- * 						w14	the slot's actions */
+ * 	x0	the function's first argument	x13	the group's counts
+ * 						w14	the group's actions */
 	.if	HV_CONTROL_MODE != 0
 	.error	"exclusive loads have no offset"
 	.endif
@@ -27,28 +28,28 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_actions
-hv_stub_actions:
+	.globl	hv_trampoline_actions
+hv_trampoline_actions:
 	.set	number, 0
-	.rept	HV_NR_SLOTS
+	.rept	HV_NR_ACTION_GROUPS
 	bti	c
 	mov	w10, #number
 	b	.Lact
 	.set	number, number + 1
 	.endr
-	.globl	hv_stub_actions_end
-hv_stub_actions_end:
+	.globl	hv_trampoline_actions_end
+hv_trampoline_actions_end:
 
 .Lact:
 	adrp	x11, hole_params
-	add	x11, x11, #HV_SLOTS_OFF
-	add	x11, x11, x10, lsl #HV_SLOT_SHIFT
+	add	x11, x11, #HV_ACTION_GROUPS_OFF
+	add	x11, x11, x10, lsl #HV_GROUP_SHIFT
 	adrp	x12, hole_control
 	add	x13, x12, #HV_CONTROL_LEFT
 	add	x13, x13, x10, lsl #HV_LEFT_SHIFT
-	ldr	w14, [x11, #HV_SLOT_DOES]
+	ldr	w14, [x11, #HV_GROUP_DOES]
 
-	tst	w14, #HV_SLOT_ON
+	tst	w14, #HV_DOES_ON
 	b.eq	.Lact_counted_on
 1:	ldxr	w15, [x12]
 	tbz	w15, #HV_MODE_OFF_BIT, .Lact_counted_on
@@ -56,7 +57,7 @@ hv_stub_actions_end:
 	stxr	w16, w15, [x12]
 	cbnz	w16, 1b
 .Lact_counted_on:
-	tst	w14, #HV_SLOT_ON_COUNTED
+	tst	w14, #HV_DOES_ON_COUNTED
 	b.eq	.Lact_off
 	ldr	w15, [x13, #HV_LEFT_ON]
 	cmp	w15, #0
@@ -68,7 +69,7 @@ hv_stub_actions_end:
 	cbnz	w16, 1b
 	change_left HV_LEFT_ON, -1
 .Lact_off:
-	tst	w14, #HV_SLOT_OFF
+	tst	w14, #HV_DOES_OFF
 	b.eq	.Lact_counted_off
 1:	ldxr	w15, [x12]
 	tbnz	w15, #HV_MODE_OFF_BIT, .Lact_counted_off
@@ -76,7 +77,7 @@ hv_stub_actions_end:
 	stxr	w16, w15, [x12]
 	cbnz	w16, 1b
 .Lact_counted_off:
-	tst	w14, #HV_SLOT_OFF_COUNTED
+	tst	w14, #HV_DOES_OFF_COUNTED
 	b.eq	.Lact_tasks
 	ldr	w15, [x13, #HV_LEFT_OFF]
 	cmp	w15, #0
@@ -89,16 +90,16 @@ hv_stub_actions_end:
 	change_left HV_LEFT_OFF, -1
 
 .Lact_tasks:
-	tst	w14, #(HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS)
+	tst	w14, #(HV_DOES_PID_INHERITS | HV_DOES_PID_CLEARS | HV_DOES_PID_SETS)
 	b.ne	.Lact_task
 .Lact_go_on:
-	tst	w14, #(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED)
+	tst	w14, #(HV_DOES_STACK | HV_DOES_STACK_COUNTED)
 	b.ne	.Lact_stack
 .Lact_stack_done:
-	tst	w14, #(HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
-	b.ne	.Lact_tell
+	tst	w14, #(HV_DOES_REPORT | HV_DOES_REPORT_COUNTED)
+	b.ne	.Lact_report
 .Lact_next:
-	ldr	w10, [x11, #HV_SLOT_GOES_ON]
+	ldr	w10, [x11, #HV_GROUP_GOES_ON]
 	cbz	w10, .Lact_leave
 	adrp	x16, hole_params
 	add	x16, x16, x10
@@ -113,9 +114,9 @@ hv_stub_actions_end:
 	cmp	w15, w10
 	b.hs	.Lact_go_on
 	adrp	x17, hole_pids
-	tst	w14, #HV_SLOT_PID_CLEARS
+	tst	w14, #HV_DOES_PID_CLEARS
 	b.ne	.Lact_task_clear
-	tst	w14, #HV_SLOT_PID_INHERITS
+	tst	w14, #HV_DOES_PID_INHERITS
 	b.eq	.Lact_task_set
 	mrs	x16, sp_el0
 	ldr	w16, [x16, :lo12:hole_task_pid]
@@ -151,7 +152,7 @@ hv_stub_actions_end:
 	ldr	w16, [x12, #HV_CONTROL_MODE]
 	tbnz	w16, #HV_MODE_OFF_BIT, .Lact_stack_done
 	tbnz	w16, #HV_MODE_PAUSED_BIT, .Lact_stack_done
-	tst	w14, #HV_SLOT_STACK
+	tst	w14, #HV_DOES_STACK
 	b.ne	.Lact_stack_asked
 	ldr	w15, [x13, #HV_LEFT_STACK]
 	cmp	w15, #0
@@ -174,19 +175,19 @@ hv_stub_actions_end:
 
 /* Reports the call to the host. A count is decremented before it is tested, and incremented again
  * if it was used up, so only one vCPU gets the last action. */
-.Lact_tell:
-	tst	w14, #HV_SLOT_TELL
-	b.ne	.Lact_tell_record
-	ldr	w15, [x13, #HV_LEFT_TELL]
+.Lact_report:
+	tst	w14, #HV_DOES_REPORT
+	b.ne	.Lact_report_record
+	ldr	w15, [x13, #HV_LEFT_REPORT]
 	cmp	w15, #0
 	b.le	.Lact_next
-	change_left HV_LEFT_TELL, -1
+	change_left HV_LEFT_REPORT, -1
 	cmp	w15, #0
-	b.gt	.Lact_tell_record
-	change_left HV_LEFT_TELL, 1
+	b.gt	.Lact_report_record
+	change_left HV_LEFT_REPORT, 1
 	b	.Lact_next
-.Lact_tell_record:
-	str	x11, [sp, #-16]! /* the slot */
+.Lact_report_record:
+	str	x11, [sp, #-16]! /* the group */
 	load_vcpu
 	ldr	w12, [x10, :lo12:hole_task_pid]
 	ldr	w13, [x11, #HV_STATE_LAST_PID]

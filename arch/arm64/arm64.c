@@ -2,17 +2,19 @@
 /* The arm64 tables: one per page-table format. The members that only detours need are unset. */
 #include "arch/arm64/arm64.h"
 
-#include "arm64_stubs.h"
+#include "arm64_trampolines.h"
 
-_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room for");
+_Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
+_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX, "what the region has room for");
 
 #define CALL_LEN_BYTES 12
-_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES ==
+		       hv_trampoline_calls_end_off - hv_trampoline_calls_off,
 	       "entries are equally long");
 
 #define ACTION_LEN_BYTES 12
-_Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
+_Static_assert(ACTION_LEN_BYTES *HV_NR_ACTION_GROUPS ==
+		       hv_trampoline_actions_end_off - hv_trampoline_actions_off,
 	       "entries are equally long");
 
 /* The kernel image and modules are in the upper half of the addresses with VA_BITS_MIN bits; the
@@ -22,8 +24,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 #define MIN_OF_52(page_shift) ((page_shift) == 14 ? 47 : 48)
 #define VA_BITS_MIN(page_shift, va_bits)                                                           \
 	((va_bits) == 52 ? MIN_OF_52(page_shift) : (va_bits) < 48 ? (va_bits) : 48)
-#define WINDOW_START(page_shift, va_bits) (0 - (1ULL << (VA_BITS_MIN(page_shift, va_bits) - 1)))
-#define WINDOW_END			  (0 - 4096ULL)
+#define RANGE_START(page_shift, va_bits) (0 - (1ULL << (VA_BITS_MIN(page_shift, va_bits) - 1)))
+#define RANGE_END			 (0 - 4096ULL)
 
 /* The address bits above a page divided by the bits of a table's index, rounded up. */
 #define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
@@ -82,12 +84,12 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		TABLE,                                                                             \
 		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
 		.map_level = (PAGE_SHIFT) == 16 ? 1 : 2,                                           \
-		.image_window = {{WINDOW_START(PAGE_SHIFT, VA_BITS)}, {WINDOW_END}},               \
+		.image_range = {{RANGE_START(PAGE_SHIFT, VA_BITS)}, {RANGE_END}},                  \
 		.kernel_start = NAME##_kernel_start,                                               \
 		.entry_span = NAME##_entry_span,                                                   \
 		.entry_at = NAME##_entry_at,                                                       \
 		.roots = NAME##_roots,                                                             \
-		.users_entries_max = 1, /* the trampoline */                                       \
+		.users_entries_max = 1, /* KPTI's trampoline */                                    \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
 		.leaf_of_page = true,                                                              \
@@ -98,8 +100,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	}
 
 #define NO_PROBES                                                                                  \
-	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
-	 HV_SLOT_RETURN_FETCH)
+	(HV_DOES_REGS | HV_DOES_ALL_REGS | HV_DOES_DEEPEST | HV_DOES_FETCH | HV_DOES_RETURN |      \
+	 HV_DOES_RETURN_FETCH)
 
 /* The members that are the same for all formats. */
 #define TABLE                                                                                      \
@@ -115,26 +117,26 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
 	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
 	.classify_jump_site = arm64_classify_jump_site,                                            \
-	.encode_jump_site = arm64_encode_jump_site, .encode_landing = arm64_encode_landing,        \
+	.encode_jump_site = arm64_encode_jump_site, .encode_veneer = arm64_encode_veneer,          \
 	.classify_return = arm64_classify_return,                                                  \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
 	.link = arm64_link, .lacks_actions = NO_PROBES, .nr_signings = ARM64_NR_SIGNINGS,          \
 	.frame_register = 29, .link_register = 30, .follow_data = arm64_follow_data,               \
-	.stubs = {                                                                                 \
-		.code = stub_code,                                                                 \
-		.len_bytes = sizeof(stub_code),                                                    \
-		.holes = stub_holes,                                                               \
-		.nr_holes = HV_ARRAY_LEN(stub_holes),                                              \
-		.alternatives = stub_alternatives,                                                 \
-		.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),                                \
+	.trampolines = {                                                                           \
+		.code = trampoline_code,                                                           \
+		.len_bytes = sizeof(trampoline_code),                                              \
+		.holes = trampoline_holes,                                                         \
+		.nr_holes = HV_ARRAY_LEN(trampoline_holes),                                        \
+		.alternatives = trampoline_alternatives,                                           \
+		.nr_alternatives = HV_ARRAY_LEN(trampoline_alternatives),                          \
 		.function_off = hv_stub_function_off,                                              \
 		.function_stack_off = hv_stub_function_stack_off,                                  \
-		.graph_off = hv_stub_graph_off,                                                    \
-		.profile_off = hv_stub_profile_off,                                                \
-		.calls_off = hv_stub_calls_off,                                                    \
+		.graph_off = hv_trampoline_graph_off,                                              \
+		.profile_off = hv_trampoline_profile_off,                                          \
+		.calls_off = hv_trampoline_calls_off,                                              \
 		.call_len_bytes = CALL_LEN_BYTES,                                                  \
-		.actions_off = hv_stub_actions_off,                                                \
+		.actions_off = hv_trampoline_actions_off,                                          \
 		.action_len_bytes = ACTION_LEN_BYTES,                                              \
 		.handler_off = hv_graph_handler_off,                                               \
 	}
@@ -162,7 +164,7 @@ const struct hv_arch hv_arch_arm64 = {
 	TABLE,
 	.format_levels = LEVELS(12, 48),
 	.map_level = 2,
-	.image_window = {{WINDOW_START(12, 48)}, {WINDOW_END}},
+	.image_range = {{RANGE_START(12, 48)}, {RANGE_END}},
 	.kernel_start = pages_4k_52_kernel_start,
 	.entry_span = pages_4k_48_entry_span,
 	.entry_at = pages_4k_48_entry_at,

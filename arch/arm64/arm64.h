@@ -54,7 +54,7 @@ bool arm64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site
 size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
 				bool *ret_jumps);
 bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret);
-bool arm64_encode_landing(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN]);
+bool arm64_encode_veneer(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_VENEER_LEN]);
 bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
 /* data.c */
@@ -62,8 +62,8 @@ void arm64_follow_data(struct hv_span code, struct hv_gva at, hv_data_use_fn fn,
 bool arm64_classify_percpu(struct hv_span code, bool *ret_is_hypervisor);
 
 /* link.c */
-const char *arm64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
-		       struct hv_gva at, uint8_t *code);
+const char *arm64_link(const struct hv_trampoline_image *image,
+		       const struct hv_trampoline_values *values, struct hv_gva at, uint8_t *code);
 
 /* context.c */
 struct hv_call_addresses arm64_decode_call(uint64_t word);

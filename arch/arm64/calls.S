@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries for all calls except the three most frequent ones, which have separate stubs
+/* The entries for all calls except the three most frequent ones, which have separate trampolines
  * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
- * Included by stubs.S; graph.S shows the stack.
+ * Included by trampolines.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
  * and with and without profiling. All entries have the same length; they differ in the kind.
@@ -15,8 +15,8 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_calls
-hv_stub_calls:
+	.globl	hv_trampoline_calls
+hv_trampoline_calls:
 	.irp	role, 0, NEW_TASK, LEAVES, ARRIVES
 	call_entry \role | UNTRACED
 	call_entry \role | UNTRACED | FUNCTION
@@ -31,8 +31,8 @@ hv_stub_calls:
 	call_entry \role | HV_FRAME_MUTES | HV_FRAME_PROFILED
 	call_entry \role | FUNCTION | HV_FRAME_PROFILED
 	.endr
-	.globl	hv_stub_calls_end
-hv_stub_calls_end:
+	.globl	hv_trampoline_calls_end
+hv_trampoline_calls_end:
 
 .Lcall:
 	save_arguments
@@ -47,7 +47,7 @@ hv_stub_calls_end:
 	b.ne	.Lprofile
 .Lcall_counted:
 	tst	KIND, #UNTRACED
-	b.ne	.Lgraph_left_out
+	b.ne	.Lgraph_skipped
 	b	.Lgraph
 
 /* Like hv_stub_function. */
@@ -74,7 +74,7 @@ hv_stub_calls_end:
  * later time counts. */
 .Lrole:
 	find_stack
-	probe	.Lrole_found
+	lookup	.Lrole_found
 	b	.Lrole_done
 .Lrole_found:
 	tst	KIND, #NEW_TASK

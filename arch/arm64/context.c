@@ -18,7 +18,7 @@ struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flag
 	return context;
 }
 
-/* See make_call_word in stub_macros.inc. */
+/* See make_call_word in trampoline_macros.inc. */
 struct hv_call_addresses arm64_decode_call(uint64_t word)
 {
 	uint32_t mask = (1u << HV_CALLER_SHIFT) - 1;

@@ -77,7 +77,7 @@ static void tell(const struct follower *f, struct hv_data_use use)
 	f->fn(f->ctx, &use);
 }
 
-static void tell_address(struct follower *f, unsigned reg, uint64_t address)
+static void report_address(struct follower *f, unsigned reg, uint64_t address)
 {
 	set(f, reg, (struct value){ADDRESS, address});
 	tell(f, (struct hv_data_use){.at = hv_gva(address), .kind = HV_DATA_ADDRESS});
@@ -93,11 +93,11 @@ static void follow_immediate(struct follower *f, uint32_t insn, uint64_t at)
 	if ((insn & 0x9f000000) == 0x90000000)
 		set(f, to, (struct value){ADDRESS, (at & ~UINT64_C(4095)) + (distance << 12)});
 	else if ((insn & 0x9f000000) == 0x10000000)
-		tell_address(f, to, at + distance);
+		report_address(f, to, at + distance);
 	else if ((insn & 0xff800000) == 0x91000000 && from.kind == ADDRESS)
-		tell_address(f, to,
-			     from.v +
-				     ((uint64_t)(insn >> 10 & 0xfff) << (insn >> 22 & 1 ? 12 : 0)));
+		report_address(
+			f, to,
+			from.v + ((uint64_t)(insn >> 10 & 0xfff) << (insn >> 22 & 1 ? 12 : 0)));
 	else
 		forget(f, to);
 }

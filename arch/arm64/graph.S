@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S),
- * and stores the caller's address in a frame. The function has not signed its return address yet,
- * so it signs the handler's. The frames of a kernel stack are in one return stack in the region
- * (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
+/* The graph: the trampoline of a call makes the function return to the return handler
+ * (graph_handler.S), and stores the caller's address in a frame. The function has not signed its
+ * return address yet, so it signs the handler's. The frames of a kernel stack are in one return
+ * stack in the region (return_stacks.inc, docs/users/graph.md). Included by trampolines.S.
  *
  * There are two ways to do it. The plain way is straight-line code. It requires a graph without
  * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
@@ -10,7 +10,7 @@
  * general way. The plain way switches to the general way before it has changed anything.
  *
  * 	the general way, after save_arguments
- * 	64(sp)	original sp: SLOT
+ * 	64(sp)	original sp: RETP
  * 	 0(sp)	x0 to x7
  * 	x9	the value for x30: the caller's address, or the handler's if there is a frame
  * 	x30	site + 4 */
@@ -66,8 +66,8 @@
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
 	.balign	64
-	.globl	hv_stub_graph
-hv_stub_graph:
+	.globl	hv_trampoline_graph
+hv_trampoline_graph:
 	bti	c
 	load_mode x10 /* and the graph mode */
 	cbnz	x10, .Lgraph_general
@@ -76,7 +76,7 @@ hv_stub_graph:
 .Lplain_raised:
 	add	x16, x16, x17
 	mov	x12, sp
-	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
+	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_RETP] /* and HV_FRAME_CALLER */
 	mov	w12, #(HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT))
 	add	w12, w12, w17, lsl #(DEPTH_SHIFT - HV_FRAME_SHIFT)
 	str	w12, [x16, #NEW_FRAME + HV_FRAME_FLAGS] /* clears the flags, sets HV_FRAME_DEPTH */
@@ -126,14 +126,14 @@ hv_stub_graph:
 	cbnz	w10, .Lgraph_checks
 .Lgraph_checked:
 	find_stack
-	probe	.Lgraph_found
+	lookup	.Lgraph_found
 	b	.Lgraph_take
 
 .Lgraph_found:
 	ands	FRAME, x11, #HV_STACK_NR_MASK
 	b.eq	.Lgraph_first
 	ldr	x10, [STACK, #HV_STACK_MUTED] /* and HV_STACK_STOPPED */
-	cbnz	x10, .Lgraph_left_out
+	cbnz	x10, .Lgraph_skipped
 	load_param w6, HV_PARAM_GRAPH_FLAGS
 	test_bits w6, HV_GRAPH_SUBTREE | HV_GRAPH_NO_IRQS
 	b.ne	.Lgraph_filter
@@ -142,7 +142,7 @@ hv_stub_graph:
 	ubfx	w11, DEPTH, #DEPTH_SHIFT, #DEPTH_BITS
 	load_param w12, HV_PARAM_MAX_DEPTH
 	cmp	w11, w12
-	b.hs	.Lgraph_left_out
+	b.hs	.Lgraph_skipped
 	cmp	FRAME, #NR_MAX
 	b.hs	.Lgraph_full
 	add_to_word STACK, #NR_ONE
@@ -155,7 +155,7 @@ hv_stub_graph:
 	add	FRAME, FRAME, STACK
 	add	FRAME, FRAME, #HV_STACK_FRAMES
 	make_call_word w9, w30
-	stp	SLOT, x9, [FRAME, #HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
+	stp	RETP, x9, [FRAME, #HV_FRAME_RETP] /* and HV_FRAME_CALLER */
 	str	w13, [FRAME, #HV_FRAME_FUNCTION]
 	bfi	DEPTH, KIND, #0, #8
 	str	DEPTH, [FRAME, #HV_FRAME_FLAGS] /* and HV_FRAME_DEPTH */
@@ -190,7 +190,7 @@ hv_stub_graph:
 	leave
 
 .Lgraph_checks:
-	check_mode .Lgraph_checked, .Lgraph_left_out
+	check_mode .Lgraph_checked, .Lgraph_skipped
 
 .Lgraph_time:
 	read_clock x12
@@ -237,9 +237,9 @@ hv_stub_graph:
 	ldr	w10, [STACK, #HV_STACK_INSIDE]
 	cbnz	w10, 1f
 	tst	w6, #HV_GRAPH_SUBTREE
-	b.eq	.Lgraph_left_out
+	b.eq	.Lgraph_skipped
 	tst	KIND, #HV_FRAME_ROOT
-	b.eq	.Lgraph_left_out
+	b.eq	.Lgraph_skipped
 1:	tst	w6, #HV_GRAPH_SUBTREE
 	b.eq	.Lgraph_passed
 	tst	KIND, #CALLED_KINDS
@@ -248,7 +248,7 @@ hv_stub_graph:
 	ldr	w11, [STACK, #HV_STACK_ABOVE]
 	orr	w10, w10, w11
 	cbnz	w10, .Lgraph_passed
-	b	.Lgraph_left_out
+	b	.Lgraph_skipped
 
 .Lgraph_full:
 	ldr	w10, [STACK, #HV_STACK_OVERRUN]
@@ -269,16 +269,16 @@ hv_stub_graph:
 	/* A call in an interrupt can be below a root function that was interrupted. On any other
 	 * stack without frames it is not below a root function. */
 	tst	KEY, #HV_STACK_IRQ
-	b.eq	.Lgraph_left_out
+	b.eq	.Lgraph_skipped
 1:	mov	w10, #HV_STACK_LEN
 	sub	STACK, STACK, x10, lsl #2
-	.if	HV_STACK_PROBES != 4
-	.error	"places"
+	.if	HV_STACK_LOOKUPS != 4
+	.error	"buckets"
 	.endif
 	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
 	 * stack. */
 	orr	x12, KEY, #HV_STACK_SLOW
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 1:	ldaxr	x11, [STACK]
 	eor	x13, x11, KEY /* an interrupt on this stack may have taken it */
 	cmp	x13, #(HV_STACK_SLOW << 1)
@@ -315,17 +315,17 @@ hv_stub_graph:
 	tst	w10, w11
 	b.eq	1f
 	tst	w6, #HV_GRAPH_SUBTREE
-	b.eq	.Lgraph_left_out
+	b.eq	.Lgraph_skipped
 	tst	KIND, #HV_FRAME_ROOT
-	b.eq	.Lgraph_left_out
+	b.eq	.Lgraph_skipped
 1:	tst	w6, #HV_GRAPH_SUBTREE
 	b.eq	1f
 	tst	KIND, #CALLED_KINDS
 	b.ne	1f
-	cbz	w7, .Lgraph_left_out
+	cbz	w7, .Lgraph_skipped
 1:	load_param w11, HV_PARAM_MAX_DEPTH
 	cmp	DEPTH, w11
-	b.hs	.Lgraph_left_out
+	b.hs	.Lgraph_skipped
 .Lgraph_raise:
 	add	x12, KEY, #NR_ONE
 	ldr	w10, [STACK, #HV_STACK_OVERRUN]
@@ -355,7 +355,7 @@ hv_stub_graph:
 	mrs	x10, sp_el0
 	ldr	KEY, [x10, :lo12:hole_task_stack]
 	find_home 3, w2, 10
-	probe	.Lgraph_interrupted
+	lookup	.Lgraph_interrupted
 1:	mov	KEY, x12
 	mov	STACK, x13
 	b	.Lgraph_above
@@ -372,4 +372,4 @@ hv_stub_graph:
 	b	1b
 2:	tst	KIND, #HV_FRAME_QUIET
 	b.ne	1b
-	b	.Lgraph_left_out
+	b	.Lgraph_skipped

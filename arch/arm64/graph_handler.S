@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The return handler of a graph: traced functions return to it instead of their caller. It finds
  * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
- * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
+ * plain way and a general way, like the trampoline of a call (graph.S). Included by trampolines.S.
  *
  * 	on entry			the general way, after save_arguments
- * 	sp	the slot		64(sp)	original sp: SLOT
+ * 	sp	the retp		64(sp)	original sp: RETP
  * 	x0-x7	return value		 0(sp)	x0 to x7
  *
  * x8 to x17, x30 and the flags are free, like in the kernel's return_to_handler
@@ -47,7 +47,7 @@ hv_graph_handler:
 	cmp	x13, #(NR_MAX - NR_ONE)
 	b.hi	.Lreturn_general
 	add	x16, x8, x13
-	ldp	x13, x9, [x16, #HV_STACK_FRAMES + HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
+	ldp	x13, x9, [x16, #HV_STACK_FRAMES + HV_FRAME_RETP] /* and HV_FRAME_CALLER */
 	mov	x12, sp
 	cmp	x12, x13
 	b.ne	.Lreturn_general
@@ -82,22 +82,22 @@ hv_graph_handler:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+/* Looks for a return stack of this key whose last frame has this retp. If there is none, all frames
  * are searched. */
 .Lreturn_general:
 	save_arguments
 	find_stack
 	mov	w10, #HV_STACK_LEN
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 	ldr	x11, [STACK]
 	eor	x11, x11, KEY
 	cmp	x11, #(HV_STACK_SLOW << 1)
 	b.hs	1f
 	and	x11, x11, #HV_STACK_NR_MASK
-	/* Without frames, this reads a word of the header that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never a retp. */
 	add	FRAME, STACK, x11
-	ldr	x12, [FRAME, #HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_SLOT]
-	cmp	x12, SLOT
+	ldr	x12, [FRAME, #HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_RETP]
+	cmp	x12, RETP
 	b.eq	.Lreturn_last
 1:	add	STACK, STACK, x10
 	.endr
@@ -212,7 +212,7 @@ hv_graph_handler:
 	orr	x8, x8, #(1 << HV_MORE_VALUE_SHIFT)
 1:	reserve_bytes 9, 16, 17, 2 * HV_RECORD_LEN
 	mov	x15, x9
-	place_record 14, 15, 16, 17
+	locate_record 14, 15, 16, 17
 	store_word 1, x7, x14, x15
 	store_word 2, x8, x14, x15
 	mov	x8, #(HV_RECORD_MORE << HV_RECORD_KIND_SHIFT)
@@ -221,15 +221,15 @@ hv_graph_handler:
 	mov	x8, x7
 	store_word 0, x8, x14, x15
 	add	x15, x9, #HV_RECORD_LEN
-	place_record 14, 15, 16, 17
+	locate_record 14, 15, 16, 17
 	b	.Lreturn_write
 
-/* The last frame has another slot: some functions were left without a return, for example because
- * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+/* The last frame has another retp: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for retp and drops
  * the frames above it. STACK is after the last bucket. */
 .Lreturn_search:
 	sub	STACK, STACK, x10, lsl #2
-	mov	w13, #HV_STACK_PROBES
+	mov	w13, #HV_STACK_LOOKUPS
 .Lreturn_search_stack:
 	ldr	x11, [STACK]
 	eor	x11, x11, KEY
@@ -244,8 +244,8 @@ hv_graph_handler:
 	sub	x12, x11, REMOVED
 	add	FRAME, STACK, x12
 	add	FRAME, FRAME, #HV_STACK_FRAMES
-	ldr	x12, [FRAME, #HV_FRAME_SLOT]
-	cmp	x12, SLOT
+	ldr	x12, [FRAME, #HV_FRAME_RETP]
+	cmp	x12, RETP
 	b.ne	.Lreturn_search_frame
 	mov	w12, #1
 	str	w12, [STACK, #HV_STACK_STOPPED]

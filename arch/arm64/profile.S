@@ -2,7 +2,7 @@
 /* The function profile counts calls and their time per vCPU and function, in tables in the region
  * (struct hv_count, docs/users/graph.md). It loses no call at any rate, because it uses no ring. A
  * task can be interrupted here and continue on another vCPU, so all additions are atomic. Included
- * by stubs.S; graph.S shows the stack.
+ * by trampolines.S; graph.S shows the stack.
  *
  * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
  * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
@@ -31,12 +31,12 @@
 	b.ne	\other
 .endm
 
-/* x12 := this vCPU's counts of the function w7, in any of their HV_COUNT_PROBES buckets. A function
- * without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers x10,
- * x11, x13, x14. */
+/* x12 := this vCPU's counts of the function w7, in any of their HV_COUNT_LOOKUPS buckets. A
+ * function without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers
+ * x10, x11, x13, x14. */
 .macro find_count none
 	find_count_home w7
-	mov	w14, #HV_COUNT_PROBES
+	mov	w14, #HV_COUNT_LOOKUPS
 1:	ldxr	w13, [x12] /* HV_COUNT_FUNCTION */
 	cmp	w13, w7
 	b.eq	3f
@@ -64,8 +64,8 @@
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
 	.balign	64
-	.globl	hv_stub_profile
-hv_stub_profile:
+	.globl	hv_trampoline_profile
+hv_trampoline_profile:
 	bti	c
 	load_param w10, HV_PARAM_PROFILE_MODE
 	cmp	w10, #HV_PROFILE_PLAIN
@@ -80,7 +80,7 @@ hv_stub_profile:
 	str	w15, [x16, #NEW_FRAME + HV_FRAME_FUNCTION]
 	add_to	x12, HV_COUNT_HITS, #1
 	mov	x12, sp
-	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
+	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_RETP] /* and HV_FRAME_CALLER */
 	mov	w12, #(HV_FRAME_PROFILED | HV_FRAME_QUIET)
 	str	w12, [x16, #NEW_FRAME + HV_FRAME_FLAGS]
 	read_clock x12
@@ -126,7 +126,7 @@ hv_stub_profile:
 
 /* The graph excludes this call. If it is profiled, it still gets a frame, and its return is only
  * counted. */
-.Lgraph_left_out:
+.Lgraph_skipped:
 	tst	KIND, #HV_FRAME_PROFILED
 	b.eq	.Lgraph_out
 	tst	KIND, #HV_FRAME_QUIET
@@ -134,7 +134,7 @@ hv_stub_profile:
 	and	KIND, KIND, #~CALLED_KINDS
 	orr	KIND, KIND, #HV_FRAME_QUIET
 	find_stack
-	probe	.Lquiet_found
+	lookup	.Lquiet_found
 	b	.Lgraph_take
 .Lquiet_found:
 	ands	FRAME, x11, #HV_STACK_NR_MASK
@@ -214,7 +214,7 @@ hv_stub_profile:
 	mrs	x10, sp_el0
 	ldr	KEY, [x10, :lo12:hole_task_stack]
 	find_home 3, w2, 10
-	probe	.Lprofile_interrupted
+	lookup	.Lprofile_interrupted
 	b	2f
 .Lprofile_interrupted:
 	ldr	x13, [STACK, #HV_STACK_OWN]

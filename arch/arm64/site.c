@@ -97,15 +97,15 @@ bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_b
 /* adrp x16, TARGET; add x16, x16, TARGET's low bits; br x16.
  *
  * The kernel uses the same code for targets that a module's `bl` does not reach. AAPCS64 reserves
- * x16 for such veneers, and a stub that begins with `bti c` allows a jump through x16. */
-bool arm64_encode_landing(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_LANDING_LEN])
+ * x16 for such veneers, and a trampoline that begins with `bti c` allows a jump through x16. */
+bool arm64_encode_veneer(struct hv_gva at, struct hv_gva target, uint8_t ret[HV_VENEER_LEN])
 {
 	int64_t pages = (int64_t)(target.v / ADRP_PAGE) - (int64_t)(at.v / ADRP_PAGE);
 	uint32_t low = (uint32_t)(target.v % ADRP_PAGE), imm = (uint32_t)(uint64_t)pages;
 	const uint32_t insns[] = {ADRP_X16 | (imm & 3) << 29 | (imm >> 2 & 0x7ffff) << 5,
 				  ADD_X16 | low << 10, BR_X16, BRK};
 
-	_Static_assert(sizeof(insns) == HV_LANDING_LEN, "a landing");
+	_Static_assert(sizeof(insns) == HV_VENEER_LEN, "a veneer");
 	if (pages < -ADRP_PAGES || pages >= ADRP_PAGES)
 		return false;
 	memcpy(ret, insns, sizeof(insns));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by stubs.S.
+/* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by
+ * trampolines.S.
  *
  * Each function of the kernel keeps a frame record, and so does each exception before 6.13:
  *
@@ -8,21 +9,21 @@
  * 	      | return address    |  signed, or the graph handler's; 0: no caller
  * 	      +-------------------+
  *
- * The stub follows these records like the kernel's own unwinder (arch/arm64/kernel/stacktrace.c),
- * and records the return addresses, the caller's in x9 first. It only reads the stack that it is
- * on: from the stack pointer upwards, each record above the previous one. From the CPU's interrupt
- * stack, the records can continue once on the task's stack. On any other stack it does not read
- * beyond the page.
+ * The trampoline follows these records like the kernel's own unwinder
+ * (arch/arm64/kernel/stacktrace.c), and records the return addresses, the caller's in x9 first. It
+ * only reads the stack that it is on: from the stack pointer upwards, each record above the
+ * previous one. From the CPU's interrupt stack, the records can continue once on the task's stack.
+ * On any other stack it does not read beyond the page.
  *
- * The stub counts the callers first, to reserve all records in one step. If the stack changes,
- * surplus callers are dropped and missing ones are 0. If a return address is the graph
- * handler's, the stub records the address that the handler will return to.
+ * The trampoline counts the callers first, to reserve all records in one step. If the stack
+ * changes, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * handler's, the trampoline records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
  * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
  * 	after the registers are saved
- * 	SAVED_LEN(sp)	original sp: SLOT
+ * 	SAVED_LEN(sp)	original sp: RETP
  * 	BOUNDS(sp)	x4 and x5 as set by find_bounds
  * 	ACTION(sp)	x11 and x13 of actions.S; 0: not called from there
  * 	SITE_END(sp)	site + 4
@@ -49,7 +50,7 @@
 	neg	\reg, \reg
 .endm
 
-/* x4 := the end of the stack that contains SLOT, x5 := the start of the task's stack if records can
+/* x4 := the end of the stack that contains RETP, x5 := the start of the task's stack if records can
  * lead there from this one, else 0. Clobbers x10, x12 to x15.
  *
  * A kernel in EL2 (VHE) has a CPU's offset in another register (HV_ALT_HYPERVISOR). */
@@ -57,7 +58,7 @@
 	mrs	x10, sp_el0
 	ldr	x5, [x10, :lo12:hole_task_stack]
 	load_stack_len x12
-	sub	x13, SLOT, #1
+	sub	x13, RETP, #1
 	sub	x14, x13, x5
 	cmp	x14, x12
 	add	x4, x5, x12
@@ -75,7 +76,7 @@
 	mov	x5, xzr
 1:
 	.pushsection .hv_alternatives
-	.long	HV_ALT_HYPERVISOR, 771b - hv_stubs, 4, 773f - hv_stubs
+	.long	HV_ALT_HYPERVISOR, 771b - hv_trampolines, 4, 773f - hv_trampolines
 	.popsection
 
 	.subsection 1
@@ -89,13 +90,13 @@
 .macro begin_callers
 	ldp	x4, x5, [sp, #BOUNDS]
 	mov	x2, x29
-	mov	x3, SLOT
+	mov	x3, RETP
 	mov	x30, x9
 	adr	x13, .Lgraph_handler
 	cmp	x30, x13
 	b.ne	1f
-	sub	x13, SLOT, #1
-	mov	x12, SLOT
+	sub	x13, RETP, #1
+	mov	x12, RETP
 	bl	.Lstack_handler
 	mov	x30, x13
 1:
@@ -153,9 +154,9 @@
 
 /* x14 := the next reserved record, at position x16; x15 := its key. Writes word 0, x17. Clobbers
  * x12, x13. */
-.macro next_place
+.macro next_record
 	mov	x15, x16
-	place_record 14, 15, 12, 13
+	locate_record 14, 15, 12, 13
 	add	x16, x16, #HV_RECORD_LEN
 	mov	x12, x17
 	store_word 0, x12, x14, x15
@@ -166,7 +167,7 @@
 .macro begin_record
 	mov	x12, #(1 << HV_RECORD_DEPTH_SHIFT)
 	add	x7, x7, x12
-	next_place
+	next_record
 	mov	w8, #1
 .endm
 
@@ -193,7 +194,7 @@ hv_stub_function_stack:
 	stp	x6, x7, [sp, #48]
 	stp	x8, x30, [sp, #64]
 	stp	x11, x13, [sp, #ACTION]
-	add	SLOT, sp, #SAVED_LEN
+	add	RETP, sp, #SAVED_LEN
 	load_address x0, hole_text_base
 	find_bounds
 	stp	x4, x5, [sp, #BOUNDS]
@@ -234,7 +235,7 @@ hv_stub_function_stack:
 	read_clock x17
 
 	/* The first record */
-	next_place
+	next_record
 	str	x15, [x14, #WORD(1)]
 	str	x15, [x14, #WORD(2)]
 	mov	x7, #(HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT)
@@ -242,7 +243,7 @@ hv_stub_function_stack:
 	store_word 3, x12, x14, x15
 
 	begin_callers
-	mov	w1, w6 /* SLOT is no longer needed */
+	mov	w1, w6 /* RETP is no longer needed */
 	cbz	w6, .Lstack_event
 	begin_record
 .Lstack_word:
@@ -278,7 +279,7 @@ hv_stub_function_stack:
 	ldr	w12, [x10, :lo12:hole_task_pid]
 	make_task_word
 	mov	x8, x12
-	next_place
+	next_record
 	store_word 2, x8, x14, x15
 	ldr	x30, [sp, #SITE_END]
 	make_call_word w9, w30
@@ -299,7 +300,7 @@ hv_stub_function_stack:
 	ldp	x2, x3, [sp, #16]
 	ldp	x0, x1, [sp], #SAVED_LEN
 	cbz	x11, .Lstack_out
-	ldr	w14, [x11, #HV_SLOT_DOES]
+	ldr	w14, [x11, #HV_GROUP_DOES]
 	b	.Lact_stack_done
 .Lstack_out:
 	leave
@@ -314,8 +315,8 @@ hv_stub_function_stack:
 	check_mode .Lstack_checked, .Lstack_out
 
 /* x13 := the address that the graph's handler will return to, for a function that was entered with
- * a stack pointer above x13 and at most x12. (A record is below its function's slot, and the
- * caller's record is at that slot or above.) Preserves all other registers.
+ * a stack pointer above x13 and at most x12. (A record is below its function's retp, and the
+ * caller's record is at that retp or above.) Preserves all other registers.
  *
  * The frames in that range contain the address. A frame whose caller is the handler itself belongs
  * to a function that was entered by a jump; another frame in the range contains the caller. If two
@@ -342,20 +343,20 @@ hv_stub_function_stack:
 1:	find_home 15, w14, 10
 	adr	x16, .Lgraph_handler
 	mov	x17, x16
-	mov	w11, #HV_STACK_PROBES
-.Lstack_probe:
+	mov	w11, #HV_STACK_LOOKUPS
+.Lstack_lookup:
 	ldr	x10, [x15]
 	eor	x10, x10, x14
 	cmp	x10, #(HV_STACK_SLOW << 1)
-	b.hs	.Lstack_probed
+	b.hs	.Lstack_looked_up
 	and	x10, x10, #HV_STACK_NR_MASK
 	cmp	x10, #NR_MAX
-	b.hi	.Lstack_probed
+	b.hi	.Lstack_looked_up
 	add	x30, x15, #HV_STACK_FRAMES
 	add	x10, x10, x30
 1:	cmp	x30, x10
-	b.hs	.Lstack_probed
-	ldr	x0, [x30, #HV_FRAME_SLOT]
+	b.hs	.Lstack_looked_up
+	ldr	x0, [x30, #HV_FRAME_RETP]
 	cmp	x0, x13
 	b.ls	2f
 	cmp	x0, x12
@@ -368,11 +369,11 @@ hv_stub_function_stack:
 	mov	x17, x0
 2:	add	x30, x30, #HV_FRAME_LEN
 	b	1b
-.Lstack_probed:
+.Lstack_looked_up:
 	mov	w10, #HV_STACK_LEN
 	add	x15, x15, x10
 	subs	w11, w11, #1
-	b.ne	.Lstack_probe
+	b.ne	.Lstack_lookup
 	mov	x13, x17
 	b	1f
 .Lstack_unknown:

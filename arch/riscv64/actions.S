@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: stubs of functions that switch recording on or off when they are called (traceon,
+/* Actions: trampolines of functions that switch recording on or off when they are called (traceon,
  * traceoff), that change the pid filter, or whose calls are recorded with their callers or for the
- * host. (Registers are not supported: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by
- * stubs.S.
+ * host. (Registers are not supported: HV_DOES_REGS and HV_DOES_FETCH do nothing.) Included by
+ * trampolines.S.
  *
- * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
- * to the common code. The slot of that number (struct hv_slot, in the page of the params) contains
- * the actions and the next stub. The mode and the counts of counted actions are in the control
- * block, which the guest can write. The next stub finds all registers as if the site had called it.
+ * The site of such a function calls one of HV_NR_ACTION_GROUPS entries. An entry loads its number
+ * and jumps to the common code. The action group of that number (struct hv_action_group, in the
+ * page of the params) contains the actions and the next trampoline. The mode and the counts of
+ * counted actions are in the control block, which the guest can write. The next trampoline finds
+ * all registers as if the site had called it.
  *
- * 	ra	the caller's address		t1	the slot
+ * 	ra	the caller's address		t1	the group
  * 	t0	site + 8			t2	the control block
- * 	a0	the function's first argument	t3	the slot's counts
- * 						t4	the slot's actions */
+ * 	a0	the function's first argument	t3	the group's counts
+ * 						t4	the group's actions */
 	.if	HV_CONTROL_MODE != 0
 	.error	"atomic operations have no offset"
 	.endif
@@ -30,7 +31,7 @@
 	andi	\reg, \reg, HV_MODE_OFF
 .endm
 
-/* Jumps to NONE if the slot has none of the actions BITS. Clobbers t5. */
+/* Jumps to NONE if the action group has none of the actions BITS. Clobbers t5. */
 .macro does bits, none
 	li	t5, \bits
 	and	t5, t5, t4
@@ -46,34 +47,34 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_actions
-hv_stub_actions:
+	.globl	hv_trampoline_actions
+hv_trampoline_actions:
 	.set	number, 0
-	.rept	HV_NR_SLOTS
+	.rept	HV_NR_ACTION_GROUPS
 	li	t1, number
 	j	.Lact
 	.set	number, number + 1
 	.endr
-	.globl	hv_stub_actions_end
-hv_stub_actions_end:
+	.globl	hv_trampoline_actions_end
+hv_trampoline_actions_end:
 
 .Lact:
 	slli	t3, t1, HV_LEFT_SHIFT
-	slli	t4, t1, HV_SLOT_SHIFT
-	load_address t1, hole_params + HV_SLOTS_OFF
+	slli	t4, t1, HV_GROUP_SHIFT
+	load_address t1, hole_params + HV_ACTION_GROUPS_OFF
 	add	t1, t1, t4
 	load_address t2, hole_control
 	add	t3, t3, t2
 	addi	t3, t3, HV_CONTROL_LEFT
-	lwu	t4, HV_SLOT_DOES(t1)
+	lwu	t4, HV_GROUP_DOES(t1)
 
-	does	HV_SLOT_ON, .Lact_counted_on
+	does	HV_DOES_ON, .Lact_counted_on
 	load_off t5
 	beqz	t5, .Lact_counted_on
 	li	t5, ~HV_MODE_OFF
 	amoand.w zero, t5, (t2)
 .Lact_counted_on:
-	does	HV_SLOT_ON_COUNTED, .Lact_off
+	does	HV_DOES_ON_COUNTED, .Lact_off
 	lw	t5, HV_LEFT_ON(t3)
 	blez	t5, .Lact_off
 	li	t5, ~HV_MODE_OFF
@@ -82,13 +83,13 @@ hv_stub_actions_end:
 	beqz	t5, .Lact_off
 	change_left HV_LEFT_ON, -1
 .Lact_off:
-	does	HV_SLOT_OFF, .Lact_counted_off
+	does	HV_DOES_OFF, .Lact_counted_off
 	load_off t5
 	bnez	t5, .Lact_counted_off
 	li	t5, HV_MODE_OFF
 	amoor.w	zero, t5, (t2)
 .Lact_counted_off:
-	does	HV_SLOT_OFF_COUNTED, .Lact_tasks
+	does	HV_DOES_OFF_COUNTED, .Lact_tasks
 	lw	t5, HV_LEFT_OFF(t3)
 	blez	t5, .Lact_tasks
 	li	t5, HV_MODE_OFF
@@ -98,16 +99,16 @@ hv_stub_actions_end:
 	change_left HV_LEFT_OFF, -1
 
 .Lact_tasks:
-	does	HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS, .Lact_go_on
+	does	HV_DOES_PID_INHERITS | HV_DOES_PID_CLEARS | HV_DOES_PID_SETS, .Lact_go_on
 	j	.Lact_task
 .Lact_go_on:
-	does	HV_SLOT_STACK | HV_SLOT_STACK_COUNTED, .Lact_stack_done
+	does	HV_DOES_STACK | HV_DOES_STACK_COUNTED, .Lact_stack_done
 	j	.Lact_stack
 .Lact_stack_done:
-	does	HV_SLOT_TELL | HV_SLOT_TELL_COUNTED, .Lact_next
-	j	.Lact_tell
+	does	HV_DOES_REPORT | HV_DOES_REPORT_COUNTED, .Lact_next
+	j	.Lact_report
 .Lact_next:
-	lwu	t3, HV_SLOT_GOES_ON(t1)
+	lwu	t3, HV_GROUP_GOES_ON(t1)
 	beqz	t3, .Lact_leave
 	load_address t2, hole_params
 	add	t2, t2, t3
@@ -120,7 +121,7 @@ hv_stub_actions_end:
 	lw	t5, HV_CONTROL_MODE(t2)
 	andi	t6, t5, HV_MODE_SILENT
 	bnez	t6, .Lact_stack_done
-	andi	t6, t4, HV_SLOT_STACK
+	andi	t6, t4, HV_DOES_STACK
 	bnez	t6, .Lact_stack_asked
 	lw	t5, HV_LEFT_STACK(t3)
 	blez	t5, .Lact_stack_done
@@ -147,9 +148,9 @@ hv_stub_actions_end:
 	lwu	t6, %lo(hole_task_pid)(t5)
 	load_word t3, hole_nr_pids
 	bgeu	t6, t3, .Lact_task_done
-	does	HV_SLOT_PID_CLEARS, 1f
+	does	HV_DOES_PID_CLEARS, 1f
 	j	.Lact_task_clear
-1:	does	HV_SLOT_PID_INHERITS, .Lact_task_set
+1:	does	HV_DOES_PID_INHERITS, .Lact_task_set
 	load_task lwu, t5, hole_task_pid
 	bgeu	t5, t3, .Lact_task_done
 	find_pid_word t3, t5, t4
@@ -177,18 +178,18 @@ hv_stub_actions_end:
 
 /* Reports the call to the host. A count is decremented before it is tested, and incremented again
  * if it was used up, so only one vCPU gets the last action. */
-.Lact_tell:
-	andi	t5, t4, HV_SLOT_TELL
-	bnez	t5, .Lact_tell_record
-	lw	t5, HV_LEFT_TELL(t3)
+.Lact_report:
+	andi	t5, t4, HV_DOES_REPORT
+	bnez	t5, .Lact_report_record
+	lw	t5, HV_LEFT_REPORT(t3)
 	blez	t5, .Lact_next
-	change_left HV_LEFT_TELL, -1
-	bgtz	t6, .Lact_tell_record
-	change_left HV_LEFT_TELL, 1
+	change_left HV_LEFT_REPORT, -1
+	bgtz	t6, .Lact_report_record
+	change_left HV_LEFT_REPORT, 1
 	j	.Lact_next
-.Lact_tell_record:
+.Lact_report_record:
 	addi	sp, sp, -16
-	sd	t1, (sp) /* the slot */
+	sd	t1, (sp) /* the group */
 	load_vcpu t1, t2
 	load_task lw, t2, hole_task_pid
 	lw	t3, HV_STATE_LAST_PID(t1)

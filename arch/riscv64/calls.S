@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries for all calls except the three most frequent ones, which have separate stubs
+/* The entries for all calls except the three most frequent ones, which have separate trampolines
  * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
- * Included by stubs.S; graph.S shows the stack.
+ * Included by trampolines.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
  * and with and without profiling. All entries have the same length; they differ in the kind.
@@ -15,8 +15,8 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_calls
-hv_stub_calls:
+	.globl	hv_trampoline_calls
+hv_trampoline_calls:
 	.irp	role, 0, NEW_TASK, LEAVES, ARRIVES
 	call_entry \role | UNTRACED
 	call_entry \role | UNTRACED | FUNCTION
@@ -31,8 +31,8 @@ hv_stub_calls:
 	call_entry \role | HV_FRAME_MUTES | HV_FRAME_PROFILED
 	call_entry \role | FUNCTION | HV_FRAME_PROFILED
 	.endr
-	.globl	hv_stub_calls_end
-hv_stub_calls_end:
+	.globl	hv_trampoline_calls_end
+hv_trampoline_calls_end:
 
 .Lcall: /* t1 the kind */
 	save_arguments
@@ -50,7 +50,7 @@ hv_stub_calls_end:
 	bltz	t1, .Lcall_untraced
 	j	.Lgraph
 .Lcall_untraced:
-	j	.Lgraph_left_out
+	j	.Lgraph_skipped
 .Lcall_profile:
 	j	.Lprofile
 
@@ -76,8 +76,8 @@ hv_stub_calls_end:
  * task continues without leaving the CPU, it reaches LEAVES again before it does leave, and the
  * later time counts. */
 .Lrole:
-	find_stack SLOT
-	probe	.Lrole_found
+	find_stack RETP
+	lookup	.Lrole_found
 	j	.Lrole_done
 .Lrole_found:
 	andi	t1, KIND, NEW_TASK

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call makes the function return to the return handler (graph_handler.S),
- * and stores the caller's address in a frame. The function has not saved its return address yet, so
- * it saves the handler's. The frames of a kernel stack are in one return stack in the region
- * (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
+/* The graph: the trampoline of a call makes the function return to the return handler
+ * (graph_handler.S), and stores the caller's address in a frame. The function has not saved its
+ * return address yet, so it saves the handler's. The frames of a kernel stack are in one return
+ * stack in the region (return_stacks.inc, docs/users/graph.md). Included by trampolines.S.
  *
  * There are two ways to do it. The plain way is straight-line code. It requires a graph without
  * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
@@ -10,7 +10,7 @@
  * general way. The plain way switches to the general way before it has changed anything.
  *
  * 	the general way, after save_arguments
- * 	64(sp)	original sp: SLOT
+ * 	64(sp)	original sp: RETP
  * 	 0(sp)	a0 to a7
  * 	ra	the caller's address; on leaving the handler's, if there is a frame
  * 	t0	site + 8 */
@@ -72,8 +72,8 @@
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
 	.balign	64
-	.globl	hv_stub_graph
-hv_stub_graph:
+	.globl	hv_trampoline_graph
+hv_trampoline_graph:
 	load_control ld, t1, HV_CONTROL_MODE /* and the graph mode */
 	bnez	t1, .Lplain_leaves
 	find_plain_stack .Lplain_rare
@@ -81,7 +81,7 @@ hv_stub_graph:
 	amoadd.d zero, t1, (t6)
 .Lplain_raised:
 	add	t6, t6, t5
-	sd	sp, NEW_FRAME + HV_FRAME_SLOT(t6)
+	sd	sp, NEW_FRAME + HV_FRAME_RETP(t6)
 	sd	ra, NEW_FRAME + HV_FRAME_CALLER(t6)
 	slli	t5, t5, DEPTH_SHIFT - HV_FRAME_SHIFT
 	li	t1, HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT)
@@ -132,8 +132,8 @@ hv_stub_graph:
 	load_control lw, t1, HV_CONTROL_MODE
 	bnez	t1, .Lgraph_checks
 .Lgraph_checked:
-	find_stack SLOT
-	probe	.Lgraph_found
+	find_stack RETP
+	lookup	.Lgraph_found
 	j	.Lgraph_take
 
 .Lgraph_found:
@@ -163,7 +163,7 @@ hv_stub_graph:
 	addi	FRAME, FRAME, HV_STACK_FRAMES
 	make_call_word HV_FRAME_FUNCTION, FRAME
 	mv	a7, t1
-	sd	SLOT, HV_FRAME_SLOT(FRAME)
+	sd	RETP, HV_FRAME_RETP(FRAME)
 	sd	ra, HV_FRAME_CALLER(FRAME)
 	srli	DEPTH, DEPTH, DEPTH_SHIFT
 	slli	DEPTH, DEPTH, DEPTH_SHIFT
@@ -187,7 +187,7 @@ hv_stub_graph:
 	store_word 2, t2
 	store_word 1, a7
 	make_context_word
-	place_depth DEPTH
+	put_depth DEPTH
 	or	t1, t1, DEPTH
 	store_word 3, t1
 	rdtime	t1
@@ -199,7 +199,7 @@ hv_stub_graph:
 	jr	t0
 
 .Lgraph_leaves_out:
-	j	.Lgraph_left_out
+	j	.Lgraph_skipped
 
 .Lgraph_checks:
 	check_mode .Lgraph_checked, .Lgraph_leaves_out
@@ -257,7 +257,7 @@ hv_stub_graph:
 	lw	t2, HV_STACK_ABOVE(STACK)
 	or	t1, t1, t2
 	bnez	t1, .Lgraph_passed
-	j	.Lgraph_left_out
+	j	.Lgraph_skipped
 
 .Lgraph_full:
 	count	HV_STACK_OVERRUN, 1
@@ -280,14 +280,14 @@ hv_stub_graph:
 	li	t1, HV_STACK_IRQ
 	and	t1, t1, KEY
 	beqz	t1, .Lgraph_leaves_out
-1:	go_to_first_place
+1:	go_to_first_bucket
 	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
 	 * stack. */
 	li	t2, HV_STACK_SLOW
 	or	t2, t2, KEY
 	li	t5, HV_STACK_SLOW << 1
 	li	t6, HV_STACK_LEN
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 1:	lr.d.aq	t3, (STACK)
 	xor	t4, t3, KEY /* an interrupt on this stack may have taken it */
 	bltu	t4, t5, .Lgraph_first
@@ -360,7 +360,7 @@ hv_stub_graph:
 	j	.Lgraph_raised
 
 .Lgraph_stays_out:
-	j	.Lgraph_left_out
+	j	.Lgraph_skipped
 
 /* The first frame of an interrupt stack continues at the depth of the interrupted code, which is on
  * the current task's stack. */
@@ -369,7 +369,7 @@ hv_stub_graph:
 	mv	t5, STACK
 	load_task ld, KEY, hole_task_stack
 	find_home STACK, KEY, t1
-	probe	.Lgraph_interrupted
+	lookup	.Lgraph_interrupted
 .Lgraph_interrupt_known:
 	mv	KEY, t4
 	mv	STACK, t5
@@ -387,4 +387,4 @@ hv_stub_graph:
 	j	.Lgraph_interrupt_known
 1:	andi	t1, KIND, HV_FRAME_QUIET
 	bnez	t1, .Lgraph_interrupt_known
-	j	.Lgraph_left_out
+	j	.Lgraph_skipped

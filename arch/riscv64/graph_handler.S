@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The return handler of a graph: traced functions return to it instead of their caller. It finds
  * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
- * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
+ * plain way and a general way, like the trampoline of a call (graph.S). Included by trampolines.S.
  *
  * 	on entry
- * 	sp	the slot
+ * 	sp	the retp
  * 	a0, a1	return value
  *
  * a2 to a7, t0 to t6 and ra are free, as after any call. So nothing is saved. */
@@ -18,12 +18,12 @@
 	or	t6, t6, t3
 	load_count a4, t2
 	csrr	t2, sstatus
-	place_bits t2, 16, HV_RECORD_HIGH
+	put_bits t2, 16, HV_RECORD_HIGH
 	or	a4, a4, t2
 	lwu	t2, \off + HV_FRAME_FLAGS(\base) /* and HV_FRAME_DEPTH */
 	li	t3, HIGH_KIND(HV_RECORD_ENTRY ^ HV_RECORD_EXIT)
 	xor	t2, t2, t3
-	place_depth t2
+	put_depth t2
 	or	a4, a4, t2
 .endm
 
@@ -48,7 +48,7 @@ hv_graph_handler:
 	li	t1, NR_MAX - NR_ONE
 	bltu	t1, t3, .Lreturn_general
 	add	FRAME, STACK, t3
-	ld	t1, HV_STACK_FRAMES + HV_FRAME_SLOT(FRAME)
+	ld	t1, HV_STACK_FRAMES + HV_FRAME_RETP(FRAME)
 	bne	t1, sp, .Lreturn_general
 	lhu	t2, HV_STACK_FRAMES + HV_FRAME_FLAGS(FRAME)
 	bnez	t2, .Lreturn_profile
@@ -76,20 +76,20 @@ hv_graph_handler:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+/* Looks for a return stack of this key whose last frame has this retp. If there is none, all frames
  * are searched. */
 .Lreturn_general:
 	find_stack sp
 	li	t1, HV_STACK_SLOW << 1
 	li	t3, HV_STACK_LEN
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 	ld	t2, (STACK)
 	xor	t2, t2, KEY
 	bgeu	t2, t1, 1f
 	frames_of t2, t2
-	/* Without frames, this reads a word of the header that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never a retp. */
 	add	FRAME, STACK, t2
-	ld	t2, HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_SLOT(FRAME)
+	ld	t2, HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_RETP(FRAME)
 	beq	t2, sp, .Lreturn_last
 1:	add	STACK, STACK, t3
 	.endr
@@ -200,7 +200,7 @@ hv_graph_handler:
 	or	t0, t0, t2
 1:	reserve_bytes 2 * HV_RECORD_LEN
 	mv	ra, t3
-	place_record
+	locate_record
 	store_word 1, a7
 	store_word 2, t0
 	li	t2, HV_RECORD_MORE
@@ -210,15 +210,15 @@ hv_graph_handler:
 	mv	t2, a7
 	store_word 0, t2
 	addi	t3, ra, HV_RECORD_LEN
-	place_record
+	locate_record
 	j	.Lreturn_write
 
-/* The last frame has another slot: some functions were left without a return, for example because
- * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+/* The last frame has another retp: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for retp and drops
  * the frames above it. STACK is after the last bucket. */
 .Lreturn_search:
-	go_to_first_place
-	li	t4, HV_STACK_PROBES
+	go_to_first_bucket
+	li	t4, HV_STACK_LOOKUPS
 .Lreturn_search_stack:
 	li	t1, HV_STACK_SLOW << 1
 	ld	t2, (STACK)
@@ -232,7 +232,7 @@ hv_graph_handler:
 	sub	t1, t2, REMOVED
 	add	FRAME, STACK, t1
 	addi	FRAME, FRAME, HV_STACK_FRAMES
-	ld	t1, HV_FRAME_SLOT(FRAME)
+	ld	t1, HV_FRAME_RETP(FRAME)
 	bne	t1, sp, .Lreturn_search_frame
 	li	t1, 1
 	sw	t1, HV_STACK_STOPPED(STACK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Links stubs: writes the values of a session into fields of the image's instructions. Source of
- * encodings: The RISC-V Instruction Set Manual, Volume I, chapter 2. */
+/* Links trampolines: writes the values of a session into fields of the image's instructions. Source
+ * of encodings: The RISC-V Instruction Set Manual, Volume I, chapter 2. */
 #include "arch/riscv64/riscv64.h"
 
 #include <assert.h>
@@ -55,8 +55,8 @@ static bool fill(enum hv_hole_form form, uint8_t *at, uint64_t value)
 	}
 }
 
-/* A jump within the stubs always reaches. */
-static void put_alternative(const struct hv_stub_alternative *a, uint8_t *code)
+/* A jump within the trampolines always reaches. */
+static void put_alternative(const struct hv_trampoline_alternative *a, uint8_t *code)
 {
 	bool reaches = riscv64_encode_jump_site(hv_gva(a->off), hv_gva(a->target_off), INSN_LEN,
 						code + a->off);
@@ -65,13 +65,13 @@ static void put_alternative(const struct hv_stub_alternative *a, uint8_t *code)
 	(void)reaches;
 }
 
-const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			 struct hv_gva at, uint8_t *code)
+const char *riscv64_link(const struct hv_trampoline_image *image,
+			 const struct hv_trampoline_values *values, struct hv_gva at, uint8_t *code)
 {
 	if (values->return_thunk.v)
 		return "return_thunk";
 	for (size_t i = 0; i < image->nr_holes; i++) {
-		const struct hv_stub_hole *h = &image->holes[i];
+		const struct hv_trampoline_hole *h = &image->holes[i];
 		uint64_t value = h->hole == HV_HOLE_code ? at.v : values->hole[h->hole];
 
 		value += (uint64_t)(int64_t)h->addend;

@@ -2,7 +2,7 @@
 /* The function profile counts calls and their time per vCPU and function, in tables in the region
  * (struct hv_count, docs/users/graph.md). It loses no call at any rate, because it uses no ring. A
  * task can be interrupted here and continue on another vCPU, so all additions are atomic. Included
- * by stubs.S; graph.S shows the stack.
+ * by trampolines.S; graph.S shows the stack.
  *
  * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
  * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
@@ -38,12 +38,12 @@
 	bne	t3, \function, \other
 .endm
 
-/* t2 := this vCPU's counts of the function a7, in any of their HV_COUNT_PROBES buckets. A function
+/* t2 := this vCPU's counts of the function a7, in any of their HV_COUNT_LOOKUPS buckets. A function
  * without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers t1, t3,
  * t4. */
 .macro find_count none
 	find_count_home a7
-	li	t4, HV_COUNT_PROBES
+	li	t4, HV_COUNT_LOOKUPS
 1:	lr.w	t1, (t2) /* HV_COUNT_FUNCTION */
 	beq	t1, a7, 3f
 	bnez	t1, 2f
@@ -87,8 +87,8 @@
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
 	.balign	64
-	.globl	hv_stub_profile
-hv_stub_profile:
+	.globl	hv_trampoline_profile
+hv_trampoline_profile:
 	load_param lwu, t1, HV_PARAM_PROFILE_MODE
 	li	t2, HV_PROFILE_PLAIN
 	bne	t1, t2, .Lprofile_general
@@ -102,7 +102,7 @@ hv_stub_profile:
 	sw	t4, NEW_FRAME + HV_FRAME_FUNCTION(t6)
 	li	t1, 1
 	add_count HV_COUNT_HITS, t1
-	sd	sp, NEW_FRAME + HV_FRAME_SLOT(t6)
+	sd	sp, NEW_FRAME + HV_FRAME_RETP(t6)
 	sd	ra, NEW_FRAME + HV_FRAME_CALLER(t6)
 	li	t1, HV_FRAME_PROFILED | HV_FRAME_QUIET
 	sw	t1, NEW_FRAME + HV_FRAME_FLAGS(t6)
@@ -150,15 +150,15 @@ hv_stub_profile:
 
 /* The graph excludes this call. If it is profiled, it still gets a frame, and its return is only
  * counted. */
-.Lgraph_left_out:
+.Lgraph_skipped:
 	andi	t1, KIND, HV_FRAME_PROFILED
 	beqz	t1, .Lprofile_out
 	andi	t1, KIND, HV_FRAME_QUIET
 	bnez	t1, .Lprofile_out
 	andi	KIND, KIND, ~CALLED_KINDS
 	ori	KIND, KIND, HV_FRAME_QUIET
-	find_stack SLOT
-	probe	.Lquiet_found
+	find_stack RETP
+	lookup	.Lquiet_found
 	j	.Lgraph_take
 .Lprofile_out:
 	j	.Lgraph_out
@@ -246,7 +246,7 @@ hv_stub_profile:
 	mv	t5, STACK
 	load_task ld, KEY, hole_task_stack
 	find_home STACK, KEY, t1
-	probe	.Lprofile_interrupted
+	lookup	.Lprofile_interrupted
 	j	1f
 .Lprofile_interrupted:
 	ld	t3, HV_STACK_OWN(STACK)

@@ -2,31 +2,34 @@
 /* The riscv64 table. The members that only detours need are unset. */
 #include "arch/riscv64/riscv64.h"
 
-#include "riscv64_stubs.h"
+#include "riscv64_trampolines.h"
 
 #define PAGE_BYTES 4096
 
-_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(stub_code) + PAGE_BYTES <= HV_STUBS_LEN_MAX,
-	       "what the region has room for, wherever in a page the function stub must begin");
+_Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
+_Static_assert(
+	sizeof(trampoline_code) + PAGE_BYTES <= HV_TRAMPOLINES_LEN_MAX,
+	"what the region has room for, wherever in a page the function trampoline must begin");
 
 #define CALL_LEN_BYTES 12
-_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES ==
+		       hv_trampoline_calls_end_off - hv_trampoline_calls_off,
 	       "entries are equally long");
 
 #define ACTION_LEN_BYTES 8
-_Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
+_Static_assert(ACTION_LEN_BYTES *HV_NR_ACTION_GROUPS ==
+		       hv_trampoline_actions_end_off - hv_trampoline_actions_off,
 	       "entries are equally long");
 
 #define NO_PROBES                                                                                  \
-	(HV_SLOT_REGS | HV_SLOT_ALL_REGS | HV_SLOT_DEEPEST | HV_SLOT_FETCH | HV_SLOT_RETURN |      \
-	 HV_SLOT_RETURN_FETCH)
+	(HV_DOES_REGS | HV_DOES_ALL_REGS | HV_DOES_DEEPEST | HV_DOES_FETCH | HV_DOES_RETURN |      \
+	 HV_DOES_RETURN_FETCH)
 
 /* The image is in the last 2 GiB of the address space, also after relocation
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page is
  * reserved for error pointers. */
-#define WINDOW_START 0xffffffff80000000u
-#define WINDOW_END   0xfffffffffffff000u
+#define RANGE_START 0xffffffff80000000u
+#define RANGE_END   0xfffffffffffff000u
 
 /* Modules, and all addresses that calls from the image and modules can reach. The end is not 0, so
  * that a loop over the window terminates. */
@@ -42,8 +45,8 @@ const struct hv_arch hv_arch_riscv64 = {
 	.take_gdb_named = riscv64_take_gdb_named,
 	.hidden_in = "machine mode",
 	.hidden_keeps_root = true,
-	.image_window = {{WINDOW_START}, {WINDOW_END}},
-	.free_window = {{REACH_START}, {REACH_END}},
+	.image_range = {{RANGE_START}, {RANGE_END}},
+	.free_range = {{REACH_START}, {REACH_END}},
 	.kernel_start = riscv64_kernel_start,
 	.roots = riscv64_roots,
 	.entry_at = riscv64_entry_at,
@@ -67,21 +70,21 @@ const struct hv_arch hv_arch_riscv64 = {
 	.decode_context = riscv64_decode_context,
 	.frame_register = 8,
 	.link_register = 1,
-	.stubs =
+	.trampolines =
 		{
-			.code = stub_code,
-			.len_bytes = sizeof(stub_code),
-			.holes = stub_holes,
-			.nr_holes = HV_ARRAY_LEN(stub_holes),
-			.alternatives = stub_alternatives,
-			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
+			.code = trampoline_code,
+			.len_bytes = sizeof(trampoline_code),
+			.holes = trampoline_holes,
+			.nr_holes = HV_ARRAY_LEN(trampoline_holes),
+			.alternatives = trampoline_alternatives,
+			.nr_alternatives = HV_ARRAY_LEN(trampoline_alternatives),
 			.function_off = hv_stub_function_off,
 			.function_stack_off = hv_stub_function_stack_off,
-			.graph_off = hv_stub_graph_off,
-			.profile_off = hv_stub_profile_off,
-			.calls_off = hv_stub_calls_off,
+			.graph_off = hv_trampoline_graph_off,
+			.profile_off = hv_trampoline_profile_off,
+			.calls_off = hv_trampoline_calls_off,
 			.call_len_bytes = CALL_LEN_BYTES,
-			.actions_off = hv_stub_actions_off,
+			.actions_off = hv_trampoline_actions_off,
 			.action_len_bytes = ACTION_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
 		},

@@ -35,8 +35,9 @@ unsigned riscv64_record_off(const uint8_t before[RISCV64_SITE_LEN / 2]);
 bool riscv64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
 /* link.c */
-const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			 struct hv_gva at, uint8_t *code);
+const char *riscv64_link(const struct hv_trampoline_image *image,
+			 const struct hv_trampoline_values *values, struct hv_gva at,
+			 uint8_t *code);
 
 /* context.c */
 struct hv_call_addresses riscv64_decode_call(uint64_t word);

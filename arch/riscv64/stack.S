@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by stubs.S.
+/* Stacks: records the callers of a function (docs/users/latency-tracers.md). Included by
+ * trampolines.S.
  *
  * Each function of the kernel keeps a frame record below its frame pointer:
  *
@@ -12,21 +13,21 @@
  * code (struct pt_regs) are at fp. A task's first registers end its stack. The kernel's own
  * unwinder does the same (arch/riscv/kernel/stacktrace.c).
  *
- * The stub follows these records and records the return addresses, the function's in ra first. It
- * only reads the stack that it is on: from the stack pointer upwards, each record above the
- * previous one. All stacks are aligned to their size (return_stacks.inc). From another stack, the
- * records can continue once on the task's stack.
+ * The trampoline follows these records and records the return addresses, the function's in ra
+ * first. It only reads the stack that it is on: from the stack pointer upwards, each record above
+ * the previous one. All stacks are aligned to their size (return_stacks.inc). From another stack,
+ * the records can continue once on the task's stack.
  *
- * The stub counts the callers first, to reserve all records in one step. If the stack changes,
- * surplus callers are dropped and missing ones are 0. If a return address is the graph
- * handler's, the stub records the address that the handler will return to.
+ * The trampoline counts the callers first, to reserve all records in one step. If the stack
+ * changes, surplus callers are dropped and missing ones are 0. If a return address is the graph
+ * handler's, the trampoline records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
  * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
  * 	after the registers are saved
- * 	S_LEN(sp)	original sp: the slot
- * 	S_SLOT(sp)	t1 and t3 of actions.S; t1 0: not called from there
+ * 	S_LEN(sp)	original sp: the retp
+ * 	S_GROUP(sp)	t1 and t3 of actions.S; t1 0: not called from there
  * 	S_RA(sp)	the caller's address
  * 	0(sp)		a0 to a7
  * 	t0		site + 8
@@ -37,13 +38,13 @@
  * 	a3	lowest allowed address of the	a6	the current caller
  * 		next frame			a7	callers so far; remaining records */
 #define S_RA	    64
-#define S_SLOT	    72
+#define S_GROUP	    72
 #define S_COUNTS    80
 #define S_STATE	    88	/* of the vCPU whose ring it is */
 #define S_POSITION  96	/* of the next record */
 #define S_CLOCK	    104 /* word 0 of all records */
 #define S_KEY	    112 /* of the current record, like these: */
-#define S_PLACE	    120
+#define S_RECORD	    120
 #define S_WORD3	    128
 #define S_INDEX	    136 /* of its next word */
 #define S_NEXT	    144
@@ -64,14 +65,14 @@
 .endm
 
 /* t4 := the next reserved record, t3 := its key. Writes word 0. Clobbers t1, t5. */
-.macro next_place
+.macro next_record
 	ld	t1, S_STATE(sp)
 	ld	t3, S_POSITION(sp)
 	addi	t5, t3, HV_RECORD_LEN
 	sd	t5, S_POSITION(sp)
-	place_record
+	locate_record
 	sd	t3, S_KEY(sp)
-	sd	t4, S_PLACE(sp)
+	sd	t4, S_RECORD(sp)
 	ld	t5, S_CLOCK(sp)
 	store_word 0, t5
 .endm
@@ -85,7 +86,7 @@
 	sd	t5, S_WORD3(sp)
 	li	t6, 1
 	sd	t6, S_INDEX(sp)
-	next_place
+	next_record
 .endm
 
 	.balign	64
@@ -115,7 +116,7 @@ hv_stub_function_stack:
 	sd	a6, 48(sp)
 	sd	a7, 56(sp)
 	sd	ra, S_RA(sp)
-	sd	t1, S_SLOT(sp)
+	sd	t1, S_GROUP(sp)
 	sd	t3, S_COUNTS(sp)
 
 	/* The upper half is the same as the code's. */
@@ -168,7 +169,7 @@ hv_stub_function_stack:
 	sd	t3, S_POSITION(sp)
 
 	/* The first record */
-	next_place
+	next_record
 	sd	t3, WORD(1)(t4)
 	sd	t3, WORD(2)(t4)
 	li	t5, HV_RECORD_WORDS
@@ -187,7 +188,7 @@ hv_stub_function_stack:
 	or	t2, t2, t3
 .Lstack_store:
 	ld	t3, S_KEY(sp)
-	ld	t4, S_PLACE(sp)
+	ld	t4, S_RECORD(sp)
 	ld	t5, S_INDEX(sp)
 	li	t6, 3
 	beq	t5, t6, .Lstack_third
@@ -225,7 +226,7 @@ hv_stub_function_stack:
 .Lstack_event:
 	load_task lwu, t2, hole_task_pid
 	make_task_word
-	next_place
+	next_record
 	store_word 2, t2
 	ld	ra, S_RA(sp)
 	make_call_word
@@ -236,7 +237,7 @@ hv_stub_function_stack:
 	or	t1, t1, t2
 	slli	t2, a1, HV_RECORD_DEPTH_SHIFT
 	or	t1, t1, t2
-	ld	t5, S_SLOT(sp)
+	ld	t5, S_GROUP(sp)
 	snez	t2, t5
 	slli	t2, t2, HV_STACK_COMMAND_BIT
 	or	t1, t1, t2
@@ -258,7 +259,7 @@ hv_stub_function_stack:
 	jr	t0
 .Lstack_act:
 	load_address t2, hole_control
-	lwu	t4, HV_SLOT_DOES(t1)
+	lwu	t4, HV_GROUP_DOES(t1)
 	j	.Lact_stack_done
 
 .Lstack_checks:
@@ -315,7 +316,7 @@ hv_stub_function_stack:
 	sd	t3, S_NEXT(sp)
 	load_address t1, .Lgraph_handler
 	bne	a6, t1, 4f
-	/* The slot is at or above the frame pointer, and below the record of the caller. */
+	/* The retp is at or above the frame pointer, and below the record of the caller. */
 	addi	t1, a2, -1
 	addi	t2, t3, -16
 	bgeu	t1, t2, 3f
@@ -366,19 +367,19 @@ hv_stub_function_stack:
 1:	find_home a1, a0, t3
 	load_address a2, .Lgraph_handler
 	mv	a6, a2
-	li	a7, HV_STACK_PROBES
-.Lstack_probe:
+	li	a7, HV_STACK_LOOKUPS
+.Lstack_lookup:
 	ld	t3, (a1)
 	xor	t3, t3, a0
 	li	t4, HV_STACK_SLOW << 1
-	bgeu	t3, t4, .Lstack_probed
+	bgeu	t3, t4, .Lstack_looked_up
 	frames_of t3, t3
 	li	t4, NR_MAX
-	bgtu	t3, t4, .Lstack_probed
+	bgtu	t3, t4, .Lstack_looked_up
 	addi	t4, a1, HV_STACK_FRAMES
 	add	t3, t3, t4
-1:	bgeu	t4, t3, .Lstack_probed
-	ld	t5, HV_FRAME_SLOT(t4)
+1:	bgeu	t4, t3, .Lstack_looked_up
+	ld	t5, HV_FRAME_RETP(t4)
 	bgeu	t1, t5, 2f
 	bltu	t2, t5, 2f
 	ld	t5, HV_FRAME_CALLER(t4)
@@ -387,11 +388,11 @@ hv_stub_function_stack:
 	mv	a6, t5
 2:	addi	t4, t4, HV_FRAME_LEN
 	j	1b
-.Lstack_probed:
+.Lstack_looked_up:
 	li	t3, HV_STACK_LEN
 	add	a1, a1, t3
 	addi	a7, a7, -1
-	bnez	a7, .Lstack_probe
+	bnez	a7, .Lstack_lookup
 	j	1f
 .Lstack_unknown:
 	mv	a6, a2

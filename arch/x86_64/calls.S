@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The entries for all calls except the three most frequent ones, which have separate stubs
+/* The entries for all calls except the three most frequent ones, which have separate trampolines
  * (hv_call_off() in arch/arch.h), and how some functions of the scheduler change return stacks.
- * Included by stubs.S; graph.S shows the stack.
+ * Included by trampolines.S; graph.S shows the stack.
  *
  * There is one entry for each role of a function (HV_ROLE_*), each way to trace it (HV_TRACE_*),
  * and with and without profiling. All entries have the same length; they differ in the kind that
@@ -16,8 +16,8 @@
 	.long	\to - . - 4
 .endm
 
-	.globl	hv_stub_calls
-hv_stub_calls:
+	.globl	hv_trampoline_calls
+hv_trampoline_calls:
 	.irp	role, 0, NEW_TASK, LEAVES, ARRIVES
 	call_entry \role | UNTRACED, .Lcall
 	call_entry \role | UNTRACED | FUNCTION, .Lcall
@@ -32,8 +32,8 @@ hv_stub_calls:
 	call_entry \role | HV_FRAME_MUTES | HV_FRAME_PROFILED, .Lcall
 	call_entry \role | FUNCTION | HV_FRAME_PROFILED, .Lcall
 	.endr
-	.globl	hv_stub_calls_end
-hv_stub_calls_end:
+	.globl	hv_trampoline_calls_end
+hv_trampoline_calls_end:
 
 .Lcall:
 	pushq	%rcx
@@ -52,7 +52,7 @@ hv_stub_calls_end:
 	jnz	.Lprofile
 .Lcall_counted:
 	testl	$UNTRACED, KIND(%rsp)
-	jnz	.Lgraph_left_out
+	jnz	.Lgraph_skipped
 	jmp	.Lgraph
 
 /* Like hv_stub_function. */
@@ -60,7 +60,7 @@ hv_stub_calls_end:
 	cmpl	$0, MODE
 	jne	.Lcall_checks
 .Lcall_checked:
-	write_function_record SLOT(%rsp), SITE_END(%rsp), .Lcall_same_task, .Lcall_other_task
+	write_function_record RETP(%rsp), SITE_END(%rsp), .Lcall_same_task, .Lcall_other_task
 	jmp	.Lcall_recorded
 .Lcall_checks:
 	check_mode .Lcall_checked, .Lcall_recorded
@@ -75,7 +75,7 @@ hv_stub_calls_end:
 	testl	$NEW_TASK, KIND(%rsp)
 	jnz	.Lnew_task
 	find_stack .Lrole_done
-	probe	.Lrole_found
+	lookup	.Lrole_found
 	jmp	.Lrole_done
 .Lrole_found:
 	movl	%eax, %edi
@@ -139,15 +139,15 @@ hv_stub_calls_end:
 /* The first function that each new task calls, with interrupts off.
  *
  * The frames of its stack belong to a task that died in those calls, except the last ones, if their
- * slots ascend from this call's slot and contain the address of our handler: they belong to the new
+ * retps ascend from this call's retp and contain the address of our handler: they belong to the new
  * task (ret_from_fork is C since 6.6). The code keeps these and drops the others, and all arguments
  * (HV_FRAME_ARGS). */
 .Lnew_task:
-	leaq	SLOT(%rsp), %r11
+	leaq	RETP(%rsp), %r11
 	find_key %r11
 	find_home %ecx
 	leaq	STACKS(%rsi), %rsi
-	probe	.Lnew_task_found
+	lookup	.Lnew_task_found
 	jmp	.Lrole_done
 .Lnew_task_found:
 	andl	$HV_STACK_NR_MASK, %eax
@@ -161,11 +161,11 @@ hv_stub_calls_end:
 	leaq	(%r9,%rax), %rdi
 	movq	$.Lgraph_handler, %rcx
 	xorl	%edx, %edx
-.Lnew_task_look: /* %rdi after the frame to check, %edx frames to keep, %r11 the last slot */
+.Lnew_task_look: /* %rdi after the frame to check, %edx frames to keep, %r11 the last retp */
 	subq	$HV_FRAME_LEN, %rdi
 	cmpq	%r9, %rdi
 	jb	.Lnew_task_keep
-	movq	HV_FRAME_SLOT(%rdi), %rax
+	movq	HV_FRAME_RETP(%rdi), %rax
 	testq	%rax, %rax /* arguments */
 	jz	.Lnew_task_look
 	cmpq	%r11, %rax
@@ -198,7 +198,7 @@ hv_stub_calls_end:
 	leaq	(HV_STACK_FRAMES + NR_MAX)(%rsi), %rax
 	cmpq	%rax, %rdi /* the guest changed a frame concurrently */
 	jae	.Lnew_task_moved
-	cmpq	$0, HV_FRAME_SLOT(%rdi)
+	cmpq	$0, HV_FRAME_RETP(%rdi)
 	je	.Lnew_task_move
 	.irp	off, 0, 8, 16, 24
 	movq	\off(%rdi), %rax

@@ -7,14 +7,16 @@
 
 /* -- words of a record ------------------------------------------------------------------------- */
 
-/* Decodes the interrupt, preemption and scheduling state from the words that a stub recorded. The
- * top bit of the count is inverted (arch/x86/include/asm/preempt.h, since c2daa3bed53a, v3.13). */
+/* Decodes the interrupt, preemption and scheduling state from the words that a trampoline recorded.
+ * The top bit of the count is inverted (arch/x86/include/asm/preempt.h, since c2daa3bed53a, v3.13).
+ */
 
 #define FLAGS_IF 0x200
 #define BITS_31	 UINT64_C(0x7fffffff)
 
-/* The stub combines both complete addresses with one xor (make_call_word in stub_macros.inc). The
- * upper bits of both are ones, so those of the caller come out inverted. */
+/* The trampoline combines both complete addresses with one xor (make_call_word in
+ * trampoline_macros.inc). The upper bits of both are ones, so those of the caller come out
+ * inverted. */
 struct hv_call_addresses x86_64_decode_call(uint64_t word)
 {
 	return (struct hv_call_addresses){

@@ -367,8 +367,8 @@ static void put_call(struct writer *w, struct hv_gva target)
 /* leaq 8(%rsp), %rsp: pops a word and preserves the flags */
 static const uint8_t drop[] = {0x48, 0x8d, 0x64, 0x24, 0x08};
 
-/* Calls the stub with the caller's address on the stack, or 0 if it is unknown. */
-static void put_stub(struct writer *w, const struct hv_detour *d)
+/* Calls the trampoline with the caller's address on the stack, or 0 if it is unknown. */
+static void put_trampoline(struct writer *w, const struct hv_detour *d)
 {
 	static const uint8_t push_zero[] = {0x6a, 0x00};       /* pushq $0 */
 	static const uint8_t push_word[] = {0xff, 0xb4, 0x24}; /* pushq disp32(%rsp) */
@@ -379,7 +379,7 @@ static void put_stub(struct writer *w, const struct hv_detour *d)
 	} else {
 		put(w, push_zero, sizeof(push_zero));
 	}
-	put_call(w, d->stub);
+	put_call(w, d->trampoline);
 	put(w, drop, sizeof(drop));
 }
 
@@ -408,7 +408,7 @@ static void write_begins(struct writer *w, const struct hv_detour *d)
 	is_first = put_short_jump(w, JZ);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, is_first);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	put_jump(w, d->next);
 }
 
@@ -422,7 +422,7 @@ static void write_ends(struct writer *w, const struct hv_detour *d)
 	put_insn(w, d);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, is_last);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	back = put_short_jump(w, JMP_SHORT);
 	w->code[back - 1] = (uint8_t)(insn - back);
 }
@@ -448,7 +448,7 @@ static void write_irqs_off(struct writer *w, const struct hv_detour *d)
 	were_on = put_short_jump(w, JNZ);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, were_on);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	put_jump(w, d->next);
 }
 
@@ -463,7 +463,7 @@ static void write_irqs_on(struct writer *w, const struct hv_detour *d)
 	put_u8(w, STI);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, are_off);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	back = put_short_jump(w, JMP_SHORT);
 	w->code[back - 1] = (uint8_t)(insn - back);
 }
@@ -487,7 +487,7 @@ static void write_arrives(struct writer *w, const struct hv_detour *d)
 	were_on = put_short_jump(w, JNZ);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, were_on);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	put_jump(w, d->next);
 }
 
@@ -497,7 +497,7 @@ static void put_return(struct writer *w, const struct hv_detour *d, struct hv_gv
 
 	put_saved_test(w, 0);
 	are_off = put_short_jump(w, JZ);
-	put_stub(w, d);
+	put_trampoline(w, d);
 	short_jump_leads_here(w, are_off);
 	put_jump(w, to);
 }
@@ -518,12 +518,13 @@ static void write_returns(struct writer *w, const struct hv_detour *d)
 }
 
 /* Offsets in the code of put_probe(). */
-#define PROBE_PLACE_OFF 1
-#define PROBE_SLOT_OFF	7
-#define PROBE_STUB_OFF	12
-#define PROBE_LEN	22
+#define PROBE_SITE_OFF	     1
+#define PROBE_GROUP_OFF	     7
+#define PROBE_TRAMPOLINE_OFF 12
+#define PROBE_LEN	     22
 
-/* Saves the flags first and restores them last, because returning from the stub can change them. */
+/* Saves the flags first and restores them last, because returning from the trampoline can change
+ * them. */
 static void put_probe(struct writer *w, const struct hv_detour *d,
 		      const struct hv_detour_probe *probe)
 {
@@ -531,10 +532,10 @@ static void put_probe(struct writer *w, const struct hv_detour *d,
 
 	put_u8(w, PUSHF);
 	put_u8(w, OP_PUSH);
-	put_s32(w, d->place.v + probe->off);
+	put_s32(w, d->probe_site.v + probe->off);
 	put_u8(w, OP_PUSH);
-	put_u32(w, probe->slot);
-	put_call(w, d->stub);
+	put_u32(w, probe->group);
+	put_call(w, d->trampoline);
 	put(w, drop_both, sizeof(drop_both));
 	put_u8(w, POPF);
 }
@@ -545,8 +546,9 @@ static void put_moved(struct writer *w, const struct hv_detour *d, size_t off, s
 	size_t moved = 0;
 
 	if (!w->misfits)
-		moved = x86_64_move((struct hv_span){d->insn + off, len}, hv_gva_add(d->place, off),
-				    hv_gva_add(w->at, w->len), w->code + w->len, w->max - w->len);
+		moved = x86_64_move((struct hv_span){d->insn + off, len},
+				    hv_gva_add(d->probe_site, off), hv_gva_add(w->at, w->len),
+				    w->code + w->len, w->max - w->len);
 	w->misfits |= !moved;
 	w->len += moved;
 }
@@ -554,10 +556,10 @@ static void put_moved(struct writer *w, const struct hv_detour *d, size_t off, s
 static size_t insn_length(const struct hv_detour *d, size_t off)
 {
 	return x86_64_movable_length((struct hv_span){d->insn + off, d->len_bytes - off},
-				     hv_gva_add(d->place, off));
+				     hv_gva_add(d->probe_site, off));
 }
 
-static void write_place(struct writer *w, const struct hv_detour *d)
+static void write_probe_site(struct writer *w, const struct hv_detour *d)
 {
 	unsigned probe = 0;
 
@@ -576,7 +578,7 @@ size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 	struct writer w = {
 		.at = d->at,
 		.code = ret,
-		.max = d->kind == HV_DETOUR_PLACE ? HV_DETOUR_LEN_MAX : HV_DETOUR_LEN,
+		.max = d->kind == HV_DETOUR_PROBE_SITE ? HV_DETOUR_LEN_MAX : HV_DETOUR_LEN,
 	};
 	size_t nr_blocks;
 
@@ -599,12 +601,12 @@ size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 	case HV_DETOUR_RETURNS:
 		write_returns(&w, d);
 		break;
-	case HV_DETOUR_PLACE:
-		write_place(&w, d);
+	case HV_DETOUR_PROBE_SITE:
+		write_probe_site(&w, d);
 		break;
 	case HV_DETOUR_CALL_BEGINS:
 	case HV_DETOUR_CALL_ENDS:
-		put_stub(&w, d);
+		put_trampoline(&w, d);
 		put_jump(&w, d->next);
 		break;
 	}
@@ -615,51 +617,53 @@ size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 	return nr_blocks;
 }
 
-/* Returns whether CODE begins with the code of put_probe() for a probe at PLACE. */
-static bool is_probe(const uint8_t *code, uint64_t place)
+/* Returns whether CODE begins with the code of put_probe() for a probe at PROBE_SITE. */
+static bool is_probe(const uint8_t *code, uint64_t probe_site)
 {
-	return code[0] == PUSHF && code[PROBE_PLACE_OFF] == OP_PUSH &&
-	       (uint64_t)(int64_t)s32_at(code + PROBE_PLACE_OFF + 1) == place;
+	return code[0] == PUSHF && code[PROBE_SITE_OFF] == OP_PUSH &&
+	       (uint64_t)(int64_t)s32_at(code + PROBE_SITE_OFF + 1) == probe_site;
 }
 
-/* Finds the probes of CODE, which may be the detour D. Stores the offsets of its calls of the stub
- * in STUBS. */
-static void find_probes(struct hv_detour *d, const uint8_t *code, size_t *stubs)
+/* Finds the probes of CODE, which may be the detour D. Stores the offsets of its calls of the
+ * trampoline in TRAMPOLINES. */
+static void find_probes(struct hv_detour *d, const uint8_t *code, size_t *trampolines)
 {
 	uint8_t scratch[HV_DETOUR_LEN];
 	size_t at = 0, len, moved;
 
 	d->nr_probes = 0;
 	for (size_t off = 0; off < d->len_bytes && at + PROBE_LEN < HV_DETOUR_LEN_MAX; off += len) {
-		if (d->nr_probes < HV_DETOUR_PROBES_MAX && is_probe(code + at, d->place.v + off)) {
+		if (d->nr_probes < HV_DETOUR_PROBES_MAX &&
+		    is_probe(code + at, d->probe_site.v + off)) {
 			struct hv_detour_probe *probe = &d->probes[d->nr_probes];
 
 			*probe = (struct hv_detour_probe){.off = (unsigned)off};
-			memcpy(&probe->slot, code + at + PROBE_SLOT_OFF, sizeof(probe->slot));
-			stubs[d->nr_probes++] = at + PROBE_STUB_OFF;
+			memcpy(&probe->group, code + at + PROBE_GROUP_OFF, sizeof(probe->group));
+			trampolines[d->nr_probes++] = at + PROBE_TRAMPOLINE_OFF;
 			at += PROBE_LEN;
 		}
 		len = insn_length(d, off);
-		moved = x86_64_move((struct hv_span){d->insn + off, len}, hv_gva_add(d->place, off),
-				    hv_gva_add(d->at, at), scratch, sizeof(scratch));
+		moved = x86_64_move((struct hv_span){d->insn + off, len},
+				    hv_gva_add(d->probe_site, off), hv_gva_add(d->at, at), scratch,
+				    sizeof(scratch));
 		if (!len || !moved)
 			return;
 		at += moved;
 	}
 }
 
-bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code)
+bool x86_64_is_probe_detour(const struct hv_detour *d, const uint8_t *code)
 {
 	uint8_t made[HV_DETOUR_LEN_MAX];
-	size_t stubs[HV_DETOUR_PROBES_MAX], nr_blocks;
+	size_t trampolines[HV_DETOUR_PROBES_MAX], nr_blocks;
 	struct hv_detour same = *d;
 
-	same.stub = d->at; /* the address does not matter, but it must be in reach */
-	find_probes(&same, code, stubs);
+	same.trampoline = d->at; /* the address does not matter, but it must be in reach */
+	find_probes(&same, code, trampolines);
 	nr_blocks = x86_64_make_detour(&same, made);
 	if (!nr_blocks || !same.nr_probes)
 		return false;
 	for (unsigned i = 0; i < same.nr_probes; i++)
-		memcpy(made + stubs[i], code + stubs[i], sizeof(uint32_t));
+		memcpy(made + trampolines[i], code + trampolines[i], sizeof(uint32_t));
 	return memcmp(made, code, nr_blocks * HV_DETOUR_LEN) == 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events: records the entries that the event probes of the guest's tracepoints fill in. A probe
- * calls
+/* Events: records the entries that the event callbacks of the guest's tracepoints fill in. A
+ * callback calls
  *
  * 	entry = trace_event_buffer_reserve(fbuffer, file, len)
  *
  * and, if that is not NULL, fills the entry and calls trace_event_buffer_commit(fbuffer). While an
- * event is recorded by hvtrace, its probe calls hv_stub_event_reserve and hv_stub_event_commit
- * instead. If the file is the guest's, they jump to the kernel's functions: the guest records the
- * same event itself. Included by stubs.S.
+ * event is recorded by hvtrace, its callback calls hv_trampoline_event_reserve and
+ * hv_trampoline_event_commit instead. If the file is the guest's, they jump to the kernel's
+ * functions: the guest records the same event itself. Included by trampolines.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one uses the next
  * draft. A bit marks a draft as taken. A locked instruction sets it, and only the code that
@@ -15,7 +15,7 @@
  * reserves and writes the records of data and the record of the event together, unless the file has
  * a filter that rejects the entry.
  *
- * All stubs here are called from C like functions of the kernel: arguments are in %rdi, %rsi,
+ * All trampolines here are called from C like functions of the kernel: arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 may be clobbered. On return none of them
  * contains an address in the region, except the entry. So registers and stacks show whether the
  * guest still uses the region. */
@@ -26,8 +26,8 @@
 	jmp	.Levent_return
 .endm
 
-	.globl	hv_stub_event_reserve
-hv_stub_event_reserve:
+	.globl	hv_trampoline_event_reserve
+hv_trampoline_event_reserve:
 	movq	%rsi, %rax
 	subq	$hole_event_files, %rax
 	cmpq	$hole_event_files_len, %rax
@@ -62,8 +62,8 @@ hv_stub_event_reserve:
 	xorl	%ecx, %ecx
 	xorl	%esi, %esi
 .Levent_return:
-	.globl	hv_stub_return_13
-hv_stub_return_13: /* to the probe, or to the kernel's function */
+	.globl	hv_trampoline_return_13
+hv_trampoline_return_13: /* to the callback, or to the kernel's function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -172,8 +172,8 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	put_word 3, %rdx, %rcx
 .endm
 
-	.globl	hv_stub_event_commit
-hv_stub_event_commit:
+	.globl	hv_trampoline_event_commit
+hv_trampoline_event_commit:
 	movq	hole_fbuffer_file(%rdi), %rsi
 	movq	%rsi, %rdx
 	subq	$hole_event_files, %rdx
@@ -223,8 +223,8 @@ hv_stub_event_commit:
 	btq	$(HV_RECORD_HIGH + EVENT_FILE_STACK_BIT), %rsi
 	jc	.Levent_stack
 	xorl	%ecx, %ecx
-	.globl	hv_stub_return_15
-hv_stub_return_15:
+	.globl	hv_trampoline_return_15
+hv_trampoline_return_15:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -283,11 +283,11 @@ hv_stub_return_15:
 	jz	.Levent_passes
 	jmp	.Levent_fetch
 
-/* Records the stack, starting at the return into the probe (stack.S). */
+/* Records the stack, starting at the return into the callback (stack.S). */
 .Levent_stack:
 	pushq	$.Levent_committed
 	pushq	$0
-	pushq	$(HV_SLOT_STACK | FROM_EVENT)
+	pushq	$(HV_DOES_STACK | FROM_EVENT)
 	jmp	.Lstack_action
 
 /* This task has no current task record on this vCPU: write one first. */
@@ -296,10 +296,10 @@ hv_stub_return_15:
 	jmp	.Levent_same_task
 
 /* Records the registers of a call for a probe, as an event with HV_EVENT_ID_REGS. This is an action
- * of a slot (actions.S; for returns: return_probe.S; inside a function: place.S).
+ * of an action group (actions.S; for returns: return_probe.S; inside a function: probe_site.S).
  *
- * In: %rax the slot. Preserves it, and all registers that functions expect at their entry. The
- * entry is built on the stack:
+ * In: %rax the action group. Preserves it, and all registers that functions expect at their entry.
+ * The entry is built on the stack:
  *
  *      on entry                       after the pushes
  *                                     8*HV_REGS_WORDS + 24(%rsp)  caller's return
@@ -315,9 +315,9 @@ hv_stub_return_15:
 #define REGS_FIRST 8
 #define REGS_LEN   (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
-/* Builds that stack with an entry of the id ID, below the pushed address of the slot and MORE bytes
- * of further words. The stack pointer in the entry is ABOVE bytes above the caller's return
- * address. %rax := the slot. */
+/* Builds that stack with an entry of the id ID, below the pushed address of the action group and
+ * MORE bytes of further words. The stack pointer in the entry is ABOVE bytes above the caller's
+ * return address. %rax := the action group. */
 .macro push_words above, id, more=0
 	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
 	pushq	\reg
@@ -332,7 +332,7 @@ hv_stub_return_15:
 	movq	(8 * HV_REGS_WORDS + 8 + \more)(%rsp), %rax
 .endm
 
-/* Restores the registers. The address of the slot remains on the stack. */
+/* Restores the registers. The address of the action group remains on the stack. */
 .macro pop_words
 	addq	$(8 + 8 * 3), %rsp
 	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
@@ -349,7 +349,7 @@ hv_stub_return_15:
 	push_words 0, HV_EVENT_ID_REGS
 	xorl	%r11d, %r11d
 	movl	$HV_REGS_WORDS, %r8d
-	testl	$HV_SLOT_FETCH, HV_SLOT_DOES(%rax)
+	testl	$HV_DOES_FETCH, HV_GROUP_DOES(%rax)
 	jnz	.Lfetch
 .Lregs_plain:
 	leaq	REGS_FIRST(%rsp), %rsi
@@ -379,8 +379,8 @@ hv_stub_return_15:
 .Lregs_others:
 	cmpw	$HV_EVENT_ID_RETURN, REGS_WORD(%rsp)
 	je	.Lreturn_probe_done
-	cmpw	$HV_EVENT_ID_PLACE, REGS_WORD(%rsp)
-	je	.Lplace_done
+	cmpw	$HV_EVENT_ID_ALL_REGS, REGS_WORD(%rsp)
+	je	.Lprobe_site_done
 	jmp	.Lreturn_args_done
 .Lregs_no_room:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
@@ -393,7 +393,7 @@ hv_stub_return_15:
 
 #include "arch/x86_64/fetch.S"
 #include "arch/x86_64/return_probe.S"
-#include "arch/x86_64/place.S"
+#include "arch/x86_64/probe_site.S"
 #include "arch/x86_64/entry_regs.S"
 
 #undef REGS_WORD
@@ -401,8 +401,8 @@ hv_stub_return_15:
 #undef REGS_FIRST
 #undef REGS_LEN
 
-/* Release. The guest's tracepoints free an array of probes with call_rcu(head, function) or
- * call_srcu(srcu, head, function), and if the probes can sleep, in some kernels with
+/* Release. The guest's tracepoints free an array of callbacks with call_rcu(head, function) or
+ * call_srcu(srcu, head, function), and if the callbacks can sleep, in some kernels with
  * call_rcu_tasks_trace(head, function).
  *
  * An array in the region must not be freed. Its first word is the address of the guest's array that
@@ -415,36 +415,36 @@ hv_stub_return_15:
 	jz	.Levent_released
 	movq	%rax, \head
 	.endm
-	.globl	hv_stub_event_release_other
-hv_stub_event_release_other:
+	.globl	hv_trampoline_event_release_other
+hv_trampoline_event_release_other:
 	movq	%rdi, %rax
-	subq	$hole_event_probes, %rax
-	cmpq	$hole_event_probes_len, %rax
+	subq	$hole_event_callbacks, %rax
+	cmpq	$hole_event_callbacks_len, %rax
 	jae	1f
 	instead_of %rdi
 1:
 	go_on_to hole_event_release_other
-	.globl	hv_stub_event_release_second
-hv_stub_event_release_second:
+	.globl	hv_trampoline_event_release_second
+hv_trampoline_event_release_second:
 	movq	%rsi, %rax
-	subq	$hole_event_probes, %rax
-	cmpq	$hole_event_probes_len, %rax
+	subq	$hole_event_callbacks, %rax
+	cmpq	$hole_event_callbacks_len, %rax
 	jae	.Levent_own_release
 	instead_of %rsi
 	jmp	.Levent_own_release
-	.globl	hv_stub_event_release
-hv_stub_event_release:
+	.globl	hv_trampoline_event_release
+hv_trampoline_event_release:
 	movq	%rdi, %rax
-	subq	$hole_event_probes, %rax
-	cmpq	$hole_event_probes_len, %rax
+	subq	$hole_event_callbacks, %rax
+	cmpq	$hole_event_callbacks_len, %rax
 	jae	.Levent_own_release
 	instead_of %rdi
 	jmp	.Levent_own_release
 .Levent_released:
 	xorl	%edi, %edi
 	xorl	%esi, %esi
-	.globl	hv_stub_return_14
-hv_stub_return_14:
+	.globl	hv_trampoline_return_14
+hv_trampoline_return_14:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 

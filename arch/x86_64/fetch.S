@@ -2,10 +2,10 @@
 /* Runs a probe's fetch program: reads memory when a function is called or returns, or when an event
  * with probes is committed (below). Included by event.S.
  *
- * .Lact_regs jumps here when the registers of a call are on the stack and the slot (%rax) has a
- * program (struct hv_fetch_step), with 0 in %r11. return_probe.S passes the program's start offset
- * in %r11. %r8d is the number of words in the entry. The entry is built in a draft: the registers,
- * followed by the results of the program.
+ * .Lact_regs jumps here when the registers of a call are on the stack and the action group (%rax)
+ * has a program (struct hv_fetch_step), with 0 in %r11. return_probe.S passes the program's start
+ * offset in %r11. %r8d is the number of words in the entry. The entry is built in a draft: the
+ * registers, followed by the results of the program.
  *
  * The program reads memory with functions of the guest's kernel, which return an error if it is not
  * mapped. They can be interrupted. In a preemptible kernel the task can be preempted there, with a
@@ -49,8 +49,8 @@
 .endm
 
 .Lfetch:
-	subq	$hole_params + HV_SLOTS_OFF, %rax
-	shlq	$(HV_STEP_SHIFT + HV_FETCH_STEPS_SHIFT - HV_SLOT_SHIFT), %rax
+	subq	$hole_params + HV_ACTION_GROUPS_OFF, %rax
+	shlq	$(HV_STEP_SHIFT + HV_FETCH_STEPS_SHIFT - HV_GROUP_SHIFT), %rax
 	mark_now %edx, %rcx, %ecx, .Lregs_no_draft
 	.rept	HV_NR_DRAFTS
 	lock btsl $HV_DRAFT_TAKEN_BIT, HV_DRAFT_EVENT(%rcx)
@@ -222,8 +222,8 @@
 /* Jumps to the kernel's function at %rcx, which returns to the caller of .Lfetch_call. */
 .Lfetch_call:
 	pushq	%rcx
-	.globl	hv_stub_return_19
-hv_stub_return_19:
+	.globl	hv_trampoline_return_19
+hv_trampoline_return_19:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The graph: the stub of a call replaces the return address with the return handler's
+/* The graph: the trampoline of a call replaces the return address with the return handler's
  * (graph_handler.S), and stores the original in a frame. The frames of a kernel stack are in one
- * return stack in the region (return_stacks.inc, docs/users/graph.md). Included by stubs.S.
+ * return stack in the region (return_stacks.inc, docs/users/graph.md). Included by trampolines.S.
  *
  * There are two ways to do it. The plain way is straight-line code. It requires a graph without
  * options (hv_graph_is_plain() in ringbuf/abi.h), and a return stack that is in its first bucket,
@@ -10,7 +10,7 @@
  *
  *      on entry                   after the pushes:
  *                                 the plain way              the general way
- *       8(%rsp)  caller's return   24(%rsp)  PLAIN_SLOT       48(%rsp)  SLOT
+ *       8(%rsp)  caller's return   24(%rsp)  PLAIN_RETP       48(%rsp)  RETP
  *       0(%rsp)  site + 5          16(%rsp)  PLAIN_SITE_END   40(%rsp)  SITE_END
  *                                   8(%rsp)  %rdx             32(%rsp)  KIND
  *                                   0(%rsp)  %rsi             24(%rsp)  %rcx
@@ -18,10 +18,10 @@
  *                                                              8(%rsp)  %rsi
  *                                                              0(%rsp)  %rdi */
 #define PLAIN_SITE_END 16
-#define PLAIN_SLOT     24
+#define PLAIN_RETP     24
 #define KIND	       32
 #define SITE_END       40
-#define SLOT	       48
+#define RETP	       48
 
 /* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it, or that of
  * a function with a return probe (return_probe.S). */
@@ -36,7 +36,7 @@
 /* %rcx := the key of the stack of this call, %rsi := the first bucket for its return stack. Jumps
  * to OUT if it is an exception stack. Clobbers %rax, %rdx. */
 .macro find_stack out
-	leaq	SLOT(%rsp), %rax
+	leaq	RETP(%rsp), %rax
 	movabsq	$hole_skip_start, %rcx
 	movabsq	$hole_skip_len, %rdx
 	subq	%rax, %rcx
@@ -53,7 +53,7 @@
  * first bucket, is marked with HV_STACK_SLOW, has no room for another frame, or has no frames. If
  * it has no frames, %rax is 0 and %rdx the key. Clobbers %rax, %rdx. */
 .macro find_plain_stack rare
-	leaq	PLAIN_SLOT(%rsp), %rdx
+	leaq	PLAIN_RETP(%rsp), %rdx
 	andq	$hole_stack_mask, %rdx
 	find_home %edx
 	movq	STACKS + HV_STACK_WORD(%rsi), %rax
@@ -73,7 +73,7 @@
 .macro add_first_frame general
 	movq	%gs:hole_irq_stack, %rax
 	subq	%rsp, %rax
-	cmpq	$hole_stack_bytes + PLAIN_SLOT, %rax
+	cmpq	$hole_stack_bytes + PLAIN_RETP, %rax
 	jb	\general
 	movq	%rdx, %rax
 	leaq	NR_ONE(%rdx), %r11
@@ -92,7 +92,7 @@
 	orq	%rax, %rdx
 	xorq	%r11, %rdx
 	\long movq %rdx, 24(%r10)
-	\long movq $.Lgraph_handler, PLAIN_SLOT(%rsp)
+	\long movq $.Lgraph_handler, PLAIN_RETP(%rsp)
 	read_tsc
 	\long movq %rax, HV_FRAME_TSC(%rsi)
 	xorq	%r11, %rax
@@ -105,8 +105,8 @@
 
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
-	.globl	hv_stub_graph
-hv_stub_graph:
+	.globl	hv_trampoline_graph
+hv_trampoline_graph:
 .Lgraph_call:
 	cmpq	$0, MODE /* MODE and GRAPH_MODE */
 	jne	.Lgraph_general
@@ -116,8 +116,8 @@ hv_stub_graph:
 	addq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
 .Lplain_raised:
 	leaq	STACKS + HV_STACK_FRAMES + NR_ONE(%rsi,%r11), %rsi
-	leaq	PLAIN_SLOT(%rsp), %rdx
-	movq	%rdx, HV_FRAME_SLOT(%rsi)
+	leaq	PLAIN_RETP(%rsp), %rdx
+	movq	%rdx, HV_FRAME_RETP(%rsi)
 	shll	$(DEPTH_SHIFT - HV_FRAME_SHIFT), %r11d
 	addl	$(HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT)), %r11d
 	movl	%r11d, HV_FRAME_FLAGS(%rsi) /* clears the flags, sets HV_FRAME_DEPTH */
@@ -131,7 +131,7 @@ hv_stub_graph:
 	make_task_word %rdx, %dl, %dh
 	reserve_record %r11
 	store_word 2, %rdx, %r11
-	movq	PLAIN_SLOT(%rsp), %rax
+	movq	PLAIN_RETP(%rsp), %rax
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movq	PLAIN_SITE_END(%rsp), %rdx
 	movl	%edx, HV_FRAME_FUNCTION(%rsi)
@@ -143,8 +143,8 @@ hv_stub_graph:
 785:	plain_call_words {disp32}, plain
 786:	popq	%rsi
 	popq	%rdx
-	.globl	hv_stub_return_1
-hv_stub_return_1:
+	.globl	hv_trampoline_return_1
+hv_trampoline_return_1:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -180,7 +180,7 @@ hv_stub_return_1:
 	jne	.Lgraph_checks
 .Lgraph_checked:
 	find_stack .Lgraph_missed
-	probe	.Lgraph_found
+	lookup	.Lgraph_found
 	jmp	.Lgraph_take
 
 .Lgraph_found:
@@ -188,7 +188,7 @@ hv_stub_return_1:
 	andl	$HV_STACK_NR_MASK, %edx
 	jz	.Lgraph_first
 	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
-	jne	.Lgraph_left_out
+	jne	.Lgraph_skipped
 	movl	hole_params + HV_PARAM_GRAPH_FLAGS, %edi
 	testl	$(HV_GRAPH_SUBTREE | HV_GRAPH_NO_IRQS), %edi
 	jnz	.Lgraph_filter
@@ -198,7 +198,7 @@ hv_stub_return_1:
 	shrl	$DEPTH_SHIFT, %eax
 	andl	$HV_RECORD_DEPTH_MAX, %eax
 	cmpl	hole_params + HV_PARAM_MAX_DEPTH, %eax
-	jae	.Lgraph_left_out
+	jae	.Lgraph_skipped
 	cmpl	$NR_MAX, %edx
 	jae	.Lgraph_full
 	addq	$NR_ONE, HV_STACK_WORD(%rsi)
@@ -209,15 +209,15 @@ hv_stub_return_1:
 	jnz	.Lgraph_count
 .Lgraph_counted:
 	leaq	HV_STACK_FRAMES(%rsi,%rdx), %rsi
-	leaq	SLOT(%rsp), %rax
-	movq	%rax, HV_FRAME_SLOT(%rsi)
-	movq	SLOT(%rsp), %rax
+	leaq	RETP(%rsp), %rax
+	movq	%rax, HV_FRAME_RETP(%rsi)
+	movq	RETP(%rsp), %rax
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movl	SITE_END(%rsp), %eax
 	movl	%eax, HV_FRAME_FUNCTION(%rsi)
 	movb	KIND(%rsp), %dil
 	movl	%edi, HV_FRAME_FLAGS(%rsi) /* and HV_FRAME_DEPTH */
-	movq	$.Lgraph_handler, SLOT(%rsp)
+	movq	$.Lgraph_handler, RETP(%rsp)
 
 	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), KIND(%rsp)
 	jnz	.Lgraph_time
@@ -248,13 +248,13 @@ hv_stub_return_1:
 	popq	%rdx
 	popq	%rcx
 	leaq	8(%rsp), %rsp /* KIND */
-	.globl	hv_stub_return_2
-hv_stub_return_2:
+	.globl	hv_trampoline_return_2
+hv_trampoline_return_2:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 .Lgraph_checks:
-	check_mode .Lgraph_checked, .Lgraph_left_out
+	check_mode .Lgraph_checked, .Lgraph_skipped
 
 .Lgraph_time:
 	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
@@ -289,8 +289,8 @@ hv_stub_return_2:
 	testl	$HV_FRAME_PROBED, KIND(%rsp)
 	jz	.Lgraph_args_added
 	movl	KIND(%rsp), %eax
-	shrl	$(HV_KIND_SLOT_SHIFT - HV_FRAME_PROBE_SHIFT), %eax
-	andl	$((HV_NR_SLOTS - 1) << HV_FRAME_PROBE_SHIFT), %eax
+	shrl	$(HV_KIND_GROUP_SHIFT - HV_FRAME_PROBE_SHIFT), %eax
+	andl	$((HV_NR_ACTION_GROUPS - 1) << HV_FRAME_PROBE_SHIFT), %eax
 	orl	%eax, %edi
 	testl	$HV_FRAME_ARGS, KIND(%rsp)
 	jnz	.Lgraph_args
@@ -327,9 +327,9 @@ hv_stub_return_2:
 	shrl	$2, %eax /* frame offset to sum offset */
 	leaq	HV_STACK_SUMS(%rsi,%rax), %r11
 	xorl	%eax, %eax
-	movq	%rax, HV_FRAME_SLOT(%r10)
-	movq	%rax, HV_FRAME_LEN + HV_FRAME_SLOT(%r10)
-	movq	%rax, 2 * HV_FRAME_LEN + HV_FRAME_SLOT(%r10)
+	movq	%rax, HV_FRAME_RETP(%r10)
+	movq	%rax, HV_FRAME_LEN + HV_FRAME_RETP(%r10)
+	movq	%rax, 2 * HV_FRAME_LEN + HV_FRAME_RETP(%r10)
 	movq	(%rsp), %rax /* %rdi, %rsi, %rdx, %rcx, as pushed */
 	movq	%rax, HV_FRAME_CALLER(%r10)
 	movq	8(%rsp), %rax
@@ -355,9 +355,9 @@ hv_stub_return_2:
 	cmpl	$0, HV_STACK_INSIDE(%rsi)
 	jne	1f
 	testl	$HV_GRAPH_SUBTREE, %edi
-	jz	.Lgraph_left_out
+	jz	.Lgraph_skipped
 	testl	$HV_FRAME_ROOT, KIND(%rsp)
-	jz	.Lgraph_left_out
+	jz	.Lgraph_skipped
 1:	testl	$HV_GRAPH_SUBTREE, %edi
 	jz	.Lgraph_passed
 	testl	$CALLED_KINDS, KIND(%rsp)
@@ -365,7 +365,7 @@ hv_stub_return_2:
 	movl	HV_STACK_INSIDE(%rsi), %eax
 	orl	HV_STACK_ABOVE(%rsi), %eax
 	jnz	.Lgraph_passed
-	jmp	.Lgraph_left_out
+	jmp	.Lgraph_skipped
 
 .Lgraph_full:
 	incl	HV_STACK_OVERRUN(%rsi)
@@ -377,7 +377,7 @@ hv_stub_return_2:
 .Lgraph_missed:
 	testl	$HV_FRAME_PROBED, KIND(%rsp)
 	jz	.Lgraph_out
-	movzbl	KIND + HV_KIND_SLOT_SHIFT / 8(%rsp), %eax
+	movzbl	KIND + HV_KIND_GROUP_SHIFT / 8(%rsp), %eax
 	lock incl hole_control + HV_CONTROL_MISSED(,%rax,4)
 	jmp	.Lgraph_out
 
@@ -390,12 +390,12 @@ hv_stub_return_2:
 	/* A call in an interrupt can be below a root function that was interrupted. On any other
 	 * stack without frames it is not below a root function. */
 	testl	$HV_STACK_IRQ, %ecx
-	jz	.Lgraph_left_out
-1:	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
+	jz	.Lgraph_skipped
+1:	subq	$(HV_STACK_LOOKUPS * HV_STACK_LEN), %rsi
 	/* HV_STACK_SLOW is set until the first frame is added and the fields belong to this
 	 * stack. */
 	leaq	HV_STACK_SLOW(%rcx), %rdx
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 	movq	HV_STACK_WORD(%rsi), %rax
 	testl	$HV_STACK_NR_MASK, %eax
 	jnz	1f
@@ -428,17 +428,17 @@ hv_stub_return_2:
 	testl	$hole_hardirq_bits, %gs:hole_preempt_count
 	jz	1f
 	testl	$HV_GRAPH_SUBTREE, %eax
-	jz	.Lgraph_left_out
+	jz	.Lgraph_skipped
 	testl	$HV_FRAME_ROOT, KIND(%rsp)
-	jz	.Lgraph_left_out
+	jz	.Lgraph_skipped
 1:	testl	$HV_GRAPH_SUBTREE, %eax
 	jz	1f
 	testl	$CALLED_KINDS, KIND(%rsp)
 	jnz	1f
 	testl	%r11d, %r11d
-	jz	.Lgraph_left_out
+	jz	.Lgraph_skipped
 1:	cmpl	hole_params + HV_PARAM_MAX_DEPTH, %edi
-	jae	.Lgraph_left_out
+	jae	.Lgraph_skipped
 .Lgraph_raise:
 	/* The first attempt fails if an interrupt on this stack added its own first frame and
 	 * removed it, because this clears HV_STACK_SLOW. */
@@ -474,7 +474,7 @@ hv_stub_return_2:
 	movq	%gs:hole_irq_stack, %rax
 	find_interrupted
 	xorl	%edi, %edi
-	probe	.Lgraph_interrupted
+	lookup	.Lgraph_interrupted
 	xorl	%eax, %eax
 1:	movq	%r10, %rcx
 	movq	%r11, %rsi
@@ -495,4 +495,4 @@ hv_stub_return_2:
 	jmp	1b
 2:	testl	$HV_FRAME_QUIET, KIND(%rsp)
 	jnz	1b
-	jmp	.Lgraph_left_out
+	jmp	.Lgraph_skipped

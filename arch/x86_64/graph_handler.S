@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The return handler of a graph: traced functions return to it instead of their caller. It finds
  * the frame of the call, records the return, removes the frame and jumps to the caller. It has a
- * plain way and a general way, like the stub of a call (graph.S). Included by stubs.S.
+ * plain way and a general way, like the trampoline of a call (graph.S). Included by trampolines.S.
  *
  *      on entry                   after the pushes
- *      -8(%rsp)  the slot          8(%rsp)  HANDLER_SLOT, which now contains %rax: the return value
+ *      -8(%rsp)  retp              8(%rsp)  HANDLER_RETP, which now contains %rax: the return value
  *                                  0(%rsp)  %rdx: the return value's second half
  *
  * %rcx, %rsi, %rdi and %r8 to %r11 are free, like in the kernel's return_to_handler. */
-#define HANDLER_SLOT 8
+#define HANDLER_RETP 8
 #define FRAMES	     STACKS + HV_STACK_FRAMES
 
 /* For the exit of the frame at BASE + REGS: %rcx := word 2, %rdx := word 3 without the preempt
@@ -82,9 +82,9 @@
 	.globl	hv_graph_handler
 hv_graph_handler:
 .Lgraph_handler:
-	pushq	%rax /* into the slot that contained the return address */
+	pushq	%rax /* to retp, which contained the return address */
 	pushq	%rdx
-	leaq	HANDLER_SLOT(%rsp), %rcx
+	leaq	HANDLER_RETP(%rsp), %rcx
 	movq	%rcx, %rdx
 	andq	$hole_stack_mask, %rdx
 	find_home %edx
@@ -93,7 +93,7 @@ hv_graph_handler:
 	leaq	-NR_ONE(%rax), %r9
 	cmpq	$(NR_MAX - NR_ONE), %r9
 	ja	.Lreturn_general
-	cmpq	%rcx, FRAMES + HV_FRAME_SLOT(%rsi,%r9)
+	cmpq	%rcx, FRAMES + HV_FRAME_RETP(%rsi,%r9)
 	jne	.Lreturn_general
 	cmpw	$0, FRAMES + HV_FRAME_FLAGS(%rsi,%r9)
 	jne	.Lreturn_profile
@@ -125,13 +125,13 @@ hv_graph_handler:
 771:	call	1f
 772:	int3
 1:	movq	%rcx, (%rsp)
-	.globl	hv_stub_return_3
-hv_stub_return_3:
+	.globl	hv_trampoline_return_3
+hv_trampoline_return_3:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 	.pushsection .hv_alternatives
-	.long	HV_ALT_JUMP, 771b - hv_stubs, 772b - 771b, 773f - hv_stubs
+	.long	HV_ALT_JUMP, 771b - hv_trampolines, 772b - 771b, 773f - hv_trampolines
 	.popsection
 	.subsection 1
 787:	plain_return_words {disp8}, both_halves
@@ -149,22 +149,22 @@ hv_graph_jump:
 
 /* -- the general way --------------------------------------------------------------------------- */
 
-/* Looks for a return stack of this key whose last frame has the slot. If there is none, all frames
+/* Looks for a return stack of this key whose last frame has this retp. If there is none, all frames
  * are searched. */
 .Lreturn_general:
-	leaq	HANDLER_SLOT(%rsp), %r8
+	leaq	HANDLER_RETP(%rsp), %r8
 	find_key %r8
 	find_home %ecx
 	leaq	STACKS(%rsi), %rsi
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 	movq	HV_STACK_WORD(%rsi), %rax
 	xorq	%rcx, %rax
 	cmpq	$(HV_STACK_SLOW << 1), %rax
 	jae	1f
 	andl	$HV_STACK_NR_MASK, %eax
-	/* Without frames, this reads a word of the header that is never the address of a slot. */
+	/* Without frames, this reads a word of the header that is never a retp. */
 	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rax), %r9
-	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	cmpq	%r8, HV_FRAME_RETP(%r9)
 	je	.Lreturn_last
 1:	addq	$HV_STACK_LEN, %rsi
 	.endr
@@ -202,7 +202,7 @@ hv_graph_jump:
 	movl	$HV_RECORD_LEN, %eax
 	vcpu_locked xaddq %rax, HV_STATE_HEAD(%r10)
 	pushq	%r8
-	place_record %r8
+	locate_record %r8
 	store_exit_words
 	read_tsc
 .Lreturn_timed: /* %rax the time-stamp counter */
@@ -301,7 +301,7 @@ hv_graph_jump:
 	pushq	%rdi
 	pushq	%r10
 	movq	%rax, %rdi
-	place_record %r8
+	locate_record %r8
 	movl	HV_STACK_OVERRUN(%rsi), %eax
 	movq	32(%rsp), %r11
 	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
@@ -326,17 +326,17 @@ hv_graph_jump:
 	popq	%r10
 	popq	%rax
 	leaq	HV_RECORD_LEN(%rdi), %rax
-	place_record %r8
+	locate_record %r8
 	store_exit_words
 	movq	%r11, %rax
 	jmp	.Lreturn_timed
 
-/* The last frame has another slot: some functions were left without a return, for example because
- * the kernel killed a task and continues with its stack. Searches all frames for the slot and drops
+/* The last frame has another retp: some functions were left without a return, for example because
+ * the kernel killed a task and continues with its stack. Searches all frames for retp and drops
  * the frames above it. %rsi is after the last bucket. */
 .Lreturn_search:
-	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
-	movl	$HV_STACK_PROBES, %r11d
+	subq	$(HV_STACK_LOOKUPS * HV_STACK_LEN), %rsi
+	movl	$HV_STACK_LOOKUPS, %r11d
 .Lreturn_search_stack:
 	movq	HV_STACK_WORD(%rsi), %rax
 	xorq	%rcx, %rax
@@ -348,7 +348,7 @@ hv_graph_jump:
 	subl	$NR_ONE, %edx
 	js	.Lreturn_search_next
 	leaq	HV_STACK_FRAMES(%rsi,%rdx), %r9
-	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	cmpq	%r8, HV_FRAME_RETP(%r9)
 	jne	.Lreturn_search_frame
 	movl	$1, HV_STACK_STOPPED(%rsi)
 	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)

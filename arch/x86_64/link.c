@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Links stubs: writes the values of a session into the holes of the image's instructions. */
+/* Links trampolines: writes the values of a session into the holes of the image's instructions. */
 #include "arch/x86_64/x86_64.h"
 
 #include <assert.h>
@@ -61,7 +61,7 @@ static void put_nop(uint8_t *at, size_t len_bytes)
 	memcpy(at, nops[len_bytes - 1], len_bytes);
 }
 
-static void put_alternative(const struct hv_stub_alternative *a, uint8_t *code)
+static void put_alternative(const struct hv_trampoline_alternative *a, uint8_t *code)
 {
 	if (a->alternative & HV_ALT_COPIED) {
 		memcpy(code + a->off, code + a->target_off, a->len_bytes);
@@ -78,11 +78,11 @@ static void put_alternative(const struct hv_stub_alternative *a, uint8_t *code)
 		put_nop(code + a->off + JMP_LEN, a->len_bytes - JMP_LEN);
 }
 
-const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			struct hv_gva at, uint8_t *code)
+const char *x86_64_link(const struct hv_trampoline_image *image,
+			const struct hv_trampoline_values *values, struct hv_gva at, uint8_t *code)
 {
 	for (size_t i = 0; i < image->nr_holes; i++) {
-		const struct hv_stub_hole *h = &image->holes[i];
+		const struct hv_trampoline_hole *h = &image->holes[i];
 		uint64_t value = h->hole == HV_HOLE_code ? at.v : values->hole[h->hole];
 
 		value += (uint64_t)(int64_t)h->addend;
@@ -97,7 +97,7 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 	for (size_t i = 0; i < image->nr_returns; i++) {
 		uint32_t off = image->return_offs[i];
 
-		if (!x86_64_place_return(code + off, hv_gva_add(at, off), values->return_thunk))
+		if (!x86_64_fill_return_site(code + off, hv_gva_add(at, off), values->return_thunk))
 			return "return_thunk";
 	}
 	return NULL;

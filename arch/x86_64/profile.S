@@ -2,7 +2,7 @@
 /* The function profile counts calls and their time per vCPU and function, in tables in the region
  * (struct hv_count, docs/users/graph.md). It loses no call at any rate, because it uses no ring. A
  * task can be interrupted here and continue on another vCPU, so all additions are atomic
- * (vcpu_locked). Included by stubs.S; graph.S shows the stack.
+ * (vcpu_locked). Included by trampolines.S; graph.S shows the stack.
  *
  * Like the graph, the profile has a plain way, for calls that are only counted and their returns.
  * It requires a profile without options (hv_profile_is_plain() in ringbuf/abi.h), a return stack
@@ -22,7 +22,7 @@
 	jne	\other
 .endm
 
-/* %rdi := this vCPU's counts of the function %r11d, in any of their HV_COUNT_PROBES buckets. A
+/* %rdi := this vCPU's counts of the function %r11d, in any of their HV_COUNT_LOOKUPS buckets. A
  * function without counts takes the first free bucket. Jumps to NONE if no bucket is free. Clobbers
  * %rax, %rcx, %r10. */
 .macro find_count none
@@ -32,7 +32,7 @@
 	shrl	$hole_count_shift, %eax
 	imull	$HV_COUNT_LEN, %eax, %eax
 	leaq	(%r10,%rax), %rdi
-	movl	$HV_COUNT_PROBES, %ecx
+	movl	$HV_COUNT_LOOKUPS, %ecx
 .Lcount_look\@:
 	movl	HV_COUNT_FUNCTION(%rdi), %eax
 	cmpl	%r11d, %eax
@@ -53,8 +53,8 @@
 
 /* -- a call, the plain way --------------------------------------------------------------------- */
 
-	.globl	hv_stub_profile
-hv_stub_profile:
+	.globl	hv_trampoline_profile
+hv_trampoline_profile:
 	cmpl	$HV_PROFILE_PLAIN, hole_params + HV_PARAM_PROFILE_MODE
 	jne	.Lprofile_general
 	pushq	%rdx
@@ -66,19 +66,19 @@ hv_stub_profile:
 .Lprofile_raised:
 	vcpu_locked incq HV_COUNT_HITS(%r10,%rax)
 	leaq	STACKS + HV_STACK_FRAMES + NR_ONE(%rsi,%r11), %rsi
-	leaq	PLAIN_SLOT(%rsp), %rax
-	movq	%rax, HV_FRAME_SLOT(%rsi)
+	leaq	PLAIN_RETP(%rsp), %rax
+	movq	%rax, HV_FRAME_RETP(%rsi)
 	movl	$(HV_FRAME_PROFILED | HV_FRAME_QUIET), HV_FRAME_FLAGS(%rsi)
-	movq	PLAIN_SLOT(%rsp), %rax
+	movq	PLAIN_RETP(%rsp), %rax
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movl	%edx, HV_FRAME_FUNCTION(%rsi)
-	movq	$.Lgraph_handler, PLAIN_SLOT(%rsp)
+	movq	$.Lgraph_handler, PLAIN_RETP(%rsp)
 	read_tsc
 	movq	%rax, HV_FRAME_TSC(%rsi)
 	popq	%rsi
 	popq	%rdx
-	.globl	hv_stub_return_4
-hv_stub_return_4:
+	.globl	hv_trampoline_return_4
+hv_trampoline_return_4:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -119,7 +119,7 @@ hv_stub_return_4:
 
 /* The graph excludes this call. If it is profiled, or has a return probe, it still gets a frame.
  * Its return is then only counted, or used only for the probe. */
-.Lgraph_left_out:
+.Lgraph_skipped:
 	testl	$(HV_FRAME_PROFILED | HV_FRAME_PROBED), KIND(%rsp)
 	jz	.Lgraph_out
 	testl	$HV_FRAME_QUIET, KIND(%rsp)
@@ -127,7 +127,7 @@ hv_stub_return_4:
 	andl	$~CALLED_KINDS, KIND(%rsp)
 	orl	$HV_FRAME_QUIET, KIND(%rsp)
 	find_stack .Lgraph_missed
-	probe	.Lquiet_found
+	lookup	.Lquiet_found
 	jmp	.Lgraph_take
 .Lquiet_found:
 	movl	%eax, %edx
@@ -246,7 +246,7 @@ hv_stub_return_4:
 	movq	%rdx, %r10
 	movq	%gs:hole_irq_stack, %rax
 	find_interrupted
-	probe	.Lprofile_interrupted
+	lookup	.Lprofile_interrupted
 	jmp	2f
 .Lprofile_interrupted:
 	addq	%r10, HV_STACK_OWN(%rsi)

@@ -148,8 +148,8 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
  * kernel probes (regs_query_register_offset() in arch/x86/kernel/ptrace.c).
  *
  * Most probes do not need %rax, %r10, %r11 and the flags: functions do not expect values there, and
- * most stubs change them first. If a probe needs them, the call is recorded like a probe inside a
- * function (entry_regs.S, place.S). */
+ * most trampolines change them first. If a probe needs them, the call is recorded like a probe
+ * inside a function (entry_regs.S, probe_site.S). */
 
 /* Values that a kernel probe finds at a function's entry: the address after a one-byte breakpoint,
  * and __KERNEL_CS, __KERNEL_DS. */
@@ -160,7 +160,7 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
  * Exceptions without an error code push -1, and optimized_callback() sets that, too. At a return it
  * is set by arch_rethook_trampoline_callback(), before 5.18 by trampoline_handler(). */
 #define ENTRY_ORIG_AX  0
-#define PLACE_ORIG_AX  -1
+#define ORIG_AX	       -1
 #define RETURN_ORIG_AX -1
 
 static const struct {
@@ -214,7 +214,7 @@ static const struct {
 	{"r10", {16, 0}},
 	{"r11", {17, 0}},
 	{"flags", {18, 0}},
-	{"orig_ax", {HV_ARCH_NO_WORD, PLACE_ORIG_AX}},
+	{"orig_ax", {HV_ARCH_NO_WORD, ORIG_AX}},
 };
 
 static const char *const no_meaning[] = {"ax", "r10", "r11", "flags"};
@@ -241,7 +241,7 @@ bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret)
 	return false;
 }
 
-bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret)
+bool x86_64_find_any_register(const char *name, struct hv_arch_register *ret)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(more_registers); i++) {
 		if (strcmp(more_registers[i].name, name) != 0)

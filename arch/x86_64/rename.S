@@ -3,14 +3,14 @@
  * __set_task_comm() calls perf_event_comm(task, exec). During a session, it calls this code
  * instead. If the last record of a vCPU belongs to that task, this code clears that information, so
  * that the next record of the task is preceded by a task record with the new name. This does not
- * slow down other records. Included by stubs.S.
+ * slow down other records. Included by trampolines.S.
  *
  * The code ends with a jump to perf_event_comm(), so no address in the region is on the stack.
  *
  *      on entry and on leaving
  *       0(%rsp)  caller's return */
-	.globl	hv_stub_rename
-hv_stub_rename:
+	.globl	hv_trampoline_rename
+hv_trampoline_rename:
 	lock orl $0, (%rsp) /* write the name to memory before the first last_pid is read */
 	movl	hole_task_pid(%rdi), %eax
 	xorl	%ecx, %ecx
@@ -22,7 +22,7 @@ hv_stub_rename:
 	cmpl	$hole_nr_cpus, %ecx
 	jb	1b
 	pushq	$hole_renamed
-	.globl	hv_stub_return_22
-hv_stub_return_22: /* to perf_event_comm() */
+	.globl	hv_trampoline_return_22
+hv_trampoline_return_22: /* to perf_event_comm() */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Return probes: a function whose slot has HV_SLOT_RETURN gets a frame like that of a graph
+/* Return probes: a function whose action group has HV_DOES_RETURN gets a frame like that of a graph
  * (docs/users/graph.md), and its return is recorded with its registers. Included by event.S.
  *
- * The slot of such a function continues at its entry here. The entry combines the slot's number
- * with the kind of call in the params, which the graph, the profile and the function tracer need
- * for this function. So a call has one frame for all of them. If the kind has HV_FRAME_ARGS, the
- * first arguments are in frames below that one (graph.S), and are recorded with the return. */
-	.globl	hv_stub_probed
-hv_stub_probed:
+ * The action group of such a function continues at its entry here. The entry combines the group's
+ * number with the kind of call in the params, which the graph, the profile and the function tracer
+ * need for this function. So a call has one frame for all of them. If the kind has HV_FRAME_ARGS,
+ * the first arguments are in frames below that one (graph.S), and are recorded with the return. */
+	.globl	hv_trampoline_probed
+hv_trampoline_probed:
 	.set	number, 0
-	.rept	HV_NR_SLOTS
+	.rept	HV_NR_ACTION_GROUPS
 	.byte	0x68 /* pushq: fixed length */
-	.long	HV_FRAME_PROBED | number << HV_KIND_SLOT_SHIFT
+	.long	HV_FRAME_PROBED | number << HV_KIND_GROUP_SHIFT
 	.byte	0xe9 /* jmp */
 	.long	.Lprobed - . - 4
 	.set	number, number + 1
 	.endr
-	.globl	hv_stub_probed_end
-hv_stub_probed_end:
+	.globl	hv_trampoline_probed_end
+hv_trampoline_probed_end:
 
 .Lprobed:
-	movzbl	HV_KIND_SLOT_SHIFT / 8(%rsp), %eax
+	movzbl	HV_KIND_GROUP_SHIFT / 8(%rsp), %eax
 	movl	hole_params + HV_KINDS_OFF(,%rax,4), %eax
 	orl	%eax, (%rsp)
 	jmp	.Lcall
 
 /* The return, after all other tracers have recorded it. In: %rsi the return stack, %r9 the frame,
- * %r8 the value to subtract from the word to remove it; HANDLER_SLOT(%rsp) %rax, 0(%rsp) %rdx, as
+ * %r8 the value to subtract from the word to remove it; HANDLER_RETP(%rsp) %rax, 0(%rsp) %rdx, as
  * the function returned them.
  *
  * The frame is removed first. Then the stack is the same as if the return address had never been
@@ -34,19 +34,19 @@ hv_stub_probed_end:
  * returns to.
  *
  * A function that was entered by a jump (a tail call) returns to our handler, and the final return
- * address is in another frame with the same slot. */
+ * address is in another frame with the same retp. */
 #define ARGS_LEN   (8 * HV_NR_RETURN_ARGS)
 #define ARGS_WORDS (HV_RETURN_ARGS + HV_NR_RETURN_ARGS)
 
-/* %r11 := the caller in frame %r9, %r10 := its function, %rdi := its slot of actions, %rax := the
- * final return address. SLOT(%rsp): HANDLER_SLOT. Clobbers %rcx, %rdx, %r9. */
-.macro look_at_frame slot
+/* %r11 := the caller in frame %r9, %r10 := its function, %rdi := its action group, %rax := the
+ * final return address. RETP(%rsp): HANDLER_RETP. Clobbers %rcx, %rdx, %r9. */
+.macro look_at_frame retp
 	movq	HV_FRAME_CALLER(%r9), %r11
 	movslq	HV_FRAME_FUNCTION(%r9), %r10
 	movzbl	HV_FRAME_FLAGS + HV_FRAME_PROBE_SHIFT / 8(%r9), %edi
-	andl	$(HV_NR_SLOTS - 1), %edi
-	leaq	hole_params + HV_SLOTS_OFF(,%rdi,HV_SLOT_LEN), %rdi
-	leaq	\slot(%rsp), %rcx
+	andl	$(HV_NR_ACTION_GROUPS - 1), %edi
+	leaq	hole_params + HV_ACTION_GROUPS_OFF(,%rdi,HV_GROUP_LEN), %rdi
+	leaq	\retp(%rsp), %rcx
 	leaq	HV_STACK_FRAMES(%rsi), %rdx
 	movq	%r11, %rax
 1:	cmpq	$.Lgraph_handler, %rax
@@ -54,9 +54,9 @@ hv_stub_probed_end:
 2:	subq	$HV_FRAME_LEN, %r9
 	cmpq	%rdx, %r9
 	jb	3f
-	cmpq	$0, HV_FRAME_SLOT(%r9) /* arguments */
+	cmpq	$0, HV_FRAME_RETP(%r9) /* arguments */
 	je	2b
-	cmpq	%rcx, HV_FRAME_SLOT(%r9)
+	cmpq	%rcx, HV_FRAME_RETP(%r9)
 	jne	3f
 	movq	HV_FRAME_CALLER(%r9), %rax
 	jmp	1b
@@ -67,11 +67,11 @@ hv_stub_probed_end:
 	testb	$HV_FRAME_ARGS, HV_FRAME_FLAGS(%r9)
 	jnz	.Lreturn_args
 .Lreturn_no_args:
-	look_at_frame HANDLER_SLOT
+	look_at_frame HANDLER_RETP
 	subq	%r8, HV_STACK_WORD(%rsi)
 
-	movq	HANDLER_SLOT(%rsp), %rsi
-	movq	%r11, HANDLER_SLOT(%rsp)
+	movq	HANDLER_RETP(%rsp), %rsi
+	movq	%r11, HANDLER_RETP(%rsp)
 	movq	(%rsp), %rdx
 	movq	%r10, (%rsp)
 	pushq	%rdi
@@ -80,15 +80,15 @@ hv_stub_probed_end:
 	jne	.Lreturn_probe_checks
 .Lreturn_probe_checked:
 	movq	(%rsp), %rax
-	testl	$HV_SLOT_RETURN, HV_SLOT_DOES(%rax)
+	testl	$HV_DOES_RETURN, HV_GROUP_DOES(%rax)
 	jz	.Lreturn_probe_out
 	push_words 8, HV_EVENT_ID_RETURN
-	testl	$HV_SLOT_RETURN_FETCH, HV_SLOT_DOES(%rax)
+	testl	$HV_DOES_RETURN_FETCH, HV_GROUP_DOES(%rax)
 	jz	.Lregs_plain
 	movl	$HV_REGS_WORDS, %r8d
 .Lreturn_fetch:
-	movl	HV_SLOT_DOES(%rax), %r11d
-	shrl	$HV_SLOT_STEP_SHIFT, %r11d
+	movl	HV_GROUP_DOES(%rax), %r11d
+	shrl	$HV_DOES_STEP_SHIFT, %r11d
 	shll	$HV_STEP_SHIFT, %r11d
 	jmp	.Lfetch
 
@@ -111,10 +111,10 @@ hv_stub_probed_end:
 	cmpq	%rdx, %r9
 	jb	.Lreturn_no_args
 	pushq	%r9
-	look_at_frame HANDLER_SLOT + 8
+	look_at_frame HANDLER_RETP + 8
 	popq	%r9
-	movq	HANDLER_SLOT(%rsp), %rcx
-	movq	%r11, HANDLER_SLOT(%rsp)
+	movq	HANDLER_RETP(%rsp), %rcx
+	movq	%r11, HANDLER_RETP(%rsp)
 	movq	(%rsp), %rdx
 	movq	%r10, (%rsp)
 	pushq	%rdi
@@ -141,11 +141,11 @@ hv_stub_probed_end:
 	jne	.Lreturn_args_checks
 .Lreturn_args_checked:
 	movq	ARGS_LEN(%rsp), %rax
-	testl	$HV_SLOT_RETURN, HV_SLOT_DOES(%rax)
+	testl	$HV_DOES_RETURN, HV_GROUP_DOES(%rax)
 	jz	.Lreturn_args_out
 	push_words 8, HV_EVENT_ID_RETURN_ARGS, ARGS_LEN
 	movl	$ARGS_WORDS, %r8d
-	testl	$HV_SLOT_RETURN_FETCH, HV_SLOT_DOES(%rax)
+	testl	$HV_DOES_RETURN_FETCH, HV_GROUP_DOES(%rax)
 	jnz	.Lreturn_fetch
 	leaq	REGS_FIRST(%rsp), %rsi
 	movl	$((8 * ARGS_WORDS + HV_DATA_LEN - 1) / HV_DATA_LEN), %edi

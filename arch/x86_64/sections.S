@@ -2,7 +2,7 @@
 /* Measures sections with preemption or interrupts disabled (tracers preemptoff, irqsoff and
  * preemptirqsoff). Detours call this code (arch/detour.h), not sites: where the preempt count
  * changes from and to 0, where interrupts are disabled and enabled, where the kernel is entered and
- * left with interrupts off, and before and after a CPU's idle loop. Included by stubs.S.
+ * left with interrupts off, and before and after a CPU's idle loop. Included by trampolines.S.
  *
  * Preemption or interrupts are off whenever this code runs, so it stays on its vCPU, and no
  * interrupt can begin or end a section during it: the count is never 0 in an interrupt. An NMI
@@ -15,24 +15,24 @@
  * start: HV_STATE_IDLE marks this until interrupts are disabled in a task, or the CPU leaves its
  * idle loop.
  *
- * In a section, sites call hv_stub_section_function or hv_stub_section_graph to record functions.
- * With HV_SECTIONS_LOG, the start and end are also recorded.
+ * In a section, sites call hv_trampoline_section_function or hv_trampoline_section_graph to record
+ * functions. With HV_SECTIONS_LOG, the start and end are also recorded.
  *
  * Detours are in the middle of functions, so all registers are preserved. The flags need not be,
  * because the guest's instruction changes them, or the detour saves them.
  *
  *      on entry                        after the pushes
  *       8(%rsp)  the function's caller  32(%rsp)  FUNCTION_CALLER
- *       0(%rsp)  in the detour          24(%rsp)  PLACE
+ *       0(%rsp)  in the detour          24(%rsp)  DETOUR
  *                                       16(%rsp)  %rax
  *                                        8(%rsp)  %rcx
  *                                        0(%rsp)  %rdx */
-#define PLACE		24
+#define DETOUR		24
 #define FUNCTION_CALLER 32
 #define SECTIONS	hole_control + HV_CONTROL_SECTIONS
 
 /* Saves the registers. %rcx := this vCPU's state. */
-.macro enter_section_stub
+.macro enter_section_trampoline
 	pushq	%rax
 	pushq	%rcx
 	pushq	%rdx
@@ -43,8 +43,8 @@
 /* Fills END, the start or end of a section in the state at %rcx, without its time. Clobbers %rax,
  * %rdx. */
 .macro fill_end end
-	movl	PLACE(%rsp), %eax
-	movl	%eax, \end + HV_END_PLACE(%rcx)
+	movl	DETOUR(%rsp), %eax
+	movl	%eax, \end + HV_END_DETOUR(%rcx)
 	movl	FUNCTION_CALLER(%rsp), %eax
 	movl	%eax, \end + HV_END_CALLER(%rcx)
 	load_steal
@@ -110,7 +110,7 @@
 	movq	FUNCTION_CALLER + 16(%rsp), %rax
 	orq	$-0x80000000, %rax
 	shlq	$HV_CALLER_SHIFT, %rax
-	xorq	PLACE + 16(%rsp), %rax
+	xorq	DETOUR + 16(%rsp), %rax
 	store_word 1, %rax, %r11
 	movl	$(HIGH_KIND(HV_RECORD_SECTION) | \high), %edx
 	make_context_word
@@ -121,41 +121,41 @@
 	popq	%r10
 .endm
 
-/* Jumps to STUB if the task is in a section. A task outside may have left the vCPU since it read
- * the CPU number. Clobbers %rax, %r10. */
-.macro check_section stub
+/* Jumps to TRAMPOLINE if the task is in a section. A task outside may have left the vCPU since it
+ * read the CPU number. Clobbers %rax, %r10. */
+.macro check_section trampoline
 	load_vcpu
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%r10)
 	je	.Lsection_function_out
 	testl	$COUNT_MASK, %gs:hole_preempt_count
-	jnz	\stub
+	jnz	\trampoline
 	pushfq
 	popq	%rax
 	testl	$X86_IF, %eax
-	jz	\stub
+	jz	\trampoline
 .endm
 
 /* For sites: in a section, calls are added to the graph as usual. Their return is recorded even
  * after the end of the section. */
-	.globl	hv_stub_section_graph
-hv_stub_section_graph:
+	.globl	hv_trampoline_section_graph
+hv_trampoline_section_graph:
 	check_section .Lgraph_call
 	jmp	.Lsection_function_out
 
 /* For sites: in a section, functions are recorded as usual. */
-	.globl	hv_stub_section_function
-hv_stub_section_function:
+	.globl	hv_trampoline_section_function
+hv_trampoline_section_function:
 	check_section .Lfunction
 .Lsection_function_out:
-	.globl	hv_stub_return_18
-hv_stub_return_18:
+	.globl	hv_trampoline_return_18
+hv_trampoline_return_18:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 /* The preempt count has changed from 0. */
-	.globl	hv_stub_section_begins
-hv_stub_section_begins:
-	enter_section_stub
+	.globl	hv_trampoline_section_begins
+hv_trampoline_section_begins:
+	enter_section_trampoline
 	check_kind OF_PREEMPT, .Lpreempt_goes_off
 .Lsection_begins:
 	testl	$HV_MODE_SILENT, MODE
@@ -176,8 +176,8 @@ hv_stub_section_begins:
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
-	.globl	hv_stub_return_11
-hv_stub_return_11:
+	.globl	hv_trampoline_return_11
+hv_trampoline_return_11:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -206,9 +206,9 @@ hv_stub_return_11:
 
 /* An instruction has disabled interrupts, which were on. In the idle loop this does not begin a
  * section, because the loop may wait for an interrupt with interrupts off. */
-	.globl	hv_stub_irqs_off
-hv_stub_irqs_off:
-	enter_section_stub
+	.globl	hv_trampoline_irqs_off
+hv_trampoline_irqs_off:
+	enter_section_trampoline
 	cmpl	$0, HV_STATE_IDLE(%rcx)
 	jne	.Lirqs_off_in_idle
 .Lirqs_go_off:
@@ -240,22 +240,22 @@ hv_stub_irqs_off:
 
 /* The kernel was entered, which disabled interrupts that were on. So a section that is still open
  * ended earlier. */
-	.globl	hv_stub_irq_arrives
-hv_stub_irq_arrives:
-	enter_section_stub
+	.globl	hv_trampoline_irq_arrives
+hv_trampoline_irq_arrives:
+	enter_section_trampoline
 	jmp	.Lirqs_go_off
 
-	.globl	hv_stub_idle_begins
-hv_stub_idle_begins:
-	enter_section_stub
+	.globl	hv_trampoline_idle_begins
+hv_trampoline_idle_begins:
+	enter_section_trampoline
 	movl	$1, HV_STATE_IDLE(%rcx)
 	testl	$HV_SECTIONS_PREEMPT, SECTIONS
 	jnz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-	.globl	hv_stub_idle_ends
-hv_stub_idle_ends:
-	enter_section_stub
+	.globl	hv_trampoline_idle_ends
+hv_trampoline_idle_ends:
+	enter_section_trampoline
 	testl	$HV_SECTIONS_ON, SECTIONS
 	jz	.Lsection_leave_begin
 	movl	$0, HV_STATE_IDLE(%rcx)
@@ -265,9 +265,9 @@ hv_stub_idle_ends:
 
 /* Interrupts are off and about to be enabled, or about to be restored to on, as before the kernel's
  * entry. */
-	.globl	hv_stub_irqs_on
-hv_stub_irqs_on:
-	enter_section_stub
+	.globl	hv_trampoline_irqs_on
+hv_trampoline_irqs_on:
+	enter_section_trampoline
 .Lirqs_go_on:
 	check_kind OF_IRQS, .Lirqs_go_on_in_either
 	jmp	.Lsection_ends
@@ -278,11 +278,11 @@ hv_stub_irqs_on:
 	jz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-/* Like hv_stub_irqs_on, in a function that also disables them without a detour. If no section is
- * open, this section began there, and is known to be unmeasured. */
-	.globl	hv_stub_irqs_on_unless_missed
-hv_stub_irqs_on_unless_missed:
-	enter_section_stub
+/* Like hv_trampoline_irqs_on, in a function that also disables them without a detour. If no section
+ * is open, this section began there, and is known to be unmeasured. */
+	.globl	hv_trampoline_irqs_on_unless_missed
+hv_trampoline_irqs_on_unless_missed:
+	enter_section_trampoline
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
 	jne	.Lirqs_go_on
 	jmp	.Lsection_leave_begin
@@ -296,18 +296,18 @@ hv_stub_irqs_on_unless_missed:
 	jnz	.Lsection_ends
 	jmp	.Lsection_leave_begin
 
-/* Like hv_stub_section_ends, in a function that also adds to the count without a detour;
- * see hv_stub_irqs_on_unless_missed. */
-	.globl	hv_stub_section_ends_unless_missed
-hv_stub_section_ends_unless_missed:
-	enter_section_stub
+/* Like hv_trampoline_section_ends, in a function that also adds to the count without a detour;
+ * see hv_trampoline_irqs_on_unless_missed. */
+	.globl	hv_trampoline_section_ends_unless_missed
+hv_trampoline_section_ends_unless_missed:
+	enter_section_trampoline
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
 	jne	.Lcount_goes_to_0
 	jmp	.Lsection_leave_begin
 
-	.globl	hv_stub_section_ends
-hv_stub_section_ends:
-	enter_section_stub
+	.globl	hv_trampoline_section_ends
+hv_trampoline_section_ends:
+	enter_section_trampoline
 .Lcount_goes_to_0:
 	check_kind OF_PREEMPT, .Lpreempt_goes_on
 .Lsection_ends:
@@ -329,8 +329,8 @@ hv_stub_section_ends:
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
-	.globl	hv_stub_return_12
-hv_stub_return_12:
+	.globl	hv_trampoline_return_12
+hv_trampoline_return_12:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -416,9 +416,9 @@ hv_stub_return_12:
 	movq	FUNCTION_CALLER + 16(%rsp), %rax
 	orq	$-0x80000000, %rax
 	pushq	%rax
-	pushq	PLACE + 24(%rsp)
+	pushq	DETOUR + 24(%rsp)
 	pushq	$.Lsection_stack_done
-	pushq	$(HV_SLOT_STACK | FROM_COMMAND | FROM_SECTION)
+	pushq	$(HV_DOES_STACK | FROM_COMMAND | FROM_SECTION)
 	jmp	.Lstack_action
 .Lsection_stack_done:
 	addq	$16, %rsp
@@ -443,5 +443,5 @@ hv_stub_return_12:
 #undef OF_PREEMPT
 #undef OF_IRQS
 #undef OF_EITHER
-#undef PLACE
+#undef DETOUR
 #undef FUNCTION_CALLER

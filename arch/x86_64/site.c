@@ -183,11 +183,11 @@ bool x86_64_is_bare_jump(struct hv_span code)
 	return hv_span_has(code, 0, 2) && code.data[0] == 0xff && (code.data[1] & 0xf8) == 0xe0;
 }
 
-bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk)
+bool x86_64_fill_return_site(uint8_t *site, struct hv_gva at, struct hv_gva thunk)
 {
 	if (thunk.v)
-		return encode_rel32(JMP_REL32, at, thunk, slot);
-	slot[0] = RET;
-	memset(slot + 1, INT3, X86_64_SITE_LEN - 1);
+		return encode_rel32(JMP_REL32, at, thunk, site);
+	site[0] = RET;
+	memset(site + 1, INT3, X86_64_SITE_LEN - 1);
 	return true;
 }

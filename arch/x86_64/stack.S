@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks: records the words of the kernel stack that the host needs to unwind it
- * (docs/users/latency-tracers.md). Included by stubs.S.
+ * (docs/users/latency-tracers.md). Included by trampolines.S.
  *
- * The stub examines the words from the caller's return address to the end of the stack. If that is
- * the CPU's interrupt stack, it continues on the task's stack, from the interrupted position to the
- * end. On any other stack (an exception's) it does not read beyond the page.
+ * The trampoline examines the words from the caller's return address to the end of the stack. If
+ * that is the CPU's interrupt stack, it continues on the task's stack, from the interrupted
+ * position to the end. On any other stack (an exception's) it does not read beyond the page.
  *
  * A word is recorded if it is an address of kernel text, points further up its own stack, or points
- * from the interrupt stack to the task's stack. The stub counts the words first, to reserve all
- * records in one step. If the stack changes, surplus words are dropped and missing ones are
- * recorded as 0. If a word is the address of the graph's return handler, the stub records the
- * address that the handler will return to, from the frames of that slot.
+ * from the interrupt stack to the task's stack. The trampoline counts the words first, to reserve
+ * all records in one step. If the stack changes, surplus words are dropped and missing ones are
+ * recorded as 0. If a word is the address of the graph's return handler, the trampoline records the
+ * address that the handler will return to, from the frames with that retp.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
  * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON
  * and DOES pushed.
  *
  *      after push_all
- *      CALLER(%rsp)    caller's return: the recorded stack begins at this slot
+ *      CALLER(%rsp)    caller's return: the recorded stack begins at this word
  *      SITE_END(%rsp)  site + 5
- *      GOES_ON(%rsp)   the address of the next stub; 0: none, back into the function
- *      DOES(%rsp)      the remaining actions: HV_SLOT_STACK, HV_SLOT_TELL, FROM_COMMAND, ...
+ *      GOES_ON(%rsp)   the address of the next trampoline; 0: none, back into the function
+ *      DOES(%rsp)      the remaining actions: HV_DOES_STACK, HV_DOES_REPORT, FROM_COMMAND, ...
  *                      the saved %rcx, %rdx, %rbx, %rsi, %rdi, %r8, %r9
  *      0(%rsp)         LOCALS_LEN bytes of locals */
 #define FIRST_END   0  /* the end of the first part */
@@ -60,11 +60,11 @@
 .endm
 
 /* %r10 := the next reserved record, %rcx := its key. Writes word 0. Clobbers %rax. */
-.macro next_place
+.macro next_record
 	movq	POSITION(%rsp), %rax
 	addq	$HV_RECORD_LEN, POSITION(%rsp)
 	movq	VCPU(%rsp), %r10
-	place_record %rcx
+	locate_record %rcx
 	movq	TSC(%rsp), %rax
 	store_word 0, %rax, %rcx
 .endm
@@ -115,7 +115,7 @@
 	.globl	hv_stub_function_stack
 hv_stub_function_stack:
 	pushq	$0
-	pushq	$HV_SLOT_STACK
+	pushq	$HV_DOES_STACK
 	push_all
 
 	cmpl	$0, MODE
@@ -140,8 +140,8 @@ hv_stub_function_stack:
 	je	.Lstack
 	testl	$FROM_DEEPEST, DOES(%rsp)
 	jnz	.Lstack_only_deepest
-	andl	$~HV_SLOT_STACK, DOES(%rsp)
-	testl	$HV_SLOT_TELL, DOES(%rsp)
+	andl	$~HV_DOES_STACK, DOES(%rsp)
+	testl	$HV_DOES_REPORT, DOES(%rsp)
 	jz	.Lstack_out
 	jmp	.Lstack
 .Lstack_only_deepest:
@@ -158,7 +158,7 @@ hv_stub_function_stack:
 	movq	%r10, VCPU(%rsp)
 	movq	%rax, TASK(%rsp)
 	movl	$0, NR(%rsp)
-	testl	$HV_SLOT_STACK, DOES(%rsp)
+	testl	$HV_DOES_STACK, DOES(%rsp)
 	jz	.Lstack_reserve
 
 	/* Find the end of the stack. */
@@ -220,7 +220,7 @@ hv_stub_function_stack:
 	movq	VCPU(%rsp), %r10
 	movl	NR(%rsp), %eax
 	incl	%eax
-	testl	$HV_SLOT_STACK, DOES(%rsp)
+	testl	$HV_DOES_STACK, DOES(%rsp)
 	jz	1f
 	incl	%eax
 1:	shll	$HV_RECORD_SHIFT, %eax
@@ -228,11 +228,11 @@ hv_stub_function_stack:
 	movq	%rax, POSITION(%rsp)
 	read_tsc
 	movq	%rax, TSC(%rsp)
-	testl	$HV_SLOT_STACK, DOES(%rsp)
+	testl	$HV_DOES_STACK, DOES(%rsp)
 	jz	.Lstack_event
 
 	/* The first record: start of the stack, frame pointer, start of the second part. */
-	next_place
+	next_record
 	leaq	CALLER(%rsp), %rax
 	clear_top %rax
 	store_word 1, %rax, %rcx
@@ -256,7 +256,7 @@ hv_stub_function_stack:
 	movl	$1, %eax
 	shlq	$HV_RECORD_DEPTH_SHIFT, %rax
 	addq	%rax, %r11
-	next_place
+	next_record
 	movl	$1, %ebx
 .Lstack_word:
 	next_word .Lstack_no_word
@@ -266,8 +266,8 @@ hv_stub_function_stack:
 	je	.Lstack_handler
 .Lstack_shown:
 	leaq	-8(%rsi), %rdx
-	andl	$HV_WORD_PLACE_MASK, %edx
-	shlq	$(HV_WORD_PLACE_SHIFT - 3), %rdx
+	andl	$HV_WORD_ADDRESS_MASK, %edx
+	shlq	$(HV_WORD_ADDRESS_SHIFT - 3), %rdx
 	orq	%rdx, %rax
 	orq	SECOND_BIT(%rsp), %rax
 .Lstack_store:
@@ -285,13 +285,13 @@ hv_stub_function_stack:
 	jmp	.Lstack_store
 
 /* The word at -8(%rsi) is the address of our handler. %eax := the low half of the address that the
- * handler will return to, from the frames of that slot. Clobbers %rdx.
+ * handler will return to, from the frames with that retp. Clobbers %rdx.
  *
  * A frame whose caller is the handler itself belongs to a function that was entered by a jump (a
- * tail call); another frame of the slot contains the caller. If two frames contain one, one of them
- * was added but not filled yet, or was left without a return, and their order does not show which.
- * So the code examines all frames in all buckets. If there is not exactly one caller, %eax is the
- * address of the handler, and the host ends the stack there. */
+ * tail call); another frame with this retp contains the caller. If two frames contain one, one of
+ * them was added but not filled yet, or was left without a return, and their order does not show
+ * which. So the code examines all frames in all buckets. If there is not exactly one caller, %eax
+ * is the address of the handler, and the host ends the stack there. */
 .Lstack_handler:
 	pushq	%rbx
 	pushq	%rcx
@@ -305,7 +305,7 @@ hv_stub_function_stack:
 	leaq	STACKS(%rsi), %rsi
 	movq	$.Lgraph_handler, %r9
 	movq	%r9, %rbx
-	.rept	HV_STACK_PROBES
+	.rept	HV_STACK_LOOKUPS
 	movq	HV_STACK_WORD(%rsi), %rdx
 	xorq	%rcx, %rdx
 	cmpq	$(HV_STACK_SLOW << 1), %rdx
@@ -317,7 +317,7 @@ hv_stub_function_stack:
 	addq	%rdi, %rdx
 1:	cmpq	%rdx, %rdi
 	jae	3f
-	cmpq	%r8, HV_FRAME_SLOT(%rdi)
+	cmpq	%r8, HV_FRAME_RETP(%rdi)
 	jne	2f
 	movq	HV_FRAME_CALLER(%rdi), %rax
 	cmpq	%r9, %rax
@@ -345,7 +345,7 @@ hv_stub_function_stack:
 	jmp	.Lstack_shown
 
 .Lstack_event:
-	next_place
+	next_record
 	make_call_word CALLER(%rsp), SITE_END(%rsp)
 	store_word 1, %rax, %rcx
 	movq	TASK(%rsp), %rax
@@ -355,7 +355,7 @@ hv_stub_function_stack:
 	movl	NR(%rsp), %edx
 	shll	$DEPTH_SHIFT, %edx
 	orl	$HIGH_KIND(HV_RECORD_STACK), %edx
-	testl	$HV_SLOT_STACK, DOES(%rsp)
+	testl	$HV_DOES_STACK, DOES(%rsp)
 	jnz	1f
 	xorl	$HIGH_KIND(HV_RECORD_STACK ^ HV_RECORD_COMMAND), %edx
 1:	movl	DOES(%rsp), %eax
@@ -365,9 +365,9 @@ hv_stub_function_stack:
 	make_context_word
 	store_word 3, %rdx, %rcx
 
-	btrl	$HV_SLOT_STACK_BIT, DOES(%rsp)
+	btrl	$HV_DOES_STACK_BIT, DOES(%rsp)
 	jnc	.Lstack_out
-	testl	$HV_SLOT_TELL, DOES(%rsp)
+	testl	$HV_DOES_REPORT, DOES(%rsp)
 	jnz	.Lstack
 .Lstack_out:
 	addq	$LOCALS_LEN, %rsp
@@ -384,8 +384,8 @@ hv_stub_function_stack:
 	jz	.Lstack_return
 	pushq	%r10
 .Lstack_return:
-	.globl	hv_stub_return_6
-hv_stub_return_6: /* to the stub that records the call, or into the function */
+	.globl	hv_trampoline_return_6
+hv_trampoline_return_6: /* to the trampoline that records the call, or into the function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 

@@ -2,40 +2,44 @@
 /* The x86-64 table. */
 #include "arch/x86_64/x86_64.h"
 
-#include "x86_64_stubs.h"
+#include "x86_64_trampolines.h"
 
-_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what yield.S takes for ours");
+_Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
+_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX, "what yield.S takes for ours");
 
 _Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
 
 #define CALL_LEN_BYTES 10
-_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES ==
+		       hv_trampoline_calls_end_off - hv_trampoline_calls_off,
 	       "entries are equally long");
 
 #define SECTION_STACK_BYTES 64 /* pushed by a detour and .Lsection_stack */
 
 #define YIELD_LEN_BYTES 10
-_Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS == hv_stub_yields_end_off - hv_stub_yields_off,
-	       "one for each place");
+_Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS ==
+		       hv_trampoline_yields_end_off - hv_trampoline_yields_off,
+	       "one for each call");
 
 static const uint32_t return_offs[] = {
-	hv_stub_return_0_off,  hv_stub_return_1_off,  hv_stub_return_2_off,  hv_stub_return_3_off,
-	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
-	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
-	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_15_off,
-	hv_stub_return_18_off, hv_stub_return_19_off, hv_stub_return_20_off, hv_stub_return_21_off,
-	hv_stub_return_22_off};
+	hv_trampoline_return_0_off,  hv_trampoline_return_1_off,  hv_trampoline_return_2_off,
+	hv_trampoline_return_3_off,  hv_trampoline_return_4_off,  hv_trampoline_return_5_off,
+	hv_trampoline_return_6_off,  hv_trampoline_return_7_off,  hv_trampoline_return_8_off,
+	hv_trampoline_return_9_off,  hv_trampoline_return_10_off, hv_trampoline_return_11_off,
+	hv_trampoline_return_12_off, hv_trampoline_return_13_off, hv_trampoline_return_14_off,
+	hv_trampoline_return_15_off, hv_trampoline_return_18_off, hv_trampoline_return_19_off,
+	hv_trampoline_return_20_off, hv_trampoline_return_21_off, hv_trampoline_return_22_off};
 
 #define PROBED_LEN_BYTES 10
-_Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,
-	       "one for each slot");
+_Static_assert(PROBED_LEN_BYTES *HV_NR_ACTION_GROUPS ==
+		       hv_trampoline_probed_end_off - hv_trampoline_probed_off,
+	       "one for each group");
 
 #define ENTRY_REGS_LEN_BYTES 8
-_Static_assert(ENTRY_REGS_LEN_BYTES *HV_NR_SLOTS ==
-		       hv_stub_entry_regs_end_off - hv_stub_entry_regs_off,
-	       "one for each slot");
-_Static_assert(HV_NR_SLOTS <= 128, "the number of a slot is a byte with a sign");
+_Static_assert(ENTRY_REGS_LEN_BYTES *HV_NR_ACTION_GROUPS ==
+		       hv_trampoline_entry_regs_end_off - hv_trampoline_entry_regs_off,
+	       "one for each group");
+_Static_assert(HV_NR_ACTION_GROUPS <= 128, "the number of a group is a byte with a sign");
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -47,9 +51,9 @@ const struct hv_arch hv_arch_x86_64 = {
 	.hidden_in = "system management mode",
 	/* Documentation/arch/x86/x86_64/mm.rst: image 1 GiB with RANDOMIZE_BASE, else 512 MiB, and
 	 * modules right after it. */
-	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
-	.free_window = {{0xffffffff80000000}, {0xffffffffff000000}},
-	.chosen_window = {{0xffffffffe0000000}, {0xffffffffff000000}},
+	.image_range = {{0xffffffff80000000}, {0xffffffffc0000000}},
+	.free_range = {{0xffffffff80000000}, {0xffffffffff000000}},
+	.chosen_range = {{0xffffffffe0000000}, {0xffffffffff000000}},
 	/* The image and modules are in the top 2 GiB, within reach of sign-extended 32-bit
 	 * values. */
 	.text_base = {0xffffffff00000000},
@@ -83,57 +87,58 @@ const struct hv_arch hv_arch_x86_64 = {
 	.raises_exception = x86_64_raises_exception,
 	.leads_into = x86_64_leads_into,
 	.references_at = x86_64_references_at,
-	.is_place_detour = x86_64_is_place_detour,
+	.is_probe_detour = x86_64_is_probe_detour,
 	.make_detour = x86_64_make_detour,
 	.find_need_resched = x86_64_find_need_resched,
 	.find_lazy_resched = x86_64_find_lazy_resched,
-	.stubs =
+	.trampolines =
 		{
-			.code = stub_code,
-			.len_bytes = sizeof(stub_code),
-			.holes = stub_holes,
-			.nr_holes = HV_ARRAY_LEN(stub_holes),
-			.alternatives = stub_alternatives,
-			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
+			.code = trampoline_code,
+			.len_bytes = sizeof(trampoline_code),
+			.holes = trampoline_holes,
+			.nr_holes = HV_ARRAY_LEN(trampoline_holes),
+			.alternatives = trampoline_alternatives,
+			.nr_alternatives = HV_ARRAY_LEN(trampoline_alternatives),
 			.function_off = hv_stub_function_off,
 			.function_stack_off = hv_stub_function_stack_off,
-			.graph_off = hv_stub_graph_off,
-			.profile_off = hv_stub_profile_off,
-			.calls_off = hv_stub_calls_off,
+			.graph_off = hv_trampoline_graph_off,
+			.profile_off = hv_trampoline_profile_off,
+			.calls_off = hv_trampoline_calls_off,
 			.call_len_bytes = CALL_LEN_BYTES,
-			.actions_off = hv_stub_actions_off,
+			.actions_off = hv_trampoline_actions_off,
 			.action_len_bytes = 11,
-			.entry_regs_off = hv_stub_entry_regs_off,
+			.entry_regs_off = hv_trampoline_entry_regs_off,
 			.entry_regs_len_bytes = ENTRY_REGS_LEN_BYTES,
-			.probed_off = hv_stub_probed_off,
+			.probed_off = hv_trampoline_probed_off,
 			.probed_len_bytes = PROBED_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
-			.yields_off = hv_stub_yields_off,
+			.yields_off = hv_trampoline_yields_off,
 			.yield_len_bytes = YIELD_LEN_BYTES,
-			.event_reserve_off = hv_stub_event_reserve_off,
-			.event_commit_off = hv_stub_event_commit_off,
-			.event_release_offs = {hv_stub_event_release_off,
-					       hv_stub_event_release_second_off},
-			.event_release_other_off = hv_stub_event_release_other_off,
+			.event_reserve_off = hv_trampoline_event_reserve_off,
+			.event_commit_off = hv_trampoline_event_commit_off,
+			.event_release_offs = {hv_trampoline_event_release_off,
+					       hv_trampoline_event_release_second_off},
+			.event_release_other_off = hv_trampoline_event_release_other_off,
 			/* The arguments of its caller are on the stack (yield.S). */
 			.yield_rule = {.kind = HV_UNWIND_CALL,
 				       .sp_off = 32,
 				       .sp_reg = X86_64_UNWIND_SP},
-			.section_begins_off = hv_stub_section_begins_off,
-			.section_ends_off = hv_stub_section_ends_off,
-			.section_ends_unless_missed_off = hv_stub_section_ends_unless_missed_off,
+			.section_begins_off = hv_trampoline_section_begins_off,
+			.section_ends_off = hv_trampoline_section_ends_off,
+			.section_ends_unless_missed_off =
+				hv_trampoline_section_ends_unless_missed_off,
 			.section_stack_bytes = SECTION_STACK_BYTES,
-			.section_function_off = hv_stub_section_function_off,
-			.section_graph_off = hv_stub_section_graph_off,
-			.irqs_off_off = hv_stub_irqs_off_off,
-			.irqs_on_off = hv_stub_irqs_on_off,
-			.irqs_on_unless_missed_off = hv_stub_irqs_on_unless_missed_off,
-			.irq_arrives_off = hv_stub_irq_arrives_off,
-			.idle_begins_off = hv_stub_idle_begins_off,
-			.idle_ends_off = hv_stub_idle_ends_off,
-			.place_off = hv_stub_place_off,
-			.hibernation_off = hv_stub_hibernation_off,
-			.rename_off = hv_stub_rename_off,
+			.section_function_off = hv_trampoline_section_function_off,
+			.section_graph_off = hv_trampoline_section_graph_off,
+			.irqs_off_off = hv_trampoline_irqs_off_off,
+			.irqs_on_off = hv_trampoline_irqs_on_off,
+			.irqs_on_unless_missed_off = hv_trampoline_irqs_on_unless_missed_off,
+			.irq_arrives_off = hv_trampoline_irq_arrives_off,
+			.idle_begins_off = hv_trampoline_idle_begins_off,
+			.idle_ends_off = hv_trampoline_idle_ends_off,
+			.probe_site_off = hv_trampoline_probe_site_off,
+			.hibernation_off = hv_trampoline_hibernation_off,
+			.rename_off = hv_trampoline_rename_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},
@@ -151,7 +156,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.decode_call = x86_64_decode_call,
 	.find_register = x86_64_find_register,
 	.find_return_register = x86_64_find_return_register,
-	.find_place_register = x86_64_find_place_register,
+	.find_any_register = x86_64_find_any_register,
 	.has_register = x86_64_has_register,
 	.argument_registers = {"di", "si", "dx", "cx", "r8", "r9"},
 	.decode_context = x86_64_decode_context,

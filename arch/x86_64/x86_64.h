@@ -12,7 +12,7 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 #define X86_64_GDB_CR3 29
 bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
-bool x86_64_find_place_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_find_any_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_has_register(const char *name);
 
 /* page_table.c */
@@ -36,9 +36,10 @@ size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct h
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			     uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
-/* Fills a return slot of a stub. THUNK 0: bare return. Returns false if THUNK is out of reach. */
+/* Fills a return site of a trampoline. THUNK 0: bare return. Returns false if THUNK is out of
+ * reach. */
 bool x86_64_is_bare_jump(struct hv_span code);
-bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
+bool x86_64_fill_return_site(uint8_t *site, struct hv_gva at, struct hv_gva thunk);
 /* Returns the length of CODE's first instruction if it is a nop or endbr64, else 0. */
 size_t x86_64_idle_length(struct hv_span code);
 
@@ -60,9 +61,9 @@ struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva a
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
 size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
-bool x86_64_is_place_detour(const struct hv_detour *d, const uint8_t *code);
+bool x86_64_is_probe_detour(const struct hv_detour *d, const uint8_t *code);
 
-/* place.c */
+/* probe_site.c */
 const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				unsigned *ret_nr);
 bool x86_64_raises_exception(struct hv_span code);
@@ -78,8 +79,8 @@ size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, u
 		   size_t max);
 
 /* link.c */
-const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			struct hv_gva at, uint8_t *code);
+const char *x86_64_link(const struct hv_trampoline_image *image,
+			const struct hv_trampoline_values *values, struct hv_gva at, uint8_t *code);
 
 /* context.c */
 struct hv_call_addresses x86_64_decode_call(uint64_t word);

@@ -2,12 +2,12 @@
 /* Lets the guest's ftrace take functions that hvtrace traces.
  *
  * ftrace reads a site before it changes it (ftrace_verify_code, arch/x86/kernel/ftrace.c). While
- * any site calls one of our stubs, ftrace calls this code instead of the kernel's reader. A site
- * that calls a stub then reads as its original nop, so the guest's ftrace, kprobes and BPF programs
- * can take it. Included by stubs.S.
+ * any site calls one of our trampolines, ftrace calls this code instead of the kernel's reader. A site
+ * that calls a trampoline then reads as its original nop, so the guest's ftrace, kprobes and BPF programs
+ * can take it. Included by trampolines.S.
  *
  * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx; it returns 0 in %rax
- * on success. It calls the function that its caller would have called. No other stub has a kernel
+ * on success. It calls the function that its caller would have called. No other trampoline has a kernel
  * function return to it. If that function is traced, its record shows our return address as the
  * caller. Each changed call in the kernel has a separate entry, so the host can identify the call
  * by that address.
@@ -18,15 +18,15 @@
  *                                       16(%rsp)  from
  *                                        8(%rsp)  bytes
  *                                        0(%rsp)  entry + SITE_LEN */
-	.globl	hv_stub_yields
-hv_stub_yields:
+	.globl	hv_trampoline_yields
+hv_trampoline_yields:
 	.rept	8
 	call	.Lyield
 	.byte	0xe9 /* jmp: fixed length */
 	.long	.Lyield_read - . - 4
 	.endr
-	.globl	hv_stub_yields_end
-hv_stub_yields_end:
+	.globl	hv_trampoline_yields_end
+hv_trampoline_yields_end:
 
 .Lyield:
 	lock incl hole_control + HV_CONTROL_LOOKS
@@ -36,8 +36,8 @@ hv_stub_yields_end:
 	pushq	%rdx
 	pushq	%rax
 	pushq	hole_params + HV_PARAM_YIELD_READER
-	.globl	hv_stub_return_7
-hv_stub_return_7: /* to the reader */
+	.globl	hv_trampoline_return_7
+hv_trampoline_return_7: /* to the reader */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -54,14 +54,14 @@ hv_stub_return_7: /* to the reader */
 	movslq	1(%rdi), %rdx
 	leaq	SITE_LEN(%rsi,%rdx), %rdx
 	subq	$hole_params, %rdx
-	cmpq	$(HV_STUBS_LEN_MAX + HV_STUBS_CODE_OFF), %rdx
+	cmpq	$(HV_TRAMPOLINES_LEN_MAX + HV_TRAMPOLINES_CODE_OFF), %rdx
 	jae	.Lyield_out
 	movl	hole_params + HV_PARAM_YIELD_NOP, %ecx
 	movl	%ecx, (%rdi)
 	movb	hole_params + HV_PARAM_YIELD_NOP + 4, %cl
 	movb	%cl, 4(%rdi)
 .Lyield_out:
-	.globl	hv_stub_return_8
-hv_stub_return_8:
+	.globl	hv_trampoline_return_8
+hv_trampoline_return_8:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc

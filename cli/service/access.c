@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/state.h"
 
 #define GROUPS_MAX	  65536 /* the kernel's NGROUPS_MAX */
@@ -101,7 +101,7 @@ static bool is_root(const struct service *s, const struct peer *p)
 }
 
 /* Whether NEW, a client that is not root, may connect, too. */
-static bool has_place(const struct service *s, const struct peer *new)
+static bool has_room(const struct service *s, const struct peer *new)
 {
 	size_t nr = 0, nr_of_user = 0;
 
@@ -130,7 +130,7 @@ bool access_admits(struct service *s, struct peer *p)
 			      "no rule allows it");
 		return false;
 	}
-	if (!has_place(s, p)) {
+	if (!has_room(s, p)) {
 		audit_refusal(s, &p->who, "connect", NULL, "too many connections");
 		return false;
 	}
@@ -316,7 +316,7 @@ void access_refresh(struct service *s)
 
 	if (!s->access.path)
 		return;
-	doors_read_policy(s);
+	host_read_policy(s);
 	if (s->access.number != before)
 		drop_changed(s);
 }

@@ -35,7 +35,7 @@ struct access {
 void access_deinit(struct access *a);
 
 /* Rereads the policy if its file has changed, and opens the socket to the users whom it names.
- * Needs root's rights (doors.h). */
+ * Needs root's rights (host_client.h). */
 void access_look(struct service *s);
 
 /* Like access_look(), but also drops clients whose rights changed. Cheap; called about once a

@@ -14,7 +14,7 @@
 
 #include "kernel/core/btf_copy.h"
 #include "kernel/core/core.h"
-#include "vmm/warden/channel.h"
+#include "vmm/broker/channel.h"
 
 #define RELEASE_MAX_BYTES 64 /* __NEW_UTS_LEN */
 #define PART_BYTES	  65536

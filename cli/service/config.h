@@ -5,10 +5,10 @@
 #include "cli/audit.h"
 #include "vmm/open.h"
 
-/* For the service of a machine that the calling process runs. That process is also the far side of
- * the guest (vmm/warden/far.h). The service takes the files. */
+/* For the service of a machine that the calling process runs. That process is also the broker of
+ * the guest (vmm/broker/server.h). The service takes the files. */
 struct service_machine {
-	int socket;    /* to that process; used by the warden */
+	int socket;    /* to that process; used by the broker */
 	int client_fd; /* its connection as a client of the service */
 	int end_fd;    /* becomes readable when the machine has ended */
 	/* Waits in the unprivileged process until GUEST can be traced. The callback shows a line to
@@ -29,7 +29,7 @@ struct service_config {
 	const char *btf_path;	  /* file or directory (--btf); NULL: the packaged directories */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; NULL: only root may use the session */
-	enum audit_sink sink;
+	enum audit_target sink;
 	uint64_t max_overhead_ppm; /* limit for the cost of tracing, of the guest's time
 				      (--max-overhead); 0: no limit */
 	uint64_t for_ns;	   /* the session ends after this time (--for); 0: never */

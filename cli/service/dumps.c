@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 
 #define PIECE_LEN_BYTES 65536
 
@@ -93,7 +93,7 @@ static void begin(struct service *s)
 
 	d->is_over = false;
 	d->nr_bytes = 0;
-	d->fd = doors_open_dump(s);
+	d->fd = host_open_dump(s);
 	if (d->fd < 0) {
 		note_failure(d, a);
 		return;

@@ -31,7 +31,7 @@ struct dumps {
 bool dumps_write(struct service *s);
 /* Writes the rest, before the tree is freed. */
 void dumps_finish(struct service *s);
-/* Opens the file. -1 with errno on failure. Needs root's rights (doors.h). */
+/* Opens the file. -1 with errno on failure. Needs root's rights (host_client.h). */
 int dumps_open(const struct rundir *dir);
 static inline bool dumps_has_work(const struct dumps *d)
 {

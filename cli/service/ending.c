@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/explain.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/files.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
@@ -188,7 +188,7 @@ static void last_words(struct service *s)
 	}
 }
 
-static void tell_the_end(struct service *s)
+static void report_the_end(struct service *s)
 {
 	if (s->detach.peer && !s->end)
 		peer_answer_bytes(s->detach.peer, s->detach.report.data,
@@ -232,10 +232,10 @@ void ending_finish(struct service *s)
 	hv_close_at(&s->listen_fd);
 	for (size_t i = 0; i < s->nr_peers; i++)
 		if (s->peers[i]->mount_dir)
-			doors_umount(s, s->peers[i]->mount_dir);
-	doors_leave_home(s, s->stays_known ? s->end->reason : NULL);
-	hv_helper_end(&s->warden);
-	tell_the_end(s);
+			host_umount(s, s->peers[i]->mount_dir);
+	host_leave_rundir(s, s->stays_known ? s->end->reason : NULL);
+	hv_helper_end(&s->broker);
+	report_the_end(s);
 	last_words(s);
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);

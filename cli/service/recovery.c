@@ -143,8 +143,8 @@ static bool heard(const struct hv_message *m, void *ctx)
 	return false;
 }
 
-struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct recovery *r,
-			    void (*say)(void *ctx, const char *line), void *ctx)
+struct hv_err *recovery_run(struct hv_guest *guest, struct hv_broker_server *known,
+			    struct recovery *r, void (*say)(void *ctx, const char *line), void *ctx)
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
 	const struct unprivileged d = {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/explain.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "cli/service/memory.h"
@@ -20,7 +20,7 @@
 #include "tracer/sections/section_tracer.h"
 
 #define REFUSED_NAMED 5
-#define PLACES_NAMED  64 /* limit for instructions listed that a section tracer does not cover */
+#define SITES_NAMED   64 /* limit for instructions listed that a section tracer does not cover */
 #define MODULES_NAMED 256
 
 /* Returns the contents of a one-line file without the newline. */
@@ -68,20 +68,20 @@ static json_object *first_refused(struct service *s)
 }
 
 /* Returns the first instructions that the section tracers do not cover, with the reasons. */
-static json_object *uncovered_places(struct service *s)
+static json_object *uncovered_sites(struct service *s)
 {
-	struct hv_section_left left[PLACES_NAMED];
-	size_t nr = hv_section_tracer_left(s->session->sections, PLACES_NAMED, left);
+	struct hv_section_left left[SITES_NAMED];
+	size_t nr = hv_section_tracer_left(s->session->sections, SITES_NAMED, left);
 	json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < nr; i++) {
-		json_object *place = json_object_new_object();
+		json_object *site = json_object_new_object();
 		char address[24];
 
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)left[i].at.v);
-		json_object_object_add(place, "address", json_object_new_string(address));
-		json_object_object_add(place, "reason", json_object_new_string(left[i].reason));
-		json_object_array_add(list, place);
+		json_object_object_add(site, "address", json_object_new_string(address));
+		json_object_object_add(site, "reason", json_object_new_string(left[i].reason));
+		json_object_array_add(list, site);
 	}
 	return list;
 }
@@ -99,7 +99,7 @@ static void add_sections(struct service *s, json_object *o)
 	add_number(sections, "covered", coverage.nr_covered - coverage.nr_refused);
 	add_number(sections, "retargeted", coverage.nr_retargeted);
 	add_number(sections, "not_covered", coverage.nr_left);
-	json_object_object_add(sections, "not_covered_first", uncovered_places(s));
+	json_object_object_add(sections, "not_covered_first", uncovered_sites(s));
 	add_number(sections, "refused", coverage.nr_refused);
 	add_number(sections, "no_begin", coverage.nr_no_begin);
 	add_number(sections, "no_end", coverage.nr_no_end);
@@ -272,7 +272,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_names(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
-	json_object_object_add(o, "processes", doors_processes(s));
+	json_object_object_add(o, "processes", host_processes(s));
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));

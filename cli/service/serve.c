@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "cli/service/requests.h"
@@ -30,7 +30,7 @@ static void unmount_of(struct service *s, const struct peer *p)
 		if (s->peers[i] != p && s->peers[i]->mount_dir &&
 		    strcmp(s->peers[i]->mount_dir, p->mount_dir) == 0)
 			return;
-	doors_umount(s, p->mount_dir);
+	host_umount(s, p->mount_dir);
 }
 
 static size_t nr_regular_peers(const struct service *s)
@@ -122,7 +122,7 @@ static void admit(struct service *s, struct peer *p)
 		return;
 	/* Looks up the process now: if the client is a mount process, a later read of /proc could
 	 * deadlock with it. */
-	p->who = doors_actor(s, p->cred.uid, p->cred.pid);
+	p->who = host_actor(s, p->cred.uid, p->cred.pid);
 	if (!access_admits(s, p)) {
 		peer_free(p);
 		return;
@@ -245,12 +245,12 @@ static void take_signal(struct service *s)
 	audit_log(&s->audit, "signal %u from pid %u: detaching", info.ssi_signo, info.ssi_pid);
 	if (s->state == SERVE_RUNS) {
 		ending_begin_detach(s, NULL);
-		s->detach.who = doors_actor(s, info.ssi_uid, (pid_t)info.ssi_pid);
+		s->detach.who = host_actor(s, info.ssi_uid, (pid_t)info.ssi_pid);
 	}
 	s->detach.must_end = true;
 }
 
-enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_WARDEN, POLL_PEERS };
+enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_BROKER, POLL_PEERS };
 
 static void serve_once(struct service *s, struct watch *w)
 {
@@ -259,7 +259,7 @@ static void serve_once(struct service *s, struct watch *w)
 		[POLL_SIGNAL] = {s->signal_fd, POLLIN, 0},
 		[POLL_LISTEN] = {s->listen_fd, POLLIN, 0},
 		[POLL_STOP] = {hv_guest_stop_fd(s->guest), POLLIN, 0},
-		[POLL_WARDEN] = {s->warden.control, POLLRDHUP, 0},
+		[POLL_BROKER] = {s->broker.control, POLLRDHUP, 0},
 	};
 	size_t nr = s->nr_peers;
 
@@ -271,7 +271,7 @@ static void serve_once(struct service *s, struct watch *w)
 		ending_because(s, hv_err_new(ECONNRESET, "has ended"));
 		return;
 	}
-	if (fds[POLL_WARDEN].revents) {
+	if (fds[POLL_BROKER].revents) {
 		ending_because(s,
 			       hv_err_mark(hv_err_new(EPIPE, "its privileged process was killed"),
 					   HV_ERR_NEEDS_RECOVERY));

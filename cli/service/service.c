@@ -19,12 +19,12 @@
 #include "base/retry.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/memory.h"
 #include "cli/service/serve.h"
 #include "cli/service/trail.h"
-#include "cli/service/warden.h"
+#include "cli/service/broker.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "base/cancel.h"
@@ -32,9 +32,9 @@
 #include "kernel/kernel.h"
 #include "kernel/image/vmlinux.h"
 #include "tracer/sections/section_tracer.h"
-#include "tracer/guest/stubs.h"
-#include "vmm/warden/near.h"
-#include "vmm/warden/sandbox.h"
+#include "tracer/guest/trampolines.h"
+#include "vmm/broker/client.h"
+#include "vmm/broker/sandbox.h"
 
 #define REPORT_FD 3 /* in the service: the first after the three standard files */
 #define KEEP_MAX  4
@@ -193,7 +193,7 @@ static bool is_given_up(void *ctx)
 static struct hv_err *open_kernel(struct service *s, int report_fd)
 {
 	const struct hv_vmlinux_file vmlinux = {s->config->vmlinux_path, s->vmlinux_fd};
-	const struct hv_btf_files btf = {doors_open_btf, s};
+	const struct hv_btf_files btf = {host_open_btf, s};
 	struct opening opening = {s, report_fd};
 	struct hv_err *err;
 
@@ -217,7 +217,7 @@ static struct hv_err *open_vmlinux(struct service *s)
 	return s->vmlinux_fd < 0 ? hv_err_new(errno, "%s: %s", path, strerror(errno)) : NULL;
 }
 
-/* Splits off the warden, which keeps the rights of this process and accesses the guest from now
+/* Splits off the broker, which keeps the rights of this process and accesses the guest from now
  * on. */
 static struct hv_err *divide(struct service *s)
 {
@@ -225,18 +225,18 @@ static struct hv_err *divide(struct service *s)
 
 	audit_actor_self();
 	if (!err)
-		err = warden_start(s->config, &s->warden);
-	/* Requests on this socket would bypass the warden's rules. */
+		err = broker_start(s->config, &s->broker);
+	/* Requests on this socket would bypass the broker's rules. */
 	if (s->config->machine)
 		close(s->config->machine->socket);
 	if (!err)
-		err = hv_sandbox_keep(&s->warden.control);
+		err = hv_sandbox_keep(&s->broker.control);
 	if (!err)
-		err = hv_near_guest(s->warden.control, &s->guest);
+		err = hv_broker_client_guest(s->broker.control, &s->guest);
 	if (!err)
 		err = memory_limit();
 	if (!err)
-		err = hv_sandbox_enter(s->warden.control, hv_near_windows(s->guest));
+		err = hv_sandbox_enter(s->broker.control, hv_broker_client_readable_ram(s->guest));
 	return err;
 }
 
@@ -264,11 +264,11 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = wait_until_up(s, report_fd);
 	if (!err)
-		err = doors_home(s);
+		err = host_open_rundir(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
 	if (!err)
-		err = hv_stubs_refusal(hv_guest_info(s->guest)->arch);
+		err = hv_trampolines_refusal(hv_guest_info(s->guest)->arch);
 	if (!err)
 		err = open_kernel(s, report_fd);
 	if (!err && !config->force)
@@ -284,7 +284,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = check_wanted(report_fd);
 	if (!err)
-		err = doors_listen(s);
+		err = host_listen(s);
 	return err;
 }
 
@@ -315,9 +315,9 @@ static struct hv_err *close_all(struct service *s, struct hv_err *why)
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
 	if (s->dir.path)
-		doors_leave_home(s, NULL);
+		host_leave_rundir(s, NULL);
 	hv_guest_free(s->guest);
-	hv_helper_end(&s->warden);
+	hv_helper_end(&s->broker);
 	audit_close(&s->audit);
 	access_deinit(&s->access);
 	return why;
@@ -399,7 +399,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 		.vmlinux_fd = -1,
 		.pid = getpid(),
 		.owner = geteuid(),
-		.warden = HV_HELPER_NONE,
+		.broker = HV_HELPER_NONE,
 	};
 	HV_AUTO_TEXT struct hv_text line = {0};
 	uint64_t started = hv_now_ns();

@@ -55,8 +55,8 @@ struct service {
 	const struct service_config *config; /* borrowed */
 	pid_t pid;			     /* the serving process */
 	uid_t owner;			     /* the user who attached: root except in tests */
-	struct hv_helper warden;	     /* control -1: this process is the warden */
-	struct btf_files btf;		     /* the warden's */
+	struct hv_helper broker;	     /* control -1: this process is the broker */
+	struct btf_files btf;		     /* the broker's */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "cli/service/btf_files.h"
 #include "cli/service/memory.h"
-#include "vmm/warden/far.h"
-#include "vmm/warden/near.h"
-#include "vmm/warden/sandbox.h"
+#include "vmm/broker/server.h"
+#include "vmm/broker/client.h"
+#include "vmm/broker/sandbox.h"
 
 #define CHILD_NS (300 * HV_NS_PER_S)
 #define ANSWER_S 10 /* for a part of an answer */
@@ -67,11 +67,11 @@ static _Noreturn void run_child(int socket, const struct unprivileged *d)
 
 	socket = keep_only(socket);
 	prctl(PR_SET_NAME, d->comm);
-	err = hv_near_guest(socket, &guest);
+	err = hv_broker_client_guest(socket, &guest);
 	if (!err)
 		err = memory_limit();
 	if (!err)
-		err = hv_sandbox_enter(socket, hv_near_windows(guest));
+		err = hv_sandbox_enter(socket, hv_broker_client_readable_ram(guest));
 	if (err)
 		say_failed(socket, err);
 	else
@@ -99,18 +99,20 @@ static struct hv_err *give_btf(int socket, const struct unprivileged *d,
 }
 
 /* Answers a message of the child. *RET_OVER: it was the last one. */
-static struct hv_err *answer(struct hv_far *far, int socket, const struct unprivileged *d,
-			     const struct hv_message *m, bool *ret_over)
+static struct hv_err *answer(struct hv_broker_server *server, int socket,
+			     const struct unprivileged *d, const struct hv_message *m,
+			     bool *ret_over)
 {
 	if (m->kind == GIVE_BTF)
 		return give_btf(socket, d, m);
 	if (m->kind < UNPRIVILEGED_FIRST)
-		return hv_far_answer(far, socket, m);
+		return hv_broker_server_answer(server, socket, m);
 	*ret_over = d->heard(m, d->ctx);
 	return *ret_over ? NULL : hv_channel_answer(socket, NULL, &(struct hv_message){0});
 }
 
-static struct hv_err *serve_child(struct hv_far *far, int socket, const struct unprivileged *d)
+static struct hv_err *serve_child(struct hv_broker_server *server, int socket,
+				  const struct unprivileged *d)
 {
 	uint64_t deadline_ns = hv_now_ns() + CHILD_NS;
 	struct hv_err *err = NULL;
@@ -125,7 +127,7 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct u
 			return hv_err_received(&(struct hv_err_sent){
 				.code = m.args[0], .text = m.bytes, .len_bytes = m.len_bytes});
 		if (!err)
-			err = answer(far, socket, d, &m, &is_over);
+			err = answer(server, socket, d, &m, &is_over);
 		if (is_over)
 			return NULL;
 	}
@@ -135,16 +137,16 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, const struct u
 		"the unprivileged process of the service died while it read the guest's memory");
 }
 
-struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
+struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_broker_server *server,
 				const struct unprivileged *d)
 {
-	struct hv_far *used = far ? far : hv_far_new(guest, d->adopts);
+	struct hv_broker_server *used = server ? server : hv_broker_server_new(guest, d->adopts);
 	HV_AUTO_FD int ours = -1;
 	struct hv_err *err;
 	int ends[2];
 	pid_t pid;
 
-	hv_far_renew(used); /* ends holds */
+	hv_broker_server_renew(used); /* ends holds */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return hv_err_new(
 			errno,
@@ -159,8 +161,8 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
 				   "cannot start the unprivileged process of the service: fork: %s",
 				   strerror(errno))
 		      : serve_child(used, ours, d);
-	if (!far)
-		hv_far_free(used);
+	if (!server)
+		hv_broker_server_free(used);
 	if (pid < 0)
 		return err;
 	kill(pid, SIGKILL); /* it has no more work */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs work that parses a guest's data in an unprivileged child (vmm/warden/sandbox.h). The child
- * accesses the guest only through requests (near.h) that this process answers (far.h); it has no
- * file and no terminal. It returns results as messages, which are untrusted because the guest may
- * control them. */
+/* Runs work that parses a guest's data in an unprivileged child (vmm/broker/sandbox.h). The child
+ * accesses the guest only through requests (client.h) that this process answers (server.h); it has
+ * no file and no terminal. It returns results as messages, which are untrusted because the guest
+ * may control them. */
 #pragma once
 
 #include "base/text.h"
 #include "vmm/guest.h"
-#include "vmm/warden/channel.h"
-#include "vmm/warden/rules.h"
+#include "vmm/broker/channel.h"
+#include "vmm/broker/rules.h"
 
 #define UNPRIVILEGED_FIRST 512 /* first kind of the child's messages */
 
 struct btf_files;
 struct hv_btf_given;
-struct hv_far;
+struct hv_broker_server;
 
 struct unprivileged {
 	const char *comm;      /* process name of the child */
-	enum hv_adopts adopts; /* as for hv_far_new() */
+	enum hv_adopts adopts; /* as for hv_broker_server_new() */
 	/* Runs in the child. Sends messages to SOCKET; does not wait for an answer to the last
 	 * one. */
 	void (*work)(struct hv_guest *guest, int socket, void *ctx);
@@ -28,8 +28,8 @@ struct unprivileged {
 	struct btf_files *btf; /* borrowed; for unprivileged_open_btf() */
 };
 
-/* FAR belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
-struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_far *far,
+/* SERVER belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
+struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_broker_server *server,
 				const struct unprivileged *d) hv_must_use;
 
 /* For hv_btf_files.open in the child: requests the file from the parent (btf_files.h). SOCKET

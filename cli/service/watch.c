@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/explain.h"
-#include "cli/service/doors.h"
+#include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "kernel/kernel.h"
@@ -89,8 +89,8 @@ enum boot_state {
 
 /* For architectures whose page-table root is unknown, uses the physical address of each vCPU's next
  * instruction, which may be in a trampoline. A vCPU in a nested guest proves nothing. */
-static enum boot_state look_at_places(const struct hv_session *s, const struct hv_kernel *k,
-				      const struct hv_vcpu_regs *regs, unsigned nr)
+static enum boot_state look_at_vcpus(const struct hv_session *s, const struct hv_kernel *k,
+				     const struct hv_vcpu_regs *regs, unsigned nr)
 {
 	enum boot_state state = BOOT_UNKNOWN;
 
@@ -127,7 +127,7 @@ static enum boot_state boot_look(const struct hv_session *s, struct hv_kernel *k
 		return BOOT_OTHER;
 	}
 	if (k->core.as.arch->format_levels)
-		return look_at_places(s, k, regs, nr);
+		return look_at_vcpus(s, k, regs, nr);
 	for (unsigned i = 0; i < nr; i++)
 		if (hv_vcpu_leads_to(&k->core.as, &regs[i], k->text.start, text.gpa))
 			return BOOT_SAME;
@@ -172,7 +172,7 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 	if (s->state != SERVE_RUNS || (now_ns < w->second_ns && !w->nr_other_boot))
 		return;
 	w->second_ns = now_ns + SECOND_NS;
-	doors_keep_home(s);
+	host_keep_rundir(s);
 	access_refresh(s);
 	check_boot(s, w);
 	if (!w->nr_other_boot)

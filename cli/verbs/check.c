@@ -19,7 +19,7 @@
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/hooks/guest_ftrace.h"
 #include "tracer/sections/section_tracer.h"
@@ -169,7 +169,7 @@ static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
 	return *end == '\n';
 }
 
-static void check_place(struct findings *f, struct hv_kernel *k)
+static void check_addresses(struct findings *f, struct hv_kernel *k)
 {
 	uint64_t offset;
 
@@ -493,7 +493,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, const struc
 	add(f, "banner", NULL, "%s", k->banner);
 	add(f, "release", NULL, "%s", k->release);
 	check_build_id(f, k);
-	check_place(f, k);
+	check_addresses(f, k);
 	add(f, "symbols", number(k->core.symbols.nr), "%zu", k->core.symbols.nr);
 	check_unnamed(f, &k->core.unnamed);
 	check_sites(f, k);
@@ -507,7 +507,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, const struc
 	err = hv_integrity_refusal(&k->modules);
 	if (err)
 		block(f, err);
-	err = hv_stubs_refusal(k->core.as.arch);
+	err = hv_trampolines_refusal(k->core.as.arch);
 	if (!err)
 		err = hv_mapping_refusal(&k->core);
 	if (err)

@@ -192,13 +192,13 @@ static void open_devs(struct collect *c, const struct hv_stream_at *at)
 static struct hv_err *open_ins(struct collect *c)
 {
 	struct hv_stream_at at = {.where = c->where};
-	struct hostport place;
-	struct hv_err *err = hostport_parse(c->where, HV_STREAM_PORT, HOSTPORT_NUMERIC, &place);
+	struct hostport parsed;
+	struct hv_err *err = hostport_parse(c->where, HV_STREAM_PORT, HOSTPORT_NUMERIC, &parsed);
 
 	if (err)
 		return hv_err_in(err, "--listen");
-	at.addr = place.addr;
-	at.addr_len = place.len;
+	at.addr = parsed.addr;
+	at.addr_len = parsed.len;
 	err = hv_stream_in_udp(&at, &c->ins[c->nr_ins]);
 	if (err)
 		return err;

@@ -37,7 +37,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"Restores every byte that hvtrace changed, and compares. If a task may still return into\n"
-	"a stub, detach waits up to ten seconds for it.\n\n" VERB_SHOWN_HELP;
+	"a trampoline, detach waits up to ten seconds for it.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_detach = {
 	.name = "detach",

@@ -26,7 +26,7 @@
 #include "cli/mount/mounter.h"
 #include "cli/mountpoint.h"
 #include "cli/verbs/verb.h"
-#include "vmm/warden/channel.h"
+#include "vmm/broker/channel.h"
 
 /* -- the namespace ---------------------------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ struct guard {
 /* -- in the process that answers one call ----------------------------------------------------- */
 
 /* The caller's directories, opened before this process enters the caller's namespaces. */
-struct place {
+struct caller_dirs {
 	int mnt, root, cwd;
 };
 
@@ -75,7 +75,7 @@ static int open_of(pid_t pid, const char *name, int flags)
 }
 
 /* Binds SOURCE over TARGET, both paths in the caller's namespace. Returns an errno. */
-static int bind_there(const struct place *p, const char *source, const char *target)
+static int bind_there(const struct caller_dirs *p, const char *source, const char *target)
 {
 	int tree;
 
@@ -141,7 +141,7 @@ static const char *replacement(const struct guard *g, const char *name)
 static int mount_stand_in(const struct seccomp_notif *call, int memory, const char *source)
 {
 	char target[PATH_BYTES];
-	struct place p;
+	struct caller_dirs p;
 	int status = 0;
 	pid_t pid;
 
@@ -149,9 +149,9 @@ static int mount_stand_in(const struct seccomp_notif *call, int memory, const ch
 		return EFAULT;
 	pid = fork();
 	if (pid == 0) {
-		p = (struct place){open_of((pid_t)call->pid, "ns/mnt", O_RDONLY),
-				   open_of((pid_t)call->pid, "root", O_PATH),
-				   open_of((pid_t)call->pid, "cwd", O_PATH)};
+		p = (struct caller_dirs){open_of((pid_t)call->pid, "ns/mnt", O_RDONLY),
+					 open_of((pid_t)call->pid, "root", O_PATH),
+					 open_of((pid_t)call->pid, "cwd", O_PATH)};
 		_exit(bind_there(&p, source, target));
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -354,7 +354,7 @@ static const struct {
 	{"/proc/sys/kernel/kptr_restrict", NULL, "0\n"},
 	{"/proc/sys/kernel/ftrace_enabled", NULL, "1\n"},
 	{"/proc/sys/kernel/ftrace_dump_on_oops", NULL, "0\n"},
-	{SYSCTL, NULL, "0\n"}, /* for a guest whose tree has no such switch; see place_switch() */
+	{SYSCTL, NULL, "0\n"}, /* for a guest whose tree has no such switch; see mount_switch() */
 };
 
 static struct hv_err *cannot(const char *what, const char *path)
@@ -502,7 +502,7 @@ static struct hv_err *replace_host_tracing(const char *stage)
 	return err;
 }
 
-static struct hv_err *place_debug(void)
+static struct hv_err *mount_debug(void)
 {
 	if (access(DEBUG, F_OK) != 0)
 		return NULL;
@@ -515,7 +515,7 @@ static struct hv_err *place_debug(void)
 	return NULL;
 }
 
-static struct hv_err *place_files(struct client *c, const char *stage)
+static struct hv_err *mount_files(struct client *c, const char *stage)
 {
 	struct hv_err *err = NULL;
 
@@ -529,7 +529,7 @@ static struct hv_err *place_files(struct client *c, const char *stage)
 /* Mounts the tree in the new namespace. The process that serves it must not keep that namespace
  * alive, so it moves to the namespace OUTSIDE_FD, and the mount ends with the last program
  * inside. */
-static struct hv_err *place_tree(struct client *c, int outside_fd)
+static struct hv_err *mount_tree(struct client *c, int outside_fd)
 {
 	int fuse_fd = -1;
 	struct stat st;
@@ -543,7 +543,7 @@ static struct hv_err *place_tree(struct client *c, int outside_fd)
 }
 
 /* Binds the switch of the guest's stack tracer over the host's sysctl. */
-static struct hv_err *place_switch(void)
+static struct hv_err *mount_switch(void)
 {
 	if (access(SYSCTL, F_OK) != 0 || access(SWITCH, F_OK) != 0)
 		return NULL;
@@ -551,7 +551,7 @@ static struct hv_err *place_switch(void)
 							       : cannot("bound over", SYSCTL);
 }
 
-static struct hv_err *make_place(struct client *c, const char *stage, int outside_fd)
+static struct hv_err *make_namespace(struct client *c, const char *stage, int outside_fd)
 {
 	struct hv_err *err = NULL;
 
@@ -559,14 +559,14 @@ static struct hv_err *make_place(struct client *c, const char *stage, int outsid
 		return hv_err_new(errno, "cannot make a mount namespace: %s", strerror(errno));
 	if (mount("tmpfs", stage, "tmpfs", FLAGS, "mode=755") != 0)
 		return cannot("mounted on", stage);
-	err = place_files(c, stage);
+	err = mount_files(c, stage);
 	umount2(stage, MNT_DETACH);
 	if (!err)
-		err = place_tree(c, outside_fd);
+		err = mount_tree(c, outside_fd);
 	if (!err)
-		err = place_switch();
+		err = mount_switch();
 	if (!err)
-		err = place_debug();
+		err = mount_debug();
 	return err ? err : start_guard(ENTER_TRACING, DEBUG);
 }
 
@@ -587,7 +587,7 @@ static struct hv_err *enter_guest(const char *run_dir, const char *spec, const c
 		return cannot("opened", "/proc/self/ns/mnt");
 	if (!mkdtemp(stage))
 		return cannot("made", stage);
-	err = make_place(&c, stage, outside_fd);
+	err = make_namespace(&c, stage, outside_fd);
 	rmdir(stage);
 	return hv_err_in(err, "domain '%s'", spec);
 }

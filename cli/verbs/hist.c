@@ -51,7 +51,7 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct record
 			return false;
 		}
 	}
-	if (s->tells_host && !has_functions) {
+	if (s->reports_host && !has_functions) {
 		*ret_exit = usage_error(cli, "--host-time needs a FUNCTION");
 		return false;
 	}

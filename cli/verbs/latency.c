@@ -39,7 +39,7 @@
 struct latency {
 	struct record_request request;
 	uint64_t threshold_ns;
-	bool watches, tells_all;
+	bool watches, reports_all;
 
 	struct own_session session;
 	struct recording recording;
@@ -119,7 +119,7 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 }
 
 /* The service omits events that can never be recorded. */
-static void tell_refused(struct latency *r)
+static void report_refused(struct latency *r)
 {
 	HV_AUTO_TEXT struct hv_text refused = {0};
 	char *rest;
@@ -152,7 +152,7 @@ static struct hv_err *put_each(struct latency *r, const char *words)
 	hv_err_free(recording_set(&r->recording, "error_log", NULL));
 	err = recording_set(&r->recording, "set_event", words);
 	if (!err)
-		tell_refused(r);
+		report_refused(r);
 	if (!err || client_is_gone(err))
 		return err;
 	hv_err_free(err);
@@ -248,9 +248,9 @@ static void note_put_back(struct latency *r, json_object *stat)
 {
 	const char *names = session_stat_string(stat, "budget.not_traced");
 
-	if (!session_stat_member(stat, "budget.not_traced") || !*names || r->calls.tells_put_back)
+	if (!session_stat_member(stat, "budget.not_traced") || !*names || r->calls.reports_put_back)
 		return;
-	r->calls.tells_put_back = true;
+	r->calls.reports_put_back = true;
 	add_gap(r, "calls of some functions, put back to limit the overhead", names);
 }
 
@@ -457,7 +457,7 @@ static struct hv_err *trace(struct latency *r, const char *no_host)
 		hv_latency_begin_seeing_host(r->analysis);
 	if (r->host.counts_instructions)
 		hv_latency_begin_counted(r->analysis);
-	latency_stacks_tell(&r->stacks, r->analysis);
+	latency_stacks_report(&r->stacks, r->analysis);
 	if (r->host_events.is_on)
 		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));
@@ -490,8 +490,8 @@ static void print(struct latency *r)
 		.nr_cpus = r->recording.file.head.head.nr_cpus,
 		.vmm_pid = r->vmm_pid,
 		.load_ppm = r->load_ppm,
-		.tells_before = r->watches,
-		.tells_all = r->tells_all,
+		.reports_before = r->watches,
+		.reports_all = r->reports_all,
 		.vmm_limit = vmm_limits_worst(&r->host.limits, vcpus_cgroup(&r->host)),
 		.neighbours = &r->neighbours,
 		.calls = r->calls.recording.file.export,
@@ -557,7 +557,7 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 	else if (option == 'w')
 		r->watches = true;
 	else if (option == 'a')
-		r->tells_all = true;
+		r->reports_all = true;
 	else if (option == 'l')
 		latency_calls_want(&r->calls, optarg);
 	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))

@@ -52,7 +52,7 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 	audit_close(&a);
 }
 
-/* Finds the directory of the domain. If another process recovers it, usually the warden of a
+/* Finds the directory of the domain. If another process recovers it, usually the broker of a
  * service that died, waits until that process has ended. */
 static struct hv_err *wait_for_other(const struct cli *cli, const char *spec, const char *given,
 				     bool *ret_found, struct rundir_info *ret)
@@ -237,7 +237,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"Reads the journal in the region shared with the guest, and undoes only changes that\n"
-	"hvtrace certainly made. If a task may still return into a stub, recover waits up to ten\n"
+	"hvtrace certainly made. If a task may still return into a trampoline, recover waits up to "
+	"ten\n"
 	"seconds for it.\n\n" VERB_BTF_HELP VERB_SHOWN_HELP;
 
 const struct verb verb_recover = {

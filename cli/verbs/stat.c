@@ -303,7 +303,7 @@ static void print_table(json_object *o)
 		printf("not traced   %llu calls: no return stack free; %llu: too deep a stack\n",
 		       N(o, "graph_no_stack"), N(o, "graph_no_room"));
 	if (N(o, "profile_no_count"))
-		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
+		printf("not counted  %llu calls: no bucket left in a vCPU's profile\n",
 		       N(o, "profile_no_count"));
 	print_sections(o);
 	if (N(o, "budget.limit_ppm"))

@@ -22,7 +22,7 @@ struct cli {
 	const char *libvirt_uri; /* -c; NULL: libvirt's default */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; may be NULL */
-	enum audit_sink sink;
+	enum audit_target sink;
 	bool needs_root; /* false in tests with fakes */
 	int nr_operands; /* operands that verb_option() has passed, without those after "--" */
 };

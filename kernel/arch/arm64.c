@@ -106,8 +106,8 @@ struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 
 /* Determines the exception level in which the kernel executes. A kernel that is started in EL2
  * stays there if the CPU has VHE, unless its command line forbids it
- * (arch/arm64/kernel/hyp-stub.S), and then patches its own instructions. This code looks at those
- * instructions rather than at CPU features and the command line. */
+ * (arch/arm64/kernel/hyp-trampoline.S), and then patches its own instructions. This code looks at
+ * those instructions rather than at CPU features and the command line. */
 
 #define CODE_BYTES 64u
 
@@ -157,7 +157,7 @@ struct hv_err *arm64_find_level(const struct hv_kernel_core *core, enum arm64_le
 #define GIB (1ull << 30)
 
 #define REACH	     (128 * MIB) /* range of bl */
-#define CODE_LEN     (1 * MIB)	 /* stubs and detours */
+#define CODE_LEN     (1 * MIB)	 /* trampolines and detours */
 #define MODULE_BYTES (64 * MIB)	 /* more than guests load */
 #define WINDOW_BYTES (1 * GIB)	 /* above the image; rings need not be in reach */
 
@@ -167,11 +167,11 @@ struct hv_err *arm64_find_level(const struct hv_kernel_core *core, enum arm64_le
 
 /* Returns the part of the window, which ends at END, that is in range of the first MODULE_BYTES
  * from MODULES. */
-static struct hv_gva_range find_landings(const struct hv_kernel_core *core, uint64_t modules,
-					 uint64_t end)
+static struct hv_gva_range find_veneers(const struct hv_kernel_core *core, uint64_t modules,
+					uint64_t end)
 {
 	uint64_t start = modules + MODULE_BYTES - (REACH - CODE_LEN);
-	uint64_t lowest = core->as.arch->image_window.start.v;
+	uint64_t lowest = core->as.arch->image_range.start.v;
 
 	if (start < lowest)
 		start = lowest;
@@ -194,7 +194,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 		return err;
 	if (image.end.v - image.start.v > REACH - CODE_LEN)
 		return hv_err_new(ENOTSUP, "the kernel's image is larger than the reach of a call");
-	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED) {
+	if (image.start.v - core->as.arch->image_range.start.v < NOT_MOVED) {
 		end = image.start.v;
 		start = areas.all < start ? areas.all : start;
 		/* There is little room below the image, and its sites are all in its text. */
@@ -202,7 +202,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	}
 	*ret = (struct hv_reach){
 		.text_base = {areas.all - HV_TEXT_BIT},
-		.free_window = {{start}, {end}},
+		.free_range = {{start}, {end}},
 		.code = {{lowest}, {image.start.v + REACH - CODE_LEN}},
 		.code_else = {{start}, {lowest}},
 		.module_areas = {{{areas.all}, {areas.all + AREA_BYTES}}},
@@ -210,7 +210,7 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	if (areas.direct)
 		ret->module_areas[1] =
 			(struct hv_gva_range){{areas.direct}, {areas.direct + DIRECT_BYTES}};
-	ret->landings = find_landings(core, areas.direct ? areas.direct : areas.all, end);
+	ret->veneers = find_veneers(core, areas.direct ? areas.direct : areas.all, end);
 	return NULL;
 }
 
@@ -290,7 +290,7 @@ const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED] = {
 
 /* arch/arm64/include/asm/thread_info.h. struct pvclock_vcpu_stolen_time is in memory that the guest
  * maps for each CPU; the per-CPU variable only points to it (arch/arm64/kernel/paravirt.c). */
-static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_layout *ret)
 {
 	struct hv_err *err = hv_thread_info_percpu(core, "thread_info.preempt.count", ret);
 	enum arm64_level level = ARM64_IN_EL1;
@@ -304,8 +304,8 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 	return NULL;
 }
 
-/* Returns whether user mode uses page tables that contain only a trampoline. Then kernel mappings
- * are not global (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
+/* Returns whether user mode uses page tables that contain only KPTI's trampoline. Then kernel
+ * mappings are not global (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
 static bool has_kpti(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;
@@ -327,7 +327,7 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
 	return true;
 }
 
-/* A kernel that was started in EL2 uses the physical counter, and so do its stubs
+/* A kernel that was started in EL2 uses the physical counter, and so do its trampolines
  * (HV_ALT_HOST_CLOCK). All others use the virtual counter, provided that firmware set it up
  * (drivers/clocksource/arm_arch_timer.c). */
 static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)

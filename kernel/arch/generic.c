@@ -10,7 +10,7 @@
 /* -- per-CPU variables and stacks -------------------------------------------------------------- */
 
 struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const char *preempt_count,
-				     struct hv_percpu_places *ret)
+				     struct hv_percpu_layout *ret)
 {
 	uint32_t cpu, preempt;
 	const struct hv_field fields[] = {
@@ -22,7 +22,7 @@ struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const ch
 
 	if (err)
 		return err;
-	*ret = (struct hv_percpu_places){
+	*ret = (struct hv_percpu_layout){
 		.in_task = true,
 		.cpu_number = cpu,
 		.preempt_count = preempt,
@@ -64,8 +64,8 @@ struct hv_err *hv_irq_stacks_read(const struct hv_kernel_core *core, unsigned cp
 	return err;
 }
 
-/* Stubs recognise a stack by the aligned block that it fills. In kernels that do not map their
- * stacks (no VMAP_STACK), interrupt stacks are arrays without that alignment. */
+/* Trampolines recognise a stack by the aligned block that it fills. In kernels that do not map
+ * their stacks (no VMAP_STACK), interrupt stacks are arrays without that alignment. */
 struct hv_err *hv_irq_stacks_find(const struct hv_kernel_core *core, uint64_t irq_stack_bytes,
 				  uint64_t *ret)
 {

@@ -12,7 +12,7 @@
  * Implements find_percpu of struct hv_kernel_arch. PREEMPT_COUNT is the member of struct
  * task_struct with the preempt count. */
 struct hv_err *hv_thread_info_percpu(const struct hv_kernel_core *core, const char *preempt_count,
-				     struct hv_percpu_places *ret) hv_must_use;
+				     struct hv_percpu_layout *ret) hv_must_use;
 
 /* CPU stacks of architectures with two of them: one for interrupts, which the per-CPU irq_stack_ptr
  * points to, and one for exceptions on a full stack, the per-CPU overflow_stack. */

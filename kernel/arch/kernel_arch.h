@@ -34,7 +34,7 @@ struct hv_unnamed {
 };
 
 /* Per-CPU offsets, or kernel addresses. */
-struct hv_percpu_places {
+struct hv_percpu_layout {
 	/* The current task is in a register. Then cpu_number and preempt_count are offsets in its
 	 * struct task_struct, and current is unused. */
 	bool in_task;
@@ -120,7 +120,7 @@ struct hv_kernel_arch {
 
 	/* Fails with ENOENT; the message names the missing variable. */
 	struct hv_err *(*find_percpu)(const struct hv_kernel_core *core,
-				      struct hv_percpu_places *ret);
+				      struct hv_percpu_layout *ret);
 	/* Finds the per-CPU offset of the pointer to the end or last word of the interrupt stack.
 	 * Fails with EOPNOTSUPP if the kernel has no such variable. */
 	struct hv_err *(*find_irq_stack)(const struct hv_kernel_core *core, uint64_t *ret);

@@ -36,7 +36,7 @@ static struct hv_err *find_entry(const struct hv_kernel_core *core, struct hv_re
 
 static struct hv_err *find_reach(const struct hv_kernel_core *core, struct hv_reach *ret)
 {
-	struct hv_gva_range window = core->as.arch->free_window;
+	struct hv_gva_range range = core->as.arch->free_range;
 	struct hv_gva start, end;
 	uint64_t modules, bpf;
 	struct hv_err *err = hv_core_need(core, "_start", &start);
@@ -47,13 +47,13 @@ static struct hv_err *find_reach(const struct hv_kernel_core *core, struct hv_re
 		return err;
 	modules = (end.v + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES - MODULE_BYTES;
 	bpf = start.v - BPF_BYTES;
-	if (modules < window.start.v || bpf < modules || end.v <= start.v || end.v > window.end.v)
+	if (modules < range.start.v || bpf < modules || end.v <= start.v || end.v > range.end.v)
 		return hv_err_new(ENOTSUP, "the kernel's image is not where modules can be called");
 	*ret = (struct hv_reach){
 		.text_base = {modules - HV_TEXT_BIT},
-		.free_window = {{modules}, window.end},
+		.free_range = {{modules}, range.end},
 		.code = {{modules}, {bpf}},
-		.code_else = {end, window.end},
+		.code_else = {end, range.end},
 		.module_areas = {{{modules}, {bpf}}},
 		.kept = {{bpf}, start},
 	};
@@ -61,7 +61,7 @@ static struct hv_err *find_reach(const struct hv_kernel_core *core, struct hv_re
 }
 
 /* arch/riscv/include/asm/thread_info.h */
-static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_layout *ret)
 {
 	return hv_thread_info_percpu(core, "thread_info.preempt_count", ret);
 }

@@ -12,7 +12,7 @@
 
 /* struct pcpu_hot contains all of them from 6.2 (d7b6d709a76a and others) to 6.14. */
 static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv_gva hot,
-				    struct hv_percpu_places *ret)
+				    struct hv_percpu_layout *ret)
 {
 	uint32_t cpu, current, preempt;
 	const struct hv_field fields[] = {
@@ -32,7 +32,7 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 
 /* struct kvm_steal_time (arch/x86/kernel/kvm.c), written by the host. Stays 0 if the host does not
  * support it. */
-static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_layout *ret)
 {
 	struct hv_gva at;
 	uint32_t off, version_off;
@@ -45,7 +45,7 @@ static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_
 	ret->steal_version = ret->has_steal_time ? at.v + version_off : 0;
 }
 
-static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_layout *ret)
 {
 	struct hv_gva hot, cpu, current, preempt;
 	struct hv_err *err;
@@ -129,7 +129,7 @@ static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
 	if (!err && !hv_gva_in(hv_gva(stacks), core->as.arch->exception_stacks))
 		err = hv_err_new(
 			EOPNOTSUPP,
-			"stacks of exceptions are at 0x%llx, where stubs do not expect them",
+			"stacks of exceptions are at 0x%llx, where trampolines do not expect them",
 			(unsigned long long)stacks);
 	return err;
 }

@@ -303,7 +303,7 @@ void hv_preempt_sites_deinit(struct hv_preempt_sites *s)
 
 /* The kernel never jumps into the middle of a site: the instruction and its nops form one
  * alternative, and alternatives are applied while the kernel or a module starts.
- * tracer/places/detours.h handles tasks that were interrupted in the middle.
+ * tracer/probe_sites/detours.h handles tasks that were interrupted in the middle.
  *
  * In the entry code, ORC shows where the interrupted registers are on top of the stack. Each kernel
  * entry has a direct call of C code at such an address and, on the way back after the call, a jump,

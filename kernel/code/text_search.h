@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Searches the running text of the core kernel and its modules, piece by piece and function by
  * function, and for direct calls. The bytes are the guest's current ones. section_sites.h and
- * probe_place.h recognise instructions. */
+ * probe_site.h recognise instructions. */
 #pragma once
 
 #include "base/addr.h"

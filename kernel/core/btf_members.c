@@ -10,7 +10,7 @@
 #define NEVER	  "no value in the guest's memory shows it"
 
 static const struct hv_btf_member_row rows[] = {
-	/* all stubs, and lines of a trace */
+	/* all trampolines, and lines of a trace */
 	{"task_struct", "pid", "the guest has no process yet"},
 	{"task_struct", "tgid", "the guest has no process yet"},
 	{"task_struct", "flags", "the guest has no process yet"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The members that hvtrace writes in the guest or that a stub loads. If a wrong offset only makes
- * hvtrace read the wrong thing, checks of what was read suffice. These members need a second,
+/* The members that hvtrace writes in the guest or that a trampoline loads. If a wrong offset only
+ * makes hvtrace read the wrong thing, checks of what was read suffice. These members need a second,
  * independent proof besides those of the build, because a file of a neighbouring build can pass the
  * latter. A row is a member; btf_proof.h proves it from values in guest memory.
  *

@@ -11,8 +11,8 @@
  * what every kernel has there: addresses of known variables, names, numbers
  *
  * The first four prove a build of similar source and configuration. A neighbouring build can pass
- * them. So each member that hvtrace writes or that a stub loads also needs a proof by values; the
- * members without one are returned, and btf_members.h refuses the features that use them. The
+ * them. So each member that hvtrace writes or that a trampoline loads also needs a proof by values;
+ * the members without one are returned, and btf_members.h refuses the features that use them. The
  * guest's memory is as untrusted as the file: the number of steps is bounded. Private to
  * kernel/. */
 #pragma once

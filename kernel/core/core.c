@@ -69,7 +69,7 @@ struct hv_reach hv_reach_of(const struct hv_kernel_core *core)
 		return core->reach;
 	return (struct hv_reach){
 		.text_base = arch->text_base,
-		.free_window = arch->free_window,
-		.code = arch->chosen_window,
+		.free_range = arch->free_range,
+		.code = arch->chosen_range,
 	};
 }

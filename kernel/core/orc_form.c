@@ -179,10 +179,10 @@ struct search {
 	struct hv_orc_table table;
 	struct votes sp, bp;
 	size_t nr_functions;
-	size_t nr_places, nr_agree; /* in the check of the result */
+	size_t nr_checked, nr_agree; /* in the check of the result */
 };
 
-typedef void (*place_fn)(struct search *s, size_t index, const struct hv_unwind_rule *rule);
+typedef void (*check_fn)(struct search *s, size_t index, const struct hv_unwind_rule *rule);
 
 /* An entry votes only if it has the offsets of RULE: then it most likely describes the same
  * state. */
@@ -201,14 +201,14 @@ static void compare(struct search *s, size_t index, const struct hv_unwind_rule 
 {
 	struct hv_unwind_rule told = hv_orc_rule(s->form, &s->table, index);
 
-	s->nr_places++;
+	s->nr_checked++;
 	s->nr_agree += told.kind == HV_UNWIND_CALL && told.sp_reg == rule->sp_reg &&
 		       told.sp_off == rule->sp_off && told.bp_reg == rule->bp_reg &&
 		       (!rule->bp_reg || told.bp_off == rule->bp_off);
 }
 
 /* Calls FN for the first instructions of the function in RANGE. */
-static void look_at_function(struct search *s, struct hv_gva_range range, place_fn fn)
+static void look_at_function(struct search *s, struct hv_gva_range range, check_fn fn)
 {
 	const struct hv_arch *arch = s->core->as.arch;
 	struct hv_span code = hv_image_at(&s->core->image, range.start);
@@ -237,7 +237,7 @@ static bool is_function(const struct hv_symbol *symbol)
 }
 
 /* Processes one of every STEP functions. A function ends at the next symbol. */
-static void look_at_functions(struct search *s, unsigned step, place_fn fn)
+static void look_at_functions(struct search *s, unsigned step, check_fn fn)
 {
 	const struct hv_symbols *symbols = &s->core->symbols;
 	struct hv_gva_range range = {.end = s->core->image.text.end};
@@ -330,10 +330,10 @@ static struct hv_err *derive_registers(struct search *s)
 	if (s->nr_functions < FUNCTIONS_MIN)
 		return hv_err_new(EOPNOTSUPP, "ORC: only %zu functions begin with known code",
 				  s->nr_functions);
-	if (!agrees(s->nr_agree, s->nr_places))
+	if (!agrees(s->nr_agree, s->nr_checked))
 		return hv_err_new(EOPNOTSUPP,
 				  "ORC: its entries agree with the code at only %zu of %zu places",
-				  s->nr_agree, s->nr_places);
+				  s->nr_agree, s->nr_checked);
 	return NULL;
 }
 

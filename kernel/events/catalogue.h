@@ -3,7 +3,7 @@
  * registered at the time of reading.
  *
  * An event type corresponds to a struct trace_event_call: a name, the fields of its records, and
- * the probe that fills them. The guest's own kprobe, uprobe and synthetic events are omitted,
+ * the callback that fills them. The guest's own kprobe, uprobe and synthetic events are omitted,
  * because they are settings of its tracefs.
  *
  * All data comes from guest memory and is untrusted. Lists, numbers and strings are bounded. Names
@@ -64,15 +64,15 @@ struct hv_event_fields {
 /* How the kernel enables and disables an event. */
 enum hv_event_reg {
 	HV_EVENT_REG_NONE,	    /* not possible: a tracer records it */
-	HV_EVENT_REG_TRACEPOINT,    /* adds its probe to its tracepoint (trace_event_reg) */
-	HV_EVENT_REG_SYSCALL_ENTER, /* all system calls share a probe of raw_syscalls */
+	HV_EVENT_REG_TRACEPOINT,    /* adds its callback to its tracepoint (trace_event_reg) */
+	HV_EVENT_REG_SYSCALL_ENTER, /* all system calls share a callback of raw_syscalls */
 	HV_EVENT_REG_SYSCALL_EXIT,
 	HV_EVENT_REG_OTHER,  /* with another function */
 	HV_EVENT_REG_KPROBE, /* not a kernel event: a probe of an hvtrace user */
 	HV_EVENT_REG_HOST,   /* not a kernel event: an event of the host */
 	HV_EVENT_REG_SYNTH,  /* not a kernel event: a synthetic event */
 	HV_EVENT_REG_EPROBE, /* not a kernel event: a probe on an event */
-	/* Not a kernel event: its probe is an empty function that can be traced. */
+	/* Not a kernel event: its callback is an empty function that can be traced. */
 	HV_EVENT_REG_PROBESTUB,
 };
 
@@ -80,12 +80,12 @@ enum hv_event_reg {
 struct hv_tracepoint {
 	struct hv_gva at;	/* 0: the event has no tracepoint */
 	struct hv_gva key;	/* its struct static_key */
-	struct hv_gva funcs;	/* address of the pointer to its array of probes */
-	struct hv_gva iterator; /* __traceiter_NAME, which calls all probes */
-	/* Called by the kernel before it adds the first probe and after it removes the last one; 0
-	 * if unset. */
+	struct hv_gva funcs;	/* address of the pointer to its array of callbacks */
+	struct hv_gva iterator; /* __traceiter_NAME, which calls all callbacks */
+	/* Called by the kernel before it adds the first callback and after it removes the last one;
+	 * 0 if unset. */
 	struct hv_gva reg, unreg;
-	bool faultable; /* probes may sleep */
+	bool faultable; /* callbacks may sleep */
 };
 
 struct hv_syscall {
@@ -117,9 +117,9 @@ struct hv_event_type {
 	bool has_fields;	       /* false: the kernel creates the fields in an unknown way */
 	struct hv_event_fields fields; /* without the common fields */
 	enum hv_event_reg reg_kind;
-	struct hv_gva call;  /* its struct trace_event_call */
-	struct hv_gva reg;   /* function that enables and disables it; 0: none */
-	struct hv_gva probe; /* the function that fills a record (class->probe); 0: none */
+	struct hv_gva call;	/* its struct trace_event_call */
+	struct hv_gva reg;	/* function that enables and disables it; 0: none */
+	struct hv_gva callback; /* the function that fills a record (class->probe); 0: none */
 	struct hv_tracepoint tracepoint;
 	const struct hv_syscall *syscall; /* NULL: not a system call's event */
 	const char *probed;		  /* SYSTEM.EVENT for a probe on an event, otherwise NULL */

@@ -30,7 +30,7 @@ struct hv_event_layout {
 		uint32_t len_bytes, class, name, id, print_fmt, module, data, flags;
 	} call; /* struct trace_event_call */
 	struct {
-		uint32_t len_bytes, system, probe, reg, fields_array, get_fields, fields;
+		uint32_t len_bytes, system, callback, reg, fields_array, get_fields, fields;
 	} class; /* struct trace_event_class */
 	struct {
 		uint32_t len_bytes, name, type, filter_type, off, size, len, prev;
@@ -109,7 +109,7 @@ static struct hv_err *find_class(const struct hv_kernel_core *core, struct hv_ev
 {
 	const struct hv_field fields[] = {
 		{"system", 8, &l->class.system},
-		{"probe", 8, &l->class.probe},
+		{"probe", 8, &l->class.callback},
 		{"reg", 8, &l->class.reg},
 		{"fields_array", 8, &l->class.fields_array},
 		{"get_fields", 8, &l->class.get_fields},
@@ -731,7 +731,7 @@ static struct hv_err *read_class(struct event_reader *r, struct call *c)
 				      EVENT_NAME_MAX, &t->system);
 	if (err)
 		return err;
-	t->probe = hv_gva(hv_copy_u64(copy, l->class.probe));
+	t->callback = hv_gva(hv_copy_u64(copy, l->class.callback));
 	t->reg = hv_gva(hv_copy_u64(copy, l->class.reg));
 	t->reg_kind = kind_of(r, t->reg);
 	t->is_available = t->reg.v && !(t->flags & l->ignore_enable_flag);

@@ -84,13 +84,13 @@ struct hv_err *hv_syscall_work_find(const struct hv_kernel *k, struct hv_syscall
 }
 
 /* Limits on guest data. */
-#define PROBES_MAX    1024u
-#define PROBE_MAX_LEN 64u
+#define CALLBACKS_MAX	 1024u
+#define CALLBACK_MAX_LEN 64u
 
-/* Number of attempts to read the probes while the guest replaces their array. */
+/* Number of attempts to read the callbacks while the guest replaces their array. */
 #define READS_MAX 8
 
-/* The locks that the kernel holds while it adds or removes a probe or changes code. */
+/* The locks that the kernel holds while it adds or removes a callback or changes code. */
 static const char *const locks[HV_TRACEPOINT_LOCKS] = {
 	"tracepoints_mutex", "tracepoint_module_list_mutex", "jump_label_mutex",
 	"static_call_mutex", "text_mutex"};
@@ -129,7 +129,7 @@ static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tr
 		err = hv_core_need(core, locks[i], &l->locks[i].owner);
 		l->locks[i].owner = hv_gva_add(l->locks[i].owner, owner);
 	}
-	return err ? err : hv_core_need(core, "tp_stub_func", &l->stub);
+	return err ? err : hv_core_need(core, "tp_stub_func", &l->trampoline);
 }
 
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
@@ -154,7 +154,7 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	return hv_fields_find_proved(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
-/* Without it, hvtrace cannot add its probe to tracepoints that the guest uses. */
+/* Without it, hvtrace cannot add its callback to tracepoints that the guest uses. */
 static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_call_layout_find(k, &l->calls);
@@ -184,17 +184,18 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	struct hv_tracepoint_layout l = {0};
 	const struct hv_kernel_core *core = &k->core;
 	const struct hv_field key[] = {{"enabled", 4, &l.enabled}};
-	const struct hv_field array[] = {{"probes", 0, &l.probes}};
-	const struct hv_field probe[] = {
+	const struct hv_field array[] = {{"probes", 0, &l.callbacks}};
+	const struct hv_field callback[] = {
 		{"func", 8, &l.func}, {"data", 8, &l.data}, {"prio", 4, &l.prio}};
 	struct hv_err *err = hv_fields_find_proved(core, "static_key", key, HV_ARRAY_LEN(key));
 
 	if (!err)
 		err = hv_fields_find_proved(core, "tp_probes", array, HV_ARRAY_LEN(array));
 	if (!err)
-		err = hv_fields_find_proved(core, "tracepoint_func", probe, HV_ARRAY_LEN(probe));
-	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.probe_len_bytes) ||
-		     l.probe_len_bytes > PROBE_MAX_LEN || !l.probe_len_bytes))
+		err = hv_fields_find_proved(core, "tracepoint_func", callback,
+					    HV_ARRAY_LEN(callback));
+	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.callback_len_bytes) ||
+		     l.callback_len_bytes > CALLBACK_MAX_LEN || !l.callback_len_bytes))
 		err = hv_err_new(ENOENT, "BTF: struct tracepoint_func has no sensible size");
 	if (!err)
 		err = find_static_call(core, &l);
@@ -226,65 +227,68 @@ static void add_words(struct hv_tracepoint_state *s, const struct hv_word *words
 	s->nr_words += nr;
 }
 
-static void add_probe(struct hv_tracepoint_state *s, const struct hv_tracepoint_probe *probe)
+static void add_callback(struct hv_tracepoint_state *s,
+			 const struct hv_tracepoint_callback *callback)
 {
-	s->probes = hv_realloc_array(s->probes, s->nr_probes + 1, sizeof(*s->probes));
-	s->probes[s->nr_probes++] = *probe;
+	s->callbacks = hv_realloc_array(s->callbacks, s->nr_callbacks + 1, sizeof(*s->callbacks));
+	s->callbacks[s->nr_callbacks++] = *callback;
 }
 
-static struct hv_err *read_probes(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
-				  struct hv_tracepoint_state *s)
+static struct hv_err *read_callbacks(const struct hv_kernel *k,
+				     const struct hv_tracepoint_layout *l,
+				     struct hv_tracepoint_state *s)
 {
-	uint8_t bytes[PROBE_MAX_LEN];
-	struct hv_span copy = {bytes, l->probe_len_bytes};
+	uint8_t bytes[CALLBACK_MAX_LEN];
+	struct hv_span copy = {bytes, l->callback_len_bytes};
 
-	for (uint64_t at = s->funcs; at; at += l->probe_len_bytes) {
-		struct hv_tracepoint_probe probe = {.at = hv_gva(at)};
-		struct hv_err *err = hv_read(&k->core.as, probe.at, bytes, copy.len_bytes);
+	for (uint64_t at = s->funcs; at; at += l->callback_len_bytes) {
+		struct hv_tracepoint_callback callback = {.at = hv_gva(at)};
+		struct hv_err *err = hv_read(&k->core.as, callback.at, bytes, copy.len_bytes);
 
 		if (err)
 			return err;
-		probe.func = hv_copy_u64(copy, l->func);
-		probe.data = hv_copy_u64(copy, l->data);
-		probe.priority = hv_copy_u32(copy, l->prio);
-		if (!probe.func) {
+		callback.func = hv_copy_u64(copy, l->func);
+		callback.data = hv_copy_u64(copy, l->data);
+		callback.priority = hv_copy_u32(copy, l->prio);
+		if (!callback.func) {
 			add_words(s, &(struct hv_word){hv_gva(at + l->func), 0, UINT64_MAX}, 1);
 			break;
 		}
-		if (s->nr_probes == PROBES_MAX)
-			return hv_err_new(E2BIG, "the list does not end after %u probes",
-					  PROBES_MAX);
-		add_probe(s, &probe);
+		if (s->nr_callbacks == CALLBACKS_MAX)
+			return hv_err_new(E2BIG, "the list does not end after %u callbacks",
+					  CALLBACKS_MAX);
+		add_callback(s, &callback);
 	}
 	return NULL;
 }
 
-static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump_site *site,
-				 struct hv_key_place *ret)
+static struct hv_err *read_key_site(const struct hv_kernel *k, const struct hv_jump_site *site,
+				    struct hv_key_site *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	struct hv_key_place place = {.at = site->code, .target = site->target};
+	struct hv_key_site key_site = {.at = site->code, .target = site->target};
 	struct hv_gva unused;
-	struct hv_err *err = hv_read(&k->core.as, site->code, place.bytes, arch->site_len_bytes);
+	struct hv_err *err = hv_read(&k->core.as, site->code, key_site.bytes, arch->site_len_bytes);
 
 	if (err)
 		return err;
-	place.len_bytes = (uint8_t)arch->classify_jump_site(place.bytes, place.at, place.target,
-							    &place.jumps);
-	if (place.len_bytes) {
-		*ret = place;
+	key_site.len_bytes = (uint8_t)arch->classify_jump_site(key_site.bytes, key_site.at,
+							       key_site.target, &key_site.jumps);
+	if (key_site.len_bytes) {
+		*ret = key_site;
 		return NULL;
 	}
-	if (arch->classify_site(place.bytes, place.at, &unused) == HV_SITE_BREAKPOINT)
+	if (arch->classify_site(key_site.bytes, key_site.at, &unused) == HV_SITE_BREAKPOINT)
 		return hv_err_new(EBUSY, "the kernel is changing its code at 0x%llx",
-				  (unsigned long long)place.at.v);
+				  (unsigned long long)key_site.at.v);
 	return hv_err_new(EINVAL, "0x%llx has neither a nop nor a jump",
-			  (unsigned long long)place.at.v);
+			  (unsigned long long)key_site.at.v);
 }
 
 /* Adds the sites of the static key at KEY. */
-static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
-				  struct hv_gva key, struct hv_tracepoint_state *s)
+static struct hv_err *read_key_sites(const struct hv_kernel *k,
+				     const struct hv_tracepoint_layout *l, struct hv_gva key,
+				     struct hv_tracepoint_state *s)
 {
 	hv_cleanup(hv_jump_sites_deinit) struct hv_jump_sites sites = {0};
 	struct hv_err *err = hv_jump_sites_read(k, &l->jumps, key, &sites);
@@ -292,18 +296,19 @@ static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tra
 	if (err)
 		return err;
 	add_words(s, sites.words, sites.nr_words);
-	s->places = hv_realloc_array(s->places, s->nr_places + sites.nr + 1, sizeof(*s->places));
+	s->key_sites = hv_realloc_array(s->key_sites, s->nr_key_sites + sites.nr + 1,
+					sizeof(*s->key_sites));
 	for (size_t i = 0; !err && i < sites.nr; i++) {
 		const struct hv_jump_site *site = &sites.list[i];
 
 		if (site->is_init)
 			continue;
-		err = read_place(k, site, &s->places[s->nr_places]);
+		err = read_key_site(k, site, &s->key_sites[s->nr_key_sites]);
 		/* Sites are reported as if the key is off. */
 		if (!err && site->is_default_on)
 			err = hv_err_new(EINVAL, "0x%llx is a jump while the key is off",
 					 (unsigned long long)site->code.v);
-		s->nr_places += !err;
+		s->nr_key_sites += !err;
 	}
 	return err;
 }
@@ -402,12 +407,12 @@ static struct hv_err *read_common(const struct hv_kernel *k, const struct hv_tra
 	err = read_counted(k, l, tp, hv_gva_add(c->key, l->enabled), c->tracepoints,
 			   HV_ARRAY_LEN(c->tracepoints), s);
 	if (!err && s->is_counted && !was_counted)
-		err = read_places(k, l, c->key, s);
+		err = read_key_sites(k, l, c->key, s);
 	return err;
 }
 
-/* Reads the probes into RET, which is empty. *RET_STAYED: the tracepoint still has the array that
- * was read. If not, the guest may have freed it before the read. */
+/* Reads the callbacks into RET, which is empty. *RET_STAYED: the tracepoint still has the array
+ * that was read. If not, the guest may have freed it before the read. */
 static struct hv_err *read_array(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
 				 const struct hv_tracepoint *tp, struct hv_gva_range ours,
 				 struct hv_tracepoint_state *ret, bool *ret_stayed)
@@ -416,7 +421,7 @@ static struct hv_err *read_array(const struct hv_kernel *k, const struct hv_trac
 	struct hv_err *why = NULL, *err = hv_read_u64(&k->core.as, tp->funcs, &ret->funcs);
 
 	if (!err && !hv_gva_in(hv_gva(ret->funcs), ours))
-		why = read_probes(k, l, ret);
+		why = read_callbacks(k, l, ret);
 	if (!err)
 		err = hv_read_u64(&k->core.as, tp->funcs, &now);
 	*ret_stayed = err || now == ret->funcs;
@@ -426,10 +431,11 @@ static struct hv_err *read_array(const struct hv_kernel *k, const struct hv_trac
 	return err;
 }
 
-struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
-					 const struct hv_tracepoint_layout *layout,
-					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
-					 struct hv_tracepoint_state *ret)
+struct hv_err *hv_tracepoint_callbacks_read(const struct hv_kernel *k,
+					    const struct hv_tracepoint_layout *layout,
+					    const struct hv_tracepoint *tp,
+					    struct hv_gva_range ours,
+					    struct hv_tracepoint_state *ret)
 {
 	for (unsigned i = 0; i < READS_MAX; i++) {
 		struct hv_tracepoint_state s = {0};
@@ -444,15 +450,15 @@ struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 		if (err)
 			return err;
 	}
-	return hv_err_new(EBUSY, "the guest is replacing its probes");
+	return hv_err_new(EBUSY, "the guest is replacing its callbacks");
 }
 
-struct hv_err *hv_tracepoint_probes_at(const struct hv_kernel *k,
-				       const struct hv_tracepoint_layout *layout, uint64_t funcs,
-				       struct hv_tracepoint_state *ret)
+struct hv_err *hv_tracepoint_callbacks_at(const struct hv_kernel *k,
+					  const struct hv_tracepoint_layout *layout, uint64_t funcs,
+					  struct hv_tracepoint_state *ret)
 {
 	struct hv_tracepoint_state s = {.funcs = funcs};
-	struct hv_err *err = read_probes(k, layout, &s);
+	struct hv_err *err = read_callbacks(k, layout, &s);
 
 	if (err)
 		hv_tracepoint_state_deinit(&s);
@@ -467,15 +473,15 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					struct hv_tracepoint_state *ret)
 {
 	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state s = {0};
-	struct hv_err *err = hv_tracepoint_probes_read(k, layout, tp, ours, &s);
+	struct hv_err *err = hv_tracepoint_callbacks_read(k, layout, tp, ours, &s);
 
 	if (!err)
 		err = hv_read_u32(&k->core.as, hv_gva_add(tp->key, layout->enabled), &s.enabled);
 	if (!err)
 		err = read_static_call(k, layout, tp, &s);
 	if (!err)
-		err = read_places(k, layout, tp->key, &s);
-	s.nr_own_places = s.nr_places;
+		err = read_key_sites(k, layout, tp->key, &s);
+	s.nr_own_key_sites = s.nr_key_sites;
 	if (!err)
 		err = read_calls(k, layout, tp, &s);
 	if (!err)
@@ -491,8 +497,8 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 
 void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s)
 {
-	free(s->probes);
-	free(s->places);
+	free(s->callbacks);
+	free(s->key_sites);
 	hv_call_sites_deinit(&s->calls);
 	free(s->words);
 	*s = (struct hv_tracepoint_state){0};
@@ -532,9 +538,9 @@ struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
 	compare(&c, tp->funcs, s->funcs);
 	if (s->static_call_at.v)
 		compare(&c, s->static_call_at, s->static_call);
-	for (size_t i = 0; i < s->nr_probes; i++) {
-		compare(&c, hv_gva_add(s->probes[i].at, layout->func), s->probes[i].func);
-		compare(&c, hv_gva_add(s->probes[i].at, layout->data), s->probes[i].data);
+	for (size_t i = 0; i < s->nr_callbacks; i++) {
+		compare(&c, hv_gva_add(s->callbacks[i].at, layout->func), s->callbacks[i].func);
+		compare(&c, hv_gva_add(s->callbacks[i].at, layout->data), s->callbacks[i].data);
 	}
 	for (size_t i = 0; i < s->nr_words; i++)
 		compare_bits(&c, &s->words[i]);

@@ -7,11 +7,11 @@ static struct hv_err *read_entry(void *ctx, struct hv_gpa at, uint64_t *ret)
 }
 
 static struct hv_err *walk(const struct hv_address_space *as, struct hv_gva gva,
-			   unsigned slot_level, struct hv_mapping *ret)
+			   unsigned entry_level, struct hv_mapping *ret)
 {
 	const struct hv_page_tables tables = {as->arch, as->root, as->levels};
 
-	return hv_page_walk(&tables, gva, slot_level, read_entry, as->guest, ret);
+	return hv_page_walk(&tables, gva, entry_level, read_entry, as->guest, ret);
 }
 
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
@@ -19,8 +19,8 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, str
 	return walk(as, gva, 0, ret);
 }
 
-struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
-			    struct hv_mapping *ret)
+struct hv_err *hv_walk_to_entry(const struct hv_address_space *as, struct hv_gva gva,
+				struct hv_mapping *ret)
 {
 	return walk(as, gva, as->arch->make_table ? as->arch->map_level : 0, ret);
 }
@@ -33,15 +33,15 @@ bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv
 	return !err && m.present && m.gpa.v == gpa.v;
 }
 
-bool hv_slot_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa)
+bool hv_entry_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa)
 {
 	struct hv_mapping m = {0};
-	HV_AUTO_ERR struct hv_err *err = hv_walk_slot(as, gva, &m);
+	HV_AUTO_ERR struct hv_err *err = hv_walk_to_entry(as, gva, &m);
 
 	return !err && m.present && m.gpa.v == gpa.v;
 }
 
-/* FN is hv_leads_to() or hv_slot_leads_to(). */
+/* FN is hv_leads_to() or hv_entry_leads_to(). */
 static bool vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
 			  struct hv_gva gva, struct hv_gpa gpa,
 			  bool (*fn)(const struct hv_address_space *, struct hv_gva, struct hv_gpa))
@@ -66,10 +66,10 @@ bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_re
 	return vcpu_leads_to(as, vcpu, gva, gpa, hv_leads_to);
 }
 
-bool hv_vcpu_slot_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
-			   struct hv_gva gva, struct hv_gpa gpa)
+bool hv_vcpu_entry_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+			    struct hv_gva gva, struct hv_gpa gpa)
 {
-	return vcpu_leads_to(as, vcpu, gva, gpa, hv_slot_leads_to);
+	return vcpu_leads_to(as, vcpu, gva, gpa, hv_entry_leads_to);
 }
 
 static struct hv_err *read_piece(const struct hv_address_space *as, struct hv_gva gva, void *buf,

@@ -21,8 +21,8 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 
 /* Like hv_walk(), but on architectures with make_table it stops at the entry of map_level. If that
  * entry points to a table, ret->present is true and ret->gpa is the table's address. */
-struct hv_err *hv_walk_slot(const struct hv_address_space *as, struct hv_gva gva,
-			    struct hv_mapping *ret) hv_must_use;
+struct hv_err *hv_walk_to_entry(const struct hv_address_space *as, struct hv_gva gva,
+				struct hv_mapping *ret) hv_must_use;
 
 /* Returns whether the kernel's tables map GVA to GPA. False also if a table cannot be read. */
 bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa);
@@ -30,10 +30,10 @@ bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv
  * mode. */
 bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
 		      struct hv_gva gva, struct hv_gpa gpa);
-/* Like the two functions above, but with hv_walk_slot(). */
-bool hv_slot_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa);
-bool hv_vcpu_slot_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
-			   struct hv_gva gva, struct hv_gpa gpa);
+/* Like the two functions above, but with hv_walk_to_entry(). */
+bool hv_entry_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa);
+bool hv_vcpu_entry_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+			    struct hv_gva gva, struct hv_gpa gpa);
 
 /* Fails with EFAULT and the address if a byte is not mapped or not in RAM. */
 struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,

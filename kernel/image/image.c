@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the kernel image.
  *
- * The address window for images also contains modules, BPF programs and, in a guest that was traced
+ * The address range for images also contains modules, BPF programs and, in a guest that was traced
  * before, hvtrace's memory. Unlike these, the image is physically contiguous: all its pages have
  * the same distance between virtual and physical address (x86: __START_KERNEL_map - phys_base,
  * arm64: kimage_voffset). Pages that are freed after boot may be unmapped (x86 with KPTI:
@@ -218,7 +218,7 @@ struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *reg
 
 #define TRAP_TABLE_BYTES 4096
 
-/* Limits on guest page tables. A window of 1 GiB (x86) needs some 500 tables of 512 entries; one
+/* Limits on guest page tables. A range of 1 GiB (x86) needs some 500 tables of 512 entries; one
  * with vmalloc() mappings and the array of all pages (arm64) a few thousand. */
 #define ENTRIES_MAX (65536u * 512)
 #define EXTENTS_MAX 4194304u
@@ -321,7 +321,7 @@ static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gp
 
 static struct hv_err *scan_window(const struct hv_address_space *as, struct window *ret)
 {
-	struct hv_gva_range range = as->arch->image_window;
+	struct hv_gva_range range = as->arch->image_range;
 	struct hv_err *err;
 
 	*ret = (struct window){0};
@@ -528,15 +528,15 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 	if (!w->nr)
 		return hv_err_new(
 			ENOENT, "no Linux kernel, or none yet: nothing is mapped at 0x%llx..0x%llx",
-			(unsigned long long)as->arch->image_window.start.v,
-			(unsigned long long)as->arch->image_window.end.v);
+			(unsigned long long)as->arch->image_range.start.v,
+			(unsigned long long)as->arch->image_range.end.v);
 	text = find_text(as, regs, w);
 	if (!text)
 		return hv_err_new(
 			ENOENT,
 			"no Linux kernel, or none yet: nothing executable at 0x%llx..0x%llx",
-			(unsigned long long)as->arch->image_window.start.v,
-			(unsigned long long)as->arch->image_window.end.v);
+			(unsigned long long)as->arch->image_range.start.v,
+			(unsigned long long)as->arch->image_range.end.v);
 	image.text = (struct hv_gva_range){hv_gva(text->start), hv_gva(text->end)};
 	image.all = image_bounds(w, text);
 	image.gpa = hv_gpa(image.all.start.v - text->distance);

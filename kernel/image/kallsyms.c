@@ -14,15 +14,15 @@
 #define KALLSYMS_NAME_MAX 512 /* the type comes first; no trailing NUL */
 _Static_assert(KALLSYMS_NAME_MAX == HV_SYMBOL_NAME_MAX, "a type takes as much as a NUL");
 
-#define KALLSYMS_SHORT 15 /* most tokens have two or three bytes */
-#define KALLSYMS_PLACE (KALLSYMS_SHORT + 1)
+#define KALLSYMS_SHORT	     15 /* most tokens have two or three bytes */
+#define KALLSYMS_TOKEN_BYTES (KALLSYMS_SHORT + 1)
 
 /* A token with its length, copied in one step. */
 struct kallsyms_token {
 	char text[KALLSYMS_SHORT]; /* without a NUL */
 	uint8_t len_bytes;	   /* above KALLSYMS_SHORT: the text is stored elsewhere */
 };
-_Static_assert(sizeof(struct kallsyms_token) == KALLSYMS_PLACE, "a token has no padding");
+_Static_assert(sizeof(struct kallsyms_token) == KALLSYMS_TOKEN_BYTES, "a token has no padding");
 
 /* Offsets are into the image. */
 struct kallsyms_names {
@@ -38,7 +38,7 @@ struct kallsyms_names {
 	struct kallsyms_token short_token[256];
 };
 
-#define KALLSYMS_NAME_ROOM (KALLSYMS_NAME_MAX + KALLSYMS_PLACE)
+#define KALLSYMS_NAME_ROOM (KALLSYMS_NAME_MAX + KALLSYMS_TOKEN_BYTES)
 
 /* Finds kallsyms_names by the tables around it.
  *
@@ -290,7 +290,7 @@ static bool find_markers_and_names(struct search *s, struct kallsyms_names *ret)
 }
 
 /* Copies the frequent, short tokens to an array with fixed-size elements. */
-static void place_tokens(struct kallsyms_names *names)
+static void lay_out_tokens(struct kallsyms_names *names)
 {
 	for (unsigned i = 0; i < NR_TOKENS; i++) {
 		struct kallsyms_token *t = &names->short_token[i];
@@ -328,7 +328,7 @@ static struct hv_err *kallsyms_names_find(struct hv_span image, size_t text_end_
 
 	if (find_from(&s, text_end_off & ~(size_t)(TABLE_ALIGN - 1), TABLE_ALIGN, &found, &any) ||
 	    find_from(&s, 0, 4, &found, &any)) {
-		place_tokens(&found);
+		lay_out_tokens(&found);
 		*ret = found;
 		return NULL;
 	}
@@ -420,8 +420,8 @@ static size_t align_up(size_t v, size_t to)
 /* Finds the table for READING, and its base. The table is immediately before num_syms (until 6.3)
  * or after the token index (since 6.4, 404bad70fcf7). Tables are aligned to 8 bytes, or to 4 if
  * they contain nothing larger (7.x). */
-static bool place_table(const struct hv_image *image, const struct kallsyms_names *names,
-			enum reading reading, bool behind, size_t alignment, struct addresses *ret)
+static bool find_table(const struct hv_image *image, const struct kallsyms_names *names,
+		       enum reading reading, bool behind, size_t alignment, struct addresses *ret)
 {
 	struct hv_span all = names->image;
 	size_t width = reading == ABSOLUTE ? 8 : 4;
@@ -525,9 +525,9 @@ static bool find_addresses(const struct hv_image *image, const struct kallsyms_n
 	struct addresses a;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(readings); i++)
-		for (unsigned place = 0; place < 4; place++)
-			if (place_table(image, names, readings[i], place & 1, place & 2 ? 4 : 8,
-					&a) &&
+		for (unsigned layout = 0; layout < 4; layout++)
+			if (find_table(image, names, readings[i], layout & 1, layout & 2 ? 4 : 8,
+				       &a) &&
 			    read_right(image, &a, &proof, s))
 				return true;
 	return false;

@@ -89,43 +89,43 @@ static uint32_t tag_of(const struct hv_symbols *s, uint64_t hash)
 	return (uint32_t)(hash >> 32) >> s->index_bits << s->index_bits;
 }
 
-static size_t index_at(const struct hv_symbols *s, uint32_t place)
+static size_t index_at(const struct hv_symbols *s, uint32_t bucket)
 {
-	return (place & ((UINT32_C(1) << s->index_bits) - 1)) - 1;
+	return (bucket & ((UINT32_C(1) << s->index_bits) - 1)) - 1;
 }
 
 /* Returns the entry of NAME, which has the hash HASH, or the free entry for it. */
-static uint32_t *find_place(const struct hv_symbols *s, const char *name, uint64_t hash)
+static uint32_t *find_bucket(const struct hv_symbols *s, const char *name, uint64_t hash)
 {
 	const uint32_t tag = tag_of(s, hash);
-	size_t at = hash & (s->nr_places - 1);
+	size_t at = hash & (s->nr_buckets - 1);
 
 	while (s->by_name[at] && (tag != tag_of(s, (uint64_t)s->by_name[at] << 32) ||
 				  strcmp(s->by_addr[index_at(s, s->by_name[at])].name, name) != 0))
-		at = (at + 1) & (s->nr_places - 1);
+		at = (at + 1) & (s->nr_buckets - 1);
 	return &s->by_name[at];
 }
 
 static void index_names(struct hv_symbols *s)
 {
-	s->nr_places = 2;
-	while (s->nr_places <= s->nr + s->nr / 4)
-		s->nr_places *= 2;
+	s->nr_buckets = 2;
+	while (s->nr_buckets <= s->nr + s->nr / 4)
+		s->nr_buckets *= 2;
 	s->index_bits = 1;
 	while (s->index_bits < 31 && s->nr >> s->index_bits)
 		s->index_bits++;
 	free(s->by_name);
-	s->by_name = hv_alloc(s->nr_places * sizeof(*s->by_name));
-	hv_populate(s->by_name, s->nr_places * sizeof(*s->by_name));
+	s->by_name = hv_alloc(s->nr_buckets * sizeof(*s->by_name));
+	hv_populate(s->by_name, s->nr_buckets * sizeof(*s->by_name));
 	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) < 0)
 		s->seed = (uintptr_t)s->by_name;
 	s->seed |= 1;
 	for (size_t i = 0; i < s->nr; i++) {
 		uint64_t hash = hash_name(s, s->by_addr[i].name);
-		uint32_t *place = find_place(s, s->by_addr[i].name, hash);
+		uint32_t *bucket = find_bucket(s, s->by_addr[i].name, hash);
 
-		if (!*place)
-			*place = tag_of(s, hash) | (uint32_t)(i + 1);
+		if (!*bucket)
+			*bucket = tag_of(s, hash) | (uint32_t)(i + 1);
 	}
 }
 
@@ -171,11 +171,11 @@ void hv_symbols_index(struct hv_symbols *s)
 
 bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret)
 {
-	uint32_t place = s->nr ? *find_place(s, name, hash_name(s, name)) : 0;
+	uint32_t bucket = s->nr ? *find_bucket(s, name, hash_name(s, name)) : 0;
 
-	if (place)
-		*ret = s->by_addr[index_at(s, place)].addr;
-	return place != 0;
+	if (bucket)
+		*ret = s->by_addr[index_at(s, bucket)].addr;
+	return bucket != 0;
 }
 
 /* Returns the number of symbols below LIMIT. */

@@ -23,8 +23,8 @@ struct hv_symbols {
 	 * the hash. 0: free. */
 	uint32_t *by_name;
 	unsigned index_bits;
-	size_t nr_places; /* size of by_name, a power of two */
-	uint64_t seed;	  /* of the hash */
+	size_t nr_buckets; /* size of by_name, a power of two */
+	uint64_t seed;	   /* of the hash */
 	/* Lookup table for kernel addresses: the number of symbols below STARTS_BASE + (N <<
 	 * STARTS_SHIFT). */
 	uint32_t *starts; /* owned */

@@ -200,10 +200,10 @@ static char symbol_letter(const GElf_Sym *sym, GElf_Word section, const struct s
 }
 
 /* Names that scripts/kallsyms.c and scripts/mksysmap omit. */
-static bool is_left_out(const char *name)
+static bool is_skipped(const char *name)
 {
 	static const char *const prefixes[] = {
-		"$", ".L", "__crc_", "__kstrtab", "__export_symbol_", "__efistub_"};
+		"$", ".L", "__crc_", "__kstrtab", "__export_symbol_", "__efitrampoline_"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
 		if (hv_starts_with(name, prefixes[i]))
@@ -260,7 +260,7 @@ static struct hv_err *read_symbols(struct file *f, struct hv_symbols *s)
 		 * sections. */
 		letter = symbol_letter(&sym, sym.st_shndx, kinds, nr_kinds);
 		name = letter ? elf_strptr(f->elf, f->symtab_shdr.sh_link, sym.st_name) : NULL;
-		if (!name || is_left_out(name))
+		if (!name || is_skipped(name))
 			continue;
 		name_offs[s->nr] = names_add(&names, name);
 		s->by_addr[s->nr++] =

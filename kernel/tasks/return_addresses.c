@@ -242,17 +242,17 @@ size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at)
 	return HV_BISECT(i, r->nr, r->list[i].at.v < at.v);
 }
 
-const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
+const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva retp)
 {
 	const struct hv_frame_record *below;
 	/* A record of 16 bytes, with the return address in the second half, ends at or below the
-	 * slot. */
-	size_t behind = slot.v < 8 ? 0 : hv_records_from(r, hv_gva(slot.v - 8 + 1));
+	 * retp. */
+	size_t behind = retp.v < 8 ? 0 : hv_records_from(r, hv_gva(retp.v - 8 + 1));
 
 	if (!behind)
 		return NULL;
 	below = &r->list[behind - 1];
-	return slot.v > below->stack.start.v && slot.v <= below->stack.end.v ? below : NULL;
+	return retp.v > below->stack.start.v && retp.v <= below->stack.end.v ? below : NULL;
 }
 
 /* A signature depends on the stack pointer at function entry, which is unknown for untraced
@@ -297,13 +297,13 @@ static unsigned try_record(const struct hv_kernel *k, unsigned way, const struct
 			   const struct key *key)
 {
 	const struct hv_arch *arch = k->core.as.arch;
-	uint64_t plain = arch->strip_signature(r->word), slot = r->at.v + 8;
+	uint64_t plain = arch->strip_signature(r->word), retp = r->at.v + 8;
 	unsigned tried = 0, bits = arch->signature_bits(way);
 
-	slot += -slot % ALIGNMENT;
-	for (; slot <= r->next && tried < CHOICES_MAX; slot += ALIGNMENT) {
+	retp += -retp % ALIGNMENT;
+	for (; retp <= r->next && tried < CHOICES_MAX; retp += ALIGNMENT) {
 		tried++;
-		if (arch->sign(way, plain, slot, key->words) != r->word)
+		if (arch->sign(way, plain, retp, key->words) != r->word)
 			continue;
 		while (tried >>= 1)
 			bits -= bits > 0;
@@ -351,13 +351,13 @@ struct hv_signing hv_signing_find(const struct hv_kernel *k, const struct hv_fra
 }
 
 bool hv_signing_sign(const struct hv_kernel *k, const struct hv_signing *s, struct hv_gva task,
-		     struct hv_gva slot, uint64_t address, uint64_t *ret)
+		     struct hv_gva retp, uint64_t address, uint64_t *ret)
 {
 	struct key key;
 
 	if (s->state != HV_SIGNING_KNOWN || !read_key(k, task, &key))
 		return false;
-	*ret = k->core.as.arch->sign(s->way, address, slot.v, key.words);
+	*ret = k->core.as.arch->sign(s->way, address, retp.v, key.words);
 	return true;
 }
 
@@ -455,8 +455,8 @@ static struct hv_shadow_stack *find_stack(const struct hv_kernel *k, struct hv_s
 	return &s->list[nr - 1];
 }
 
-static void place_vcpu(struct hv_kernel *k, const struct hv_vcpu_regs *regs, unsigned vcpu,
-		       struct hv_shadow_stacks *s)
+static void locate_vcpu(struct hv_kernel *k, const struct hv_vcpu_regs *regs, unsigned vcpu,
+			struct hv_shadow_stacks *s)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t end = regs->general[hv_kernel_arch_of(&k->core)->shadow_stack.in_general];
@@ -551,7 +551,7 @@ static struct hv_err *read_all(struct hv_kernel *k, const struct hv_tasks *tasks
 		return err;
 	qsort(ret->list, ret->nr, sizeof(*ret->list), by_start);
 	for (unsigned i = 0; i < nr_vcpus; i++)
-		place_vcpu(k, &regs[i], i, ret);
+		locate_vcpu(k, &regs[i], i, ret);
 	err = check_lengths(k, ret, &nr);
 	if (!err)
 		err = check_disjoint(ret);

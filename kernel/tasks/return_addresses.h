@@ -36,10 +36,10 @@ void hv_records_deinit(struct hv_frame_records *r);
 
 /* Returns the index of the first record at or above AT, or nr. */
 size_t hv_records_from(const struct hv_frame_records *r, struct hv_gva at);
-/* Returns the record of the function that was entered with the stack pointer SLOT, which is the
- * next one below SLOT, if that function keeps one. NULL: that stack has no record below SLOT. */
+/* Returns the record of the function that was entered with the stack pointer RETP, which is the
+ * next one below RETP, if that function keeps one. NULL: that stack has no record below RETP. */
 const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r,
-					       struct hv_gva slot);
+					       struct hv_gva retp);
 
 /* How the kernel signs return addresses on its stacks (sign of struct hv_arch). No register shows
  * the algorithm, so it is found by trial: each task's key is in guest memory, and the right
@@ -57,10 +57,10 @@ struct hv_signing {
 struct hv_signing hv_signing_find(const struct hv_kernel *k,
 				  const struct hv_frame_records *records);
 
-/* Returns the word that a function of TASK, entered with the stack pointer SLOT, saves in order to
+/* Returns the word that a function of TASK, entered with the stack pointer RETP, saves in order to
  * return to ADDRESS. Returns false if S is unknown or the task's key cannot be read. */
 bool hv_signing_sign(const struct hv_kernel *k, const struct hv_signing *s, struct hv_gva task,
-		     struct hv_gva slot, uint64_t address, uint64_t *ret);
+		     struct hv_gva retp, uint64_t address, uint64_t *ret);
 
 /* Shadow call stacks: the kernel keeps a second copy of each return address on a separate stack and
  * returns to that copy (CONFIG_SHADOW_CALL_STACK; include/linux/scs.h). Each task and the interrupt

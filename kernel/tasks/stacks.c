@@ -877,7 +877,7 @@ static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_r
 
 /* Finds the stack that the vCPU is on. User code, and the first and last kernel instructions around
  * it, run on the user's sp: then the kernel stack is empty. */
-static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
+static void locate_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
 {
 	unsigned levels = hv_arch_levels(s->k->core.as.arch, regs);
 	struct hv_text text = {0};
@@ -921,7 +921,7 @@ static struct hv_err *scan(struct scan *s, const struct hv_vcpu_regs *regs, unsi
 	if (err)
 		return err;
 	for (unsigned i = 0; i < nr; i++)
-		place_vcpu(s, &regs[i], i);
+		locate_vcpu(s, &regs[i], i);
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->stacks[i].kind == STACK_SLEEPING)
 			live_from(&s->stacks[i], s->stacks[i].task->sp.v);

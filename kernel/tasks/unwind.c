@@ -157,19 +157,20 @@ static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 	return false;
 }
 
-static bool is_stub(const struct hv_unwind_stubs *stubs, const struct hv_unwind_frame *f)
+static bool is_trampoline(const struct hv_unwind_trampolines *trampolines,
+			  const struct hv_unwind_frame *f)
 {
-	return stubs && !f->exact && hv_gva_in(f->ip, stubs->code);
+	return trampolines && !f->exact && hv_gva_in(f->ip, trampolines->code);
 }
 
 static struct hv_unwind_rule rule_of(struct hv_orc *orc, const struct hv_arch *arch,
-				     const struct hv_unwind_stubs *stubs,
+				     const struct hv_unwind_trampolines *trampolines,
 				     const struct hv_unwind_frame *f)
 {
 	struct hv_unwind_rule rule;
 
-	if (is_stub(stubs, f))
-		return stubs->rule;
+	if (is_trampoline(trampolines, f))
+		return trampolines->rule;
 	if (hv_orc_find(orc, hv_gva(f->exact ? f->ip.v : f->ip.v - 1), &rule))
 		return rule;
 	return arch->frame_pointer_rule;
@@ -193,7 +194,7 @@ static bool is_whole(enum hv_unwound unwound, const struct hv_stack_words *words
 }
 
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
+		 const struct hv_unwind_trampolines *trampolines, struct hv_gva *ret, size_t max,
 		 bool *ret_early)
 {
 	struct hv_unwind_frame f = {.sp = words->sp, .bp = words->bp, .ip = words->ip};
@@ -207,7 +208,7 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 	for (size_t steps = 0; unwound == HV_UNWOUND_CALLER && steps < HV_CALLERS_MAX; steps++) {
 		struct hv_unwind_rule rule;
 
-		if (!is_stub(stubs, &f)) {
+		if (!is_trampoline(trampolines, &f)) {
 			if (nr == max)
 				break;
 			/* Init code called the first CPU's idle task. The kernel keeps names and
@@ -218,7 +219,7 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 			}
 			ret[nr++] = f.ip;
 		}
-		rule = rule_of(orc, arch, stubs, &f);
+		rule = rule_of(orc, arch, trampolines, &f);
 		unwound = arch->unwind(&rule, word_at, ctx, &f);
 	}
 	*ret_early = !is_whole(unwound, words, &f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the callers of a function on a kernel stack, like the kernel's own unwinder
- * (arch_stack_walk): reads the kernel's ORC tables, and walks the words of a stack that a stub
- * recorded. Tables and words are untrusted; every walk ends. arch/ applies rules to a stack;
- * tracer/ supplies the words. */
+ * (arch_stack_walk): reads the kernel's ORC tables, and walks the words of a stack that a
+ * trampoline recorded. Tables and words are untrusted; every walk ends. arch/ applies rules to a
+ * stack; tracer/ supplies the words. */
 #pragma once
 
 #include "arch/arch.h"
@@ -61,21 +61,21 @@ struct hv_stack_words {
 };
 
 /* Non-kernel code that calls kernel functions, always with the same frame. */
-struct hv_unwind_stubs {
+struct hv_unwind_trampolines {
 	struct hv_gva_range code; /* return addresses in it */
 	struct hv_unwind_rule rule;
 };
 
 /* Returns the number of callers, and in RET the callers, starting with the function's own caller
- * (or words->ip). Each is a return address or an interrupted address. Skips stubs; STUBS may be
- * NULL. *RET_EARLY is true if the walk ended too early to find all callers; otherwise the last
- * caller is at the kernel entry or the start of a thread or CPU. */
+ * (or words->ip). Each is a return address or an interrupted address. Skips trampolines;
+ * TRAMPOLINES may be NULL. *RET_EARLY is true if the walk ended too early to find all callers;
+ * otherwise the last caller is at the kernel entry or the start of a thread or CPU. */
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
+		 const struct hv_unwind_trampolines *trampolines, struct hv_gva *ret, size_t max,
 		 bool *ret_early);
 
-/* Like hv_unwind(), for kernels whose functions keep frame records. A stub has already followed
- * them: a text word is the next caller, and any other word means that the last caller has no
- * caller. */
+/* Like hv_unwind(), for kernels whose functions keep frame records. A trampoline has already
+ * followed them: a text word is the next caller, and any other word means that the last caller has
+ * no caller. */
 size_t hv_unwind_records(const struct hv_stack_words *words, struct hv_gva *ret, size_t max,
 			 bool *ret_early);

@@ -80,8 +80,8 @@ def sections(t, rng):
 
 @campaign
 def kills(t, rng):
-    """kill -9 of the command, the service, its warden, its keeper or guardian, or several, at a random moment of an
-    attach, a switch of tracers or a detach. The warden or recover restores every byte and the guest answers."""
+    """kill -9 of the command, the service, its broker, its keeper or guardian, or several, at a random moment of an
+    attach, a switch of tracers or a detach. The broker or recover restores every byte and the guest answers."""
     what = rng.choice(("attach", "function", "nop", "detach"))
     whom = rng.choice(cases_beside.WHOM)
     if what != "attach":
@@ -218,7 +218,7 @@ def read_lies(t, rng, what):
 
 
 def read_false_records(t, rng, tracer):
-    """Reads rings that are overwritten while stubs write into them."""
+    """Reads rings that are overwritten while trampolines write into them."""
     session = Session(t)
     assert session.is_there
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_*", "ksys_*", "*_open")
@@ -244,7 +244,7 @@ def read_false_records(t, rng, tracer):
 
 
 def recover_by_a_false_journal(t, rng):
-    """The journal is overwritten, and the service dies: the warden restores the changes that it knows."""
+    """The journal is overwritten, and the service dies: the broker restores the changes that it knows."""
     session = Session(t)
     assert session.is_there
     t.hv("echo", t.name, "set_ftrace_filter", rng.choice(GLOBS))
@@ -254,7 +254,7 @@ def recover_by_a_false_journal(t, rng):
         kill(victims(t)["service"])
         assert until(lambda: not t.hv.processes(t.name)), t.hv.processes(t.name)
     session.log.close()
-    return "the journal: put back by the warden"
+    return "the journal: put back by the broker"
 
 
 @campaign

@@ -2,7 +2,7 @@
 /* Proves BTF files against kernels without BTF. The first byte of the input is how much of it
  * changes bytes of the right file (pairs of a 2-byte offset and a value); the rest changes words of
  * the kernel's data (changes.h). The proof must end; whatever it accepts has the properties that
- * stubs rely on. */
+ * trampolines rely on. */
 #include <string.h>
 
 #include "tests/unit/kernel/core/fake_untyped.h"

@@ -176,7 +176,7 @@ static void count(struct hv_hist_table *t, const struct hv_hist_spec *s, const s
 		{.number = 7}, {.text = "text"}, {.stack = stack}};
 	uint8_t key[HV_HIST_KEY_BYTES_MAX];
 	char comm[16] = "any";
-	uint32_t place;
+	uint32_t index;
 
 	for (const uint8_t *at = in->at; at < in->end; at += ENTRY_BYTES) {
 		size_t left = (size_t)(in->end - at), len = left < ENTRY_BYTES ? left : ENTRY_BYTES;
@@ -185,11 +185,11 @@ static void count(struct hv_hist_table *t, const struct hv_hist_spec *s, const s
 
 		memcpy(entry, at, len);
 		hv_hist_spec_key(s, &record, key);
-		place = hv_hist_table_add(t, s, key, &record, comm);
-		if (place != hv_hist_table_find(t, key, s->key_bytes))
+		index = hv_hist_table_add(t, s, key, &record, comm);
+		if (index != hv_hist_table_find(t, key, s->key_bytes))
 			abort();
-		if (place != HV_HIST_NOWHERE)
-			act(t, s, place, &record);
+		if (index != HV_HIST_NOWHERE)
+			act(t, s, index, &record);
 		free(entry);
 		if (left <= ENTRY_BYTES)
 			return;

@@ -33,8 +33,8 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	struct hv_record r = {0};
 	uint64_t position = 0;
 	const struct hv_decode decode = {.text_base = hv_arch_x86_64.text_base};
-	const struct hv_unwind_stubs stubs = {{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}},
-					      hv_arch_x86_64.stubs.yield_rule};
+	const struct hv_unwind_trampolines trampolines = {
+		{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}}, hv_arch_x86_64.trampolines.yield_rule};
 
 	records = (struct hv_parts){0};
 	while (fill((uint8_t *)&r, sizeof(r), &data, &size))
@@ -42,7 +42,7 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	if (hv_parts_are_of(&records, &r, position, 0) || records.nr) {
 		hv_decode_words(&decode, records.list, records.nr, &words);
 		if (words.nr > HV_STACK_WORDS_MAX ||
-		    hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX,
+		    hv_unwind(orc, &hv_arch_x86_64, &words, &trampolines, callers, HV_CALLERS_MAX,
 			      &early) > HV_CALLERS_MAX)
 			abort();
 	}

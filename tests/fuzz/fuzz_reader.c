@@ -113,7 +113,7 @@ static void set_head(unsigned cpu, uint64_t position)
 static void setup(void)
 {
 	static const struct hv_hold_stat holds;
-	static const struct hv_gva_range stubs;
+	static const struct hv_gva_range trampolines;
 	static struct hv_clocks *clocks;
 	struct hv_clock *clock;
 	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
@@ -125,7 +125,7 @@ static void setup(void)
 	}
 	kernel.layout.context_bits.need = 8;
 	decoder = hv_decoder_new(&kernel, clocks, hv_names_new(&kernel),
-				 hv_callers_new(&kernel, &stubs));
+				 hv_callers_new(&kernel, &trampolines));
 	hv_names_set_max(decoder->names, 16);
 	fake_now_ns = HV_NS_PER_S;
 	memset(blocks, 0, sizeof(blocks));
@@ -170,7 +170,7 @@ static void put(unsigned cpu, uint64_t position, unsigned kind, unsigned number,
 		slot->word[i] = words[i] ^ key;
 }
 
-/* Writes a stack or a guest event like a stub does, possibly with errors. */
+/* Writes a stack or a guest event like a trampoline does, possibly with errors. */
 static void burst(unsigned cpu, const struct step *s)
 {
 	uint64_t position = head(cpu) + (uint64_t)(int64_t)s->at;

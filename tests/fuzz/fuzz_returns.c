@@ -19,7 +19,7 @@ struct change { /* a change in the input */
 #define NR_KINDS      6
 #define NR_KINDS_MORE 3 /* with shadow call stacks */
 #define SHADOW_BYTES  4096u
-#define RECORD	      16u /* distance from a slot down to its frame record */
+#define RECORD	      16u /* distance from a retp down to its frame record */
 
 static struct fr plain, shadowed;
 static struct fr *r = &plain; /* one of the two */
@@ -50,7 +50,7 @@ static uint64_t meant(const struct change *c)
 	case 2:
 		return FR_CALLER + c->value % 4;
 	case 3:
-		return fr_slot(r, c->value % NR_SLOTS);
+		return fr_retp(r, c->value % NR_SLOTS);
 	case 4:
 		return FT_TRAMPOLINE + c->value % 4;
 	case 5:
@@ -60,9 +60,9 @@ static uint64_t meant(const struct change *c)
 }
 
 /* Returns the address of the return address of call NR. */
-static uint64_t place_of(unsigned nr)
+static uint64_t address_of_return(unsigned nr)
 {
-	return fr_slot(r, nr) - (r == &shadowed ? 8 : 0);
+	return fr_retp(r, nr) - (r == &shadowed ? 8 : 0);
 }
 
 static void make_more(const struct change *c)
@@ -92,7 +92,7 @@ static void make(const struct change *c)
 
 	switch (c->kind) {
 	case 0:
-		frame->slot_gva = meant(c);
+		frame->retp_gva = meant(c);
 		break;
 	case 1:
 		frame->caller_gva = meant(c);
@@ -101,7 +101,7 @@ static void make(const struct change *c)
 		stack->word = c->value;
 		break;
 	case 3:
-		fk_u64(&r->t.f, place_of(c->at % NR_SLOTS), meant(c));
+		fk_u64(&r->t.f, address_of_return(c->at % NR_SLOTS), meant(c));
 		break;
 	case 4:
 		r->regs[c->at % 2].ip = hv_gva(meant(c));
@@ -133,18 +133,18 @@ static void make_shadowed(void)
 /* Gives each call a frame record and a word on the shadow call stack. */
 static void fill_shadowed(void)
 {
-	fk_u64(&r->t.f, r->task + FT_FP, fr_slot(r, 0) - RECORD);
+	fk_u64(&r->t.f, r->task + FT_FP, fr_retp(r, 0) - RECORD);
 	fk_u64(&r->t.f, r->task + FT_SCS_BASE, shadow);
 	fk_u64(&r->t.f, r->task + FT_SCS_SP, shadow + 8 * NR_SLOTS);
 	for (unsigned i = 0; i < NR_SLOTS; i++) {
-		fk_u64(&r->t.f, fr_slot(r, i) - RECORD,
-		       i + 1 < NR_SLOTS ? fr_slot(r, i + 1) - RECORD
+		fk_u64(&r->t.f, fr_retp(r, i) - RECORD,
+		       i + 1 < NR_SLOTS ? fr_retp(r, i + 1) - RECORD
 					: ft_stack(&r->t, r->task) + FT_LAST_RECORD);
-		fk_u64(&r->t.f, shadow + 8 * (NR_SLOTS - 1 - i), fr_word(r, place_of(i)));
+		fk_u64(&r->t.f, shadow + 8 * (NR_SLOTS - 1 - i), fr_word(r, address_of_return(i)));
 	}
 }
 
-/* Starts again with some frames like those that stubs leave. */
+/* Starts again with some frames like those that trampolines leave. */
 static void begin_anew(void)
 {
 	if (!r->guest) {
@@ -155,13 +155,13 @@ static void begin_anew(void)
 		r->when_written = when_written;
 	}
 	for (unsigned i = 0; i < NR_SLOTS; i++)
-		fk_u64(&r->t.f, place_of(i), r == &shadowed ? FR_CALLER + 0x20 + i : 0);
+		fk_u64(&r->t.f, address_of_return(i), r == &shadowed ? FR_CALLER + 0x20 + i : 0);
 	memset(hv_region_stack(&r->tracee.region, 0), 0, FR_NR_STACKS * sizeof(struct hv_stack));
 	for (unsigned i = 0; i < 4; i++) {
-		fr_frame(r, i / 3, fr_slot(r, i), FR_CALLER + i);
-		fk_u64(&r->t.f, place_of(i), FR_HANDLER);
+		fr_frame(r, i / 3, fr_retp(r, i), FR_CALLER + i);
+		fk_u64(&r->t.f, address_of_return(i), FR_HANDLER);
 	}
-	fr_frame(r, 0, fr_slot(r, 2), FR_HANDLER);
+	fr_frame(r, 0, fr_retp(r, 2), FR_HANDLER);
 	for (unsigned i = 0; i < 2; i++)
 		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
 						   .sp = hv_gva(0x7ffc00000000),

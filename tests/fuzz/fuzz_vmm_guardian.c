@@ -90,12 +90,12 @@ static struct hv_err *release(struct hv_guardian *g, uint64_t begun_ns)
 	return err;
 }
 
-static struct hv_err *obey(struct hv_guardian *g)
+static struct hv_err *run_command(struct hv_guardian *g)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 
 	hv_packets_add(&packets, "M0,1:90");
-	return hv_guardian_obey(g, &packets);
+	return hv_guardian_execute(g, &packets);
 }
 
 static struct hv_err *ask(struct hv_guardian *g, uint64_t begun_ns)
@@ -107,8 +107,8 @@ static struct hv_err *ask(struct hv_guardian *g, uint64_t begun_ns)
 		return look(g);
 	case GUARDIAN_FLUSH:
 		return hv_guardian_flush(g);
-	case GUARDIAN_OBEY:
-		return obey(g);
+	case GUARDIAN_EXECUTE:
+		return run_command(g);
 	case GUARDIAN_RELEASE:
 		return release(g, begun_ns);
 	default:
@@ -120,7 +120,7 @@ static struct hv_err *ask(struct hv_guardian *g, uint64_t begun_ns)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum guardian_op ops[] = {GUARDIAN_LOOK,  GUARDIAN_LOOK,	GUARDIAN_DESCRIBE,
-					       GUARDIAN_HOLD,  GUARDIAN_FLUSH,	GUARDIAN_OBEY,
+					       GUARDIAN_HOLD,  GUARDIAN_FLUSH,	GUARDIAN_EXECUTE,
 					       GUARDIAN_STATE, GUARDIAN_RELEASE};
 	struct sockaddr_un address = {0};
 	struct hv_guardian *g = NULL;

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	question.kind = data[0] % (PARSER_NR_KINDS + 1);
-	question.args[0] = question.kind == PARSER_PLACE ? 30 + data[1] % 32 : data[1];
+	question.args[0] = question.kind == PARSER_FREE_GPA ? 30 + data[1] % 32 : data[1];
 	question.args[2] = 64 << 20;
 	hv_text_add_bytes(&texts, data + 3, size - 3);
 	hv_text_add_bytes(&texts, "", 1);

@@ -265,7 +265,7 @@ static bool may_open(struct shell *sh, const struct hv_rights *r, const char *pa
 /* Prints the rights that the file declares, and which of tried[] can open it. */
 static void show_file(struct shell *sh, const char *path)
 {
-	struct hv_place at;
+	struct hv_path at;
 
 	if (hv_lookup(sh->tree, path, &at))
 		abort();

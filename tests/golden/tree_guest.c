@@ -13,8 +13,8 @@
 #include "tracer/graph/graph_tracer.h"
 #include "tracer/guest/actions.h"
 #include "tracer/guest/scope.h"
-#include "tracer/guest/stubs.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/guest/trampolines.h"
+#include "tracer/sites/site_trampolines.h"
 
 static void do_site(struct golden_guest *g, char *args)
 {
@@ -377,32 +377,33 @@ bool golden_guest_line(struct golden_guest *g, const char *command, char *args)
 	return true;
 }
 
-static void show_site(FILE *out, const char *name, unsigned stub)
+static void show_site(FILE *out, const char *name, unsigned trampoline)
 {
-	static const char *const stubs[] = {
-		[HV_STUB_NONE] = "",
-		[HV_STUB_SECTION_FUNCTION] = ":section",
-		[HV_STUB_FUNCTION] = "",
-		[HV_STUB_FUNCTION_STACK] = ":stack",
-		[HV_STUB_SECTION_GRAPH] = ":section-graph",
-		[HV_STUB_GRAPH] = ":graph",
-		[HV_STUB_GRAPH_ROOT] = ":root",
-		[HV_STUB_GRAPH_NOTRACE] = ":notrace",
-		[HV_STUB_FUNCTION_AND_GRAPH] = ":both",
-		[HV_STUB_ACTIONS] = ":actions",
+	static const char *const trampolines[] = {
+		[HV_TRAMPOLINE_NONE] = "",
+		[HV_TRAMPOLINE_SECTION_FUNCTION] = ":section",
+		[HV_TRAMPOLINE_FUNCTION] = "",
+		[HV_TRAMPOLINE_FUNCTION_STACK] = ":stack",
+		[HV_TRAMPOLINE_SECTION_GRAPH] = ":section-graph",
+		[HV_TRAMPOLINE_GRAPH] = ":graph",
+		[HV_TRAMPOLINE_GRAPH_ROOT] = ":root",
+		[HV_TRAMPOLINE_GRAPH_NOTRACE] = ":notrace",
+		[HV_TRAMPOLINE_FUNCTION_AND_GRAPH] = ":both",
+		[HV_TRAMPOLINE_ACTIONS] = ":actions",
 	};
 
 	fprintf(out, " %s", name);
-	if (stub == HV_STUB_LATER) {
+	if (trampoline == HV_TRAMPOLINE_LATER) {
 		fputs(":later", out);
 		return;
 	}
-	if (!(stub & HV_STUB_PROFILED)) {
-		fputs(stubs[stub], out);
+	if (!(trampoline & HV_TRAMPOLINE_PROFILED)) {
+		fputs(trampolines[trampoline], out);
 		return;
 	}
-	stub &= ~(unsigned)HV_STUB_PROFILED;
-	fprintf(out, "%s:profile", stub == HV_STUB_FUNCTION ? ":function" : stubs[stub]);
+	trampoline &= ~(unsigned)HV_TRAMPOLINE_PROFILED;
+	fprintf(out, "%s:profile",
+		trampoline == HV_TRAMPOLINE_FUNCTION ? ":function" : trampolines[trampoline]);
 }
 
 static void show_actions(FILE *out, const struct hv_site_actions *actions)
@@ -419,7 +420,7 @@ static void show_actions(FILE *out, const struct hv_site_actions *actions)
 void golden_guest_show(const struct golden_guest *g, FILE *out)
 {
 	const struct hv_sites *sites = &g->session->kernel->sites;
-	const uint8_t *patched = hv_site_stubs_now(g->session->stubs);
+	const uint8_t *patched = hv_site_trampolines_now(g->session->trampolines);
 	const struct hv_site_actions *actions;
 	const struct hv_graph_options *graph = hv_fake_graph(g->session);
 	const uint32_t *pids;

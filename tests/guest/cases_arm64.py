@@ -21,7 +21,7 @@ ARM64 = Config("trixie", arch="arm64", in_el2=True)
 ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
 QARMA = Config("trixie", arch="arm64", in_el2=True, qarma=True)
 
-# Its modules are within reach, but there is room for landings only.
+# Its modules are within reach, but there is room for veneers only.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")
 PAGES_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", in_turn=True)
 NOT_MOVED_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1 nokaslr", in_turn=True)
@@ -213,7 +213,7 @@ def arm64_pages_of_16_kib(t):
 
 @case(configs=None)
 def arm64_16_kib_not_moved(t):
-    """As above, with an image that was not moved: the region is below it, and all functions call landings."""
+    """As above, with an image that was not moved: the region is below it, and all functions call veneers."""
     larger_pages(t, NOT_MOVED_16K, 14)
 
 
@@ -295,7 +295,7 @@ def arm64_agrees_with_own_ftrace(t):
 
 
 def refused_by_name(t, guest, event_says):
-    """Features without a stub are refused, or their file does not exist."""
+    """Features without a trampoline are refused, or their file does not exist."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=[event_says])
@@ -303,7 +303,7 @@ def refused_by_name(t, guest, event_says):
 
 @case(configs=None)
 def arm64_all_functions(t):
-    """All functions on two busy vCPUs, with a module, through landings: tracers are switched on and off, and no site is
+    """All functions on two busy vCPUs, with a module, through veneers: tracers are switched on and off, and no site is
     refused. After kill -9 the guest continues, and recover restores every byte."""
     with a_guest(t, NOT_MOVED) as test:
         on_virt.all_functions(test, Places, compare, ("function_graph", "function"))

@@ -26,7 +26,7 @@ EVENTS = (
 MEMBERS = ("hvtrace", "top", "instance")
 ORDERS = [order for order in sorted(set(itertools.permutations(MEMBERS * 2)))]
 STATES = len(MEMBERS) * 2 + 1  # before the first step of an order, and after each step
-WHOM = (("service",), ("warden",), ("holder",), ("warden", "service"), ("service", "holder"), ("holder", "warden", "service"))
+WHOM = (("service",), ("broker",), ("holder",), ("broker", "service"), ("service", "holder"), ("holder", "broker", "service"))
 BLOCK = 9  # orders in one session
 
 
@@ -95,7 +95,7 @@ def rounds(t, orders, number):
 
 
 def victims(t):
-    """Returns {kind: pid} of the session's processes: the service, its warden, and the warden's helper that stops the
+    """Returns {kind: pid} of the session's processes: the service, its broker, and the broker's helper that stops the
     guest for holds."""
     found = {}
     for path in t.hv.run_dirs(t.name):
@@ -104,7 +104,7 @@ def victims(t):
                 found["service"] = int(file.read())
         except (OSError, ValueError):
             continue  # it is just starting or exiting
-        for kind, parent in (("warden", "service"), ("holder", "warden")):
+        for kind, parent in (("broker", "service"), ("holder", "broker")):
             for pid in children_of(found.get(parent, 0)):
                 if not is_parser(pid):
                     found[kind] = pid
@@ -128,7 +128,7 @@ def settle(t):
             return
         if "already attached" in err:
             t.hv.run("detach", t.name)
-        if "may return into a stub" in err:
+        if "may return into a trampoline" in err:
             t.disturb()
         time.sleep(0.3)
     raise AssertionError(f"neither detached nor recovered: {err.strip()}")
@@ -169,8 +169,8 @@ def orders_of_sharing_a_tracepoint(t):
     orders = [ORDERS[at] for at in (22, 37, 67)]
     nr = rounds(t, orders, 0)
     beside = ("hvtrace", "top", "instance", "top", "hvtrace", "instance")
-    killed_round(t, beside, 3, ("warden", "service"), EVENTS[1])
-    killed_round(t, beside, 4, ("warden", "service"), EVENTS[0])
+    killed_round(t, beside, 3, ("broker", "service"), EVENTS[1])
+    killed_round(t, beside, 4, ("broker", "service"), EVENTS[0])
     t.note(f"{nr} orders, 2 kills")
 
 

@@ -89,7 +89,7 @@ def traces_with_a_btf_file(t):
             assert "restored" in t.hv("recover", t.name)
             os.rename(f"{path}.gone", path)
             t.hv("attach", f"--btf={path}", t.name)  # for the end of the block
-        # The warden recovers without the file, too.
+        # The broker recovers without the file, too.
         t.hv("attach", f"--btf={path}", t.name)
         t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
         t.hv("echo", t.name, "current_tracer", "function")

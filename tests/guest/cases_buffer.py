@@ -156,7 +156,7 @@ def clocks_agree(t, traced):
 
 @case(configs=BOTH)
 def instances_have_their_own(t):
-    """Two instances and the top, each with separate functions and tasks. The guest calls one stub for each function."""
+    """Two instances and the top, each with separate functions and tasks. The guest calls one trampoline for each function."""
     with t.attach() as traced:
         t.hv("sh", t.name, "-c", "mkdir instances/web instances/all")
         traced.echo("set_ftrace_filter", "vfs_read")

@@ -189,7 +189,7 @@ def without_memory(key):
     return (*key[:3], POINTED.sub("", key[3]))
 
 
-def faults_told(own, ours):
+def faults_reported(own, ours):
     """Replaces in OURS the data that hvtrace marks as unreadable by the guest's. Returns OURS and the number of
     replacements. The guest's own events wait for the page."""
     lacking, forms, told = collections.Counter(key for _, key in own), collections.defaultdict(list), []
@@ -227,7 +227,7 @@ def system_calls_agree_with_the_guests_own(t):
         )
         traced.echo("tracing_on", "0")
         ours = traced.text("trace", timeout=300)
-        agree(*alike(events_of(own), faults_told(events_of(own), events_of(ours))[0]))
+        agree(*alike(events_of(own), faults_reported(events_of(own), events_of(ours))[0]))
         texts = [key[3] for _, key in events_of(own)]
         for what in (r"sys_openat\(.*\)", r"sys_openat -> 0xfffffffffffffffe", r".* -> 0xfffffffffffffdfc", r"sys_restart_syscall\(\)", r"sys_exit_group\(.*\)"):
             assert any(re.fullmatch(what, text) for text in texts), f"no {what}"
@@ -310,7 +310,7 @@ def system_calls_where_probes_may_sleep(t):
             traced.echo("events/syscalls/enable", "1")
             assert traced.text("events/syscalls/enable") == "1\n" and traced.text("error_log") == ""
             own, ours = both_record(t, traced, "syscalls", f"{CALLS}; {STRINGS}")
-            ours, nr_faults = faults_told(own, ours)
+            ours, nr_faults = faults_reported(own, ours)
             agree(*alike(own, ours))
             texts = [key[3] for _, key in ours]
             for what in SHOWN:
@@ -318,7 +318,7 @@ def system_calls_where_probes_may_sleep(t):
         t.hv("attach", t.name)
         t.hv("echo", t.name, "events/raw_syscalls/enable", "1")
         t.guest.run("ls /proc >/dev/null")
-        for pid in [victims(t)[kind] for kind in ("warden", "service")]:
+        for pid in [victims(t)[kind] for kind in ("broker", "service")]:
             kill(pid)
     finally:
         settle(t)

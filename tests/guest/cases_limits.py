@@ -168,7 +168,7 @@ def latency_names_a_limit_of_the_vmm(t):
 
 
 @case(configs=PAIR[1:2], alone=True)
-def latency_tells_shares(t):
+def latency_reports_shares(t):
     """The host's times of each vCPU add up to the measured time, and a stopped VMM is shown."""
     with t.attach() as traced, busy_guest(t):
 

@@ -142,7 +142,7 @@ def killed_service_is_recovered(t):
 
 @case(configs=BOTH[:1])
 def a_paused_guest_stays_paused(t):
-    """An administrator pauses the guest. Failing changes, the end of the session's guardian, the warden's recovery and
+    """An administrator pauses the guest. Failing changes, the end of the session's guardian, the broker's recovery and
     `recover` must not resume it, and everything is restored afterwards."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_read")
@@ -163,14 +163,14 @@ def a_paused_guest_stays_paused(t):
     assert t.guest.run("echo alive").strip() == "alive"
 
 
-WARDEN_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid setuid sys_chroot sys_ptrace "
+BROKER_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid setuid sys_chroot sys_ptrace "
                        "sys_admin").split()
 
 
 @case(configs=BOTH[:1])
 def a_service_that_dies_is_put_back(t):
-    """kill -9 of the service alone, before and during patching: its warden restores every byte, and the next attach
-    succeeds. Service and guardian have no privileges, the warden has no needless ones."""
+    """kill -9 of the service alone, before and during patching: its broker restores every byte, and the next attach
+    succeeds. Service and guardian have no privileges, the broker has no needless ones."""
     for delay in (0.0, 0.2, 1.5):
         t.hv("attach", t.name)
         service = t.hv.service_of(t.name)
@@ -179,7 +179,7 @@ def a_service_that_dies_is_put_back(t):
         assert status["Uid"].split()[0] != "0" and int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2", status
         rights = {process["name"]: process["capabilities"] for process in t.hv.stat(t.name)["processes"]}
         assert rights["hvtrace-guard"] == "none" and rights[PARSER] == "none", rights
-        assert rights["hvtrace:warden"].split() == WARDEN_CAPABILITIES, rights
+        assert rights["hvtrace:broker"].split() == BROKER_CAPABILITIES, rights
         switch = t.hv.start("echo", t.name, "current_tracer", "function")
         time.sleep(delay)
         os.kill(service, signal.SIGKILL)
@@ -205,7 +205,7 @@ def overwrite_journal(path, is_over):
 @case(configs=BOTH[:1])
 def a_false_journal_changes_nothing(t):
     """The guest overwrites the header and the journal in the region, the service dies, and the guest continues during
-    the recovery: the warden still restores every byte."""
+    the recovery: the broker still restores every byte."""
     path = f"/dev/shm/{t.name}"
     if not os.path.exists(path):
         raise Skip("the region is not the memory of an ivshmem device")
@@ -300,13 +300,13 @@ def killed_service_and_guardian_are_recovered(t):
     """kill -9 of service and guardian during a hold, so that no process can end it: recover ends it."""
     t.hv("attach", t.name)
     service = t.hv.service_of(t.name)
-    warden = child_of(service)
-    guardian = child_of(warden)
+    broker = child_of(service)
+    guardian = child_of(broker)
     switch = t.hv.start("echo", t.name, "current_tracer", "function")
     deadline = time.monotonic() + 10
     while "paused" not in t.guest.monitor("info status") and time.monotonic() < deadline:
         pass
-    for pid in (guardian, warden, service):
+    for pid in (guardian, broker, service):
         os.kill(pid, signal.SIGKILL)
     switch.communicate(timeout=HANG_SECONDS)
     stands = "paused" in t.guest.monitor("info status")

@@ -74,7 +74,7 @@ def events_of_a_module(t):
         t.guest.run(MOUNTS)
         assert PROBES in t.guest.run_own(f"cd {OWN}; cat trace; echo 0 >events/enable; echo >trace")
         assert goes(t), "in use after detach"
-        for whom in (("warden", "service"), ("service", "holder")):
+        for whom in (("broker", "service"), ("service", "holder")):
             comes(t)
             t.hv("attach", t.name)
             t.hv("echo", t.name, "set_event", SOME)

@@ -98,7 +98,7 @@ MEMORY = {
     r" bytes=+0(%si):u8[4] bits=+0(%si):b4@4/16 words=+0(%dx):x32[3] second=$stack1 sixth=$stack6:x32 sp=+8(%sp):symbol",
     "vfs_open": r"name=+0(+40(+8(%di))):string parent=+0(+40(+24(+8(%di)))):string names=+40(+8(%di)):string[1] low=@0x10:string high=@0xffffffff00000000:string"
     r" version=@linux_banner:string at=@linux_banner+6:u8[7] cpus=@nr_cpu_ids:u32 c=$comm",
-    # If the stub does nothing else, all of these must be unchanged in the function.
+    # If the trampoline does nothing else, all of these must be unchanged in the function.
     "do_filp_open": r"ax=%ax r10=%r10 r11=%r11 flags=%flags dfd=%di name=+0(+0(%si)):string orig=%orig_ax:s64",
 }
 WITHOUT_ID = re.compile(r"(?m)^ID: \d+$")

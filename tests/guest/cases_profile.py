@@ -172,11 +172,11 @@ def once(t, is_enough, *words):
     """Returns the domain's row when top prints once with WORDS, from an interval that IS_ENOUGH(row) accepts."""
     rows = []
 
-    def is_told():
+    def is_reported():
         rows[:] = json.loads(t.hv("top", "--json", "-d", "2s", "-n", "1", *words, t.name))["domains"]
         return len(rows) == 1 and is_enough(rows[0])
 
-    assert until(is_told), rows
+    assert until(is_reported), rows
     return rows[0]
 
 

@@ -196,7 +196,7 @@ def agree_in_order(test):
 
 
 def refused_by_name(t, guest):
-    """Features without a stub are refused, or their file does not exist."""
+    """Features without a trampoline are refused, or their file does not exist."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["recording events is not supported yet for riscv64 guests"])

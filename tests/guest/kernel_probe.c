@@ -14,7 +14,7 @@
 #include "kernel/clock/clock.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/events/static_sites.h"
-#include "kernel/events/probe_calls.h"
+#include "kernel/events/callback_calls.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/kallsyms.h"
 #include "kernel/image/kallsyms.h"
@@ -298,7 +298,7 @@ static struct hv_err *print_events(const struct hv_kernel *k)
 		printf("%u %s:%s %s call 0x%llx probe 0x%llx tracepoint 0x%llx reg %d, %zu "
 		       "fields\n",
 		       t->id, t->system, t->name, t->module ? t->module : "",
-		       (unsigned long long)t->call.v, (unsigned long long)t->probe.v,
+		       (unsigned long long)t->call.v, (unsigned long long)t->callback.v,
 		       (unsigned long long)t->tracepoint.at.v, (int)t->reg_kind, t->fields.nr);
 		if (t->tracepoint.at.v)
 			err = print_jump_sites(k, t->tracepoint.key);
@@ -309,12 +309,12 @@ static struct hv_err *print_events(const struct hv_kernel *k)
 
 /* Prints for each event of a tracepoint the number of calls needed to record it, or why it cannot
  * be recorded. */
-static void print_calls(const struct hv_kernel *k, const struct hv_probe_calls *calls,
+static void print_calls(const struct hv_kernel *k, const struct hv_callback_calls *calls,
 			const struct hv_event_type *t)
 {
-	const struct hv_probe_call *list = NULL;
+	const struct hv_callback_call *list = NULL;
 	size_t nr = 0, nr_commits = 0;
-	HV_AUTO_ERR struct hv_err *err = hv_probe_calls_of(k, calls, t->probe, &list, &nr);
+	HV_AUTO_ERR struct hv_err *err = hv_callback_calls_of(k, calls, t->callback, &list, &nr);
 
 	for (size_t i = 0; i < nr; i++)
 		nr_commits += list[i].commits;
@@ -324,11 +324,11 @@ static void print_calls(const struct hv_kernel *k, const struct hv_probe_calls *
 
 static struct hv_err *print_event_calls(const struct hv_kernel *k)
 {
-	struct hv_probe_calls calls = {0};
+	struct hv_callback_calls calls = {0};
 	struct hv_release_calls releases = {0};
 	struct hv_catalogue c = {0};
 	double start = now_ms();
-	struct hv_err *err = hv_probe_calls_read(k, &calls);
+	struct hv_err *err = hv_callback_calls_read(k, &calls);
 
 	fprintf(stderr, "read in %.2f ms\n", now_ms() - start);
 	if (!err)
@@ -342,7 +342,7 @@ static struct hv_err *print_event_calls(const struct hv_kernel *k)
 			print_calls(k, &calls, &c.types[i]);
 	hv_catalogue_deinit(&c);
 	hv_release_calls_deinit(&releases);
-	hv_probe_calls_deinit(&calls);
+	hv_callback_calls_deinit(&calls);
 	return err;
 }
 

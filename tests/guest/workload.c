@@ -491,7 +491,7 @@ static unsigned long long time_of_day_ns(void)
 	return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
 }
 
-static void tell_time(long times)
+static void report_time(long times)
 {
 	for (long i = 0; i < times; i++) {
 		unsigned long long before = time_of_day_ns();
@@ -501,7 +501,7 @@ static void tell_time(long times)
 	}
 }
 
-static void tell_clocks(long times)
+static void report_clocks(long times)
 {
 	static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI};
 	struct timespec told[6];
@@ -605,8 +605,8 @@ int main(int argc, char **argv)
 		     {"urgent", be_urgent},
 		     {"realtime", be_realtime},
 		     {"deadline", have_deadline},
-		     {"today", tell_time},
-		     {"clocks", tell_clocks},
+		     {"today", report_time},
+		     {"clocks", report_clocks},
 		     {"names", names},
 		     {"again", ask_for_group}};
 	sigset_t go;

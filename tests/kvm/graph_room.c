@@ -54,7 +54,7 @@ static void note_probed(const struct hv_record *record, struct graph_found *foun
 
 	r->returns += is_return;
 	r->calls += !is_return;
-	if (r == &found->outer && (uint16_t)record->word[1] == HV_EVENT_ID_PLACE)
+	if (r == &found->outer && (uint16_t)record->word[1] == HV_EVENT_ID_ALL_REGS)
 		check_all_registers();
 	if (r != &found->outer || !is_return)
 		return;
@@ -216,7 +216,7 @@ struct graph_found graph_check(void)
 	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_DRAFTS_OFF,
 	       room->world.host + WORLD_DRAFTS_OFF, WORLD_VCPU_OFF - WORLD_DRAFTS_OFF);
 	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, control, sizeof(*control));
-	found.missed = control->missed[WORLD_FETCH_SLOT];
+	found.missed = control->missed[WORLD_FETCH_GROUP];
 	ck_assert(room_registers_are_right(room));
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
 		read_ring(cpu, &found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks the results of the graph stubs in a room: records of calls and returns, return stacks,
- * counts. */
+/* Checks the results of the graph trampolines in a room: records of calls and returns, return
+ * stacks, counts. */
 #pragma once
 
 #include "tests/kvm/room_suite.h"

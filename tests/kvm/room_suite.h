@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by the suites of stubs: a room for each case, ways to interrupt a call, and main. */
+/* Shared by the suites of trampolines: a room for each case, ways to interrupt a call, and main. */
 #pragma once
 
 #include <check.h>
 
-#include "tests/kvm/stub_room.h"
+#include "tests/kvm/trampoline_room.h"
 
 #define ROOM_FLAGS_ON  (ROOM_FLAG_IF | 0x41) /* with some status flags */
 #define ROOM_FLAG_DF   UINT64_C(0x400)
@@ -34,5 +34,5 @@ void trap_has_called(void);
 void room_ends(void);
 
 /* Single-steps through C and asserts that it takes at most STEPS_MAX steps, and at least a call, a
- * stub of three instructions, and a return. */
+ * trampoline of three instructions, and a return. */
 void room_way_is_shorter(const struct world_case *c, unsigned steps_max);

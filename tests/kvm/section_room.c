@@ -10,7 +10,7 @@
 
 struct machine *machine;
 struct world world;
-static struct hv_stub_values values;
+static struct hv_trampoline_values values;
 
 static void nothing(const struct world *w)
 {

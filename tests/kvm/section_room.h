@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine without a kernel whose memory is a stub world. Tests put programs with detours into it
- * and check the sections that the stubs measure. */
+/* A machine without a kernel whose memory is a trampoline world. Tests put programs with detours
+ * into it and check the sections that the trampolines measure. */
 #pragma once
 
 #include "tests/kvm/machine.h"
 #include "tests/lib/run_suite.h"
-#include "tests/lib/stub_world.h"
+#include "tests/lib/trampoline_world.h"
 
 #define SECTION_VECTOR 0x20 /* of the test's interrupts */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the graph stubs in a machine without a kernel: every path through them, alone and
+/* Runs the graph trampolines in a machine without a kernel: every path through them, alone and
  * interrupted at every instruction by a trap whose handler is traced as well. Each call and each
  * return must be recorded once, every function must return to its caller, and every return stack
  * must have the same frames as before. */
@@ -16,7 +16,7 @@ static void expect_forgotten(const struct world_case *c)
 {
 	struct hv_stack *was;
 
-	if (c->stub != WORLD_NEW_TASK)
+	if (c->trampoline != WORLD_NEW_TASK)
 		return;
 	was = (struct hv_stack *)(room->expected + MACHINE_FREE_OFF + WORLD_STACKS_OFF) +
 	      hv_stack_home(room->world.stack.v, WORLD_HOMES_SHIFT);
@@ -54,17 +54,19 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
 
-/* Returns whether the stub uses string instructions, which depend on the direction flag. The flag
- * is clear when C functions are called; or the stub clears it and does not restore the flags. */
+/* Returns whether the trampoline uses string instructions, which depend on the direction flag. The
+ * flag is clear when C functions are called; or the trampoline clears it and does not restore the
+ * flags. */
 static bool copies(const struct world_case *c)
 {
-	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH ||
-	       c->stub == WORLD_PROBED_ARGS_FETCH || c->stub == WORLD_ENTRY_REGS_FUNCTION;
+	return c->trampoline == WORLD_REGS_FETCH || c->trampoline == WORLD_PROBED_FETCH ||
+	       c->trampoline == WORLD_PROBED_ARGS_FETCH ||
+	       c->trampoline == WORLD_ENTRY_REGS_FUNCTION;
 }
 
 static bool keeps_all(const struct world_case *c)
 {
-	return c->stub == WORLD_ENTRY_REGS || c->stub == WORLD_ENTRY_REGS_FETCH;
+	return c->trampoline == WORLD_ENTRY_REGS || c->trampoline == WORLD_ENTRY_REGS_FETCH;
 }
 
 START_TEST(a_call)
@@ -88,8 +90,8 @@ START_TEST(a_call)
 END_TEST
 
 /* At the first instruction of the traced function's own code, all registers except %rax, %r10 and
- * %r11 have the caller's values. These three have them, too, if the stub records all registers and
- * does nothing else. */
+ * %r11 have the caller's values. These three have them, too, if the trampoline records all
+ * registers and does nothing else. */
 START_TEST(arguments_arrive)
 {
 	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
@@ -181,7 +183,7 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 	}
 	if (c->nr_entries)
 		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
-	if (c->nr_entries && c->stub == WORLD_GRAPH && !t->other_task)
+	if (c->nr_entries && c->trampoline == WORLD_GRAPH && !t->other_task)
 		ck_assert_uint_eq(found.inner.entries, 1);
 	ck_assert_uint_eq(found.inner.calls, c->nr_calls);
 	ck_assert_uint_eq(found.inner.returns, c->nr_returns);
@@ -197,7 +199,7 @@ START_TEST(interrupted_at_every_instruction)
 	unsigned nr = 0, port;
 
 	/* Other traps give the same result for a call that is not recorded. */
-	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
+	if (_i % NR_TRAPS && !c->nr_exits && c->trampoline == WORLD_GRAPH)
 		return;
 	if (c->calm ||
 	    (t->other_cpu && !c->nr_exits && !c->nr_hits && !c->nr_calls && !c->nr_returns))
@@ -205,7 +207,7 @@ START_TEST(interrupted_at_every_instruction)
 	room_set_up(room, c);
 	room_begin(room, t->flags);
 	expect_forgotten(c);
-	room->stack_used_max = 8 + 2 * room->stub_stack_bytes + ROOM_HANDLER_BYTES;
+	room->stack_used_max = 8 + 2 * room->trampoline_stack_bytes + ROOM_HANDLER_BYTES;
 	do {
 		ck_assert_uint_lt(++nr, STEPS_MAX);
 		save(&moment);
@@ -234,8 +236,8 @@ static const struct world_case *find_probe_case(const char *name)
 	return NULL;
 }
 
-/* Some frames were left without a return. The stub finds the returning frame below them and stops
- * tracing the stack. */
+/* Some frames were left without a return. The trampoline finds the returning frame below them and
+ * stops tracing the stack. */
 START_TEST(frames_that_were_left)
 {
 	const struct world_case *c = &world_graph_cases[0];
@@ -247,10 +249,10 @@ START_TEST(frames_that_were_left)
 	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
 	below = 2;
 	stack->frames[3] = stack->frames[2];
-	stack->frames[3].slot_gva -= 64;
+	stack->frames[3].retp_gva -= 64;
 	stack->frames[3].caller_gva = 0x1234;
 	stack->frames[4] = stack->frames[3];
-	stack->frames[4].slot_gva -= 8;
+	stack->frames[4].retp_gva -= 8;
 	stack->word += 2 * FRAME;
 	room_ends();
 	ck_assert(room_registers_are_right(room));
@@ -259,9 +261,9 @@ START_TEST(frames_that_were_left)
 }
 END_TEST
 
-static void own_frame(struct hv_frame *frame, uint64_t slot_off, uint64_t caller, unsigned flags)
+static void own_frame(struct hv_frame *frame, uint64_t retp_off, uint64_t caller, unsigned flags)
 {
-	*frame = (struct hv_frame){.slot_gva = machine_gva(slot_off).v,
+	*frame = (struct hv_frame){.retp_gva = machine_gva(retp_off).v,
 				   .caller_gva = caller,
 				   .flags = (uint16_t)flags};
 }
@@ -272,8 +274,8 @@ START_TEST(arguments_of_the_new_task_go)
 	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t handler =
-		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
-	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
+		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.trampolines.handler_off;
+	uint64_t own_off = ROOM_RETP_OFF + 0x40, other_off = ROOM_RETP_OFF + 0x80;
 	unsigned flags = HV_FRAME_PROBED | HV_FRAME_ARGS;
 
 	room_set_up(room, c);
@@ -313,24 +315,24 @@ START_TEST(arguments_that_the_guest_made_up)
 }
 END_TEST
 
-/* On a new task's stack, frames stay if their slots are above the call's slot and contain the
+/* On a new task's stack, frames stay if their retps are above the call's retp and contain the
  * handler's address. */
 START_TEST(frames_of_the_new_task_stay)
 {
 	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t handler =
-		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
-	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
+		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.trampolines.handler_off;
+	uint64_t own_off = ROOM_RETP_OFF + 0x40, other_off = ROOM_RETP_OFF + 0x80;
 
 	room_set_up(room, c);
 	stack->word = room->world.stack.v | 4 * FRAME;
-	stack->frames[0].slot_gva = machine_gva(other_off).v; /* the dead task's */
-	stack->frames[1].slot_gva = machine_gva(ROOM_SLOT_OFF - 0x100).v;
-	stack->frames[2].slot_gva = machine_gva(other_off).v;
+	stack->frames[0].retp_gva = machine_gva(other_off).v; /* the dead task's */
+	stack->frames[1].retp_gva = machine_gva(ROOM_RETP_OFF - 0x100).v;
+	stack->frames[2].retp_gva = machine_gva(other_off).v;
 	stack->frames[2].flags = HV_FRAME_ROOT;
 	stack->frames[2].caller_gva = 22;
-	stack->frames[3].slot_gva = machine_gva(own_off).v;
+	stack->frames[3].retp_gva = machine_gva(own_off).v;
 	stack->frames[3].caller_gva = 33;
 	memcpy(room->machine->memory + own_off, &handler, 8);
 	memcpy(room->machine->memory + other_off, &handler, 8);
@@ -426,7 +428,7 @@ static void expect_as_it_is(uint64_t from_off, uint64_t to_off)
 }
 
 /* The guest can write anything into the word of a return stack. With any number of frames in it,
- * the stubs return to their callers and write only to return stacks, counts and rings. */
+ * the trampolines return to their callers and write only to return stacks, counts and rings. */
 START_TEST(a_number_of_frames_that_the_guest_wrote)
 {
 	static const unsigned numbers[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Times recorded by the graph stubs, in a machine without a kernel: own times, the time that a task
- * was off its CPU, the time that the host did not run the vCPU, and their sums in the profile. */
+/* Times recorded by the graph trampolines, in a machine without a kernel: own times, the time that
+ * a task was off its CPU, the time that the host did not run the vCPU, and their sums in the
+ * profile. */
 #include <string.h>
 
 #include "tests/kvm/graph_room.h"

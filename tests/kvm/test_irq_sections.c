@@ -142,22 +142,22 @@ static void detour(unsigned nr)
 	const struct hv_arch *arch = &hv_arch_x86_64;
 	struct hv_gva code = world_gva(&world, WORLD_CODE_OFF),
 		      at = world_gva(&world, sites[nr].off);
-	const size_t stubs[] = {
-		[HV_DETOUR_BEGINS] = arch->stubs.section_begins_off,
-		[HV_DETOUR_ENDS] = arch->stubs.section_ends_off,
-		[HV_DETOUR_IRQS_OFF] = arch->stubs.irqs_off_off,
-		[HV_DETOUR_IRQS_ON] = arch->stubs.irqs_on_off,
-		[HV_DETOUR_ARRIVES] = arch->stubs.irq_arrives_off,
-		[HV_DETOUR_RETURNS] = arch->stubs.irqs_on_off,
+	const size_t trampolines[] = {
+		[HV_DETOUR_BEGINS] = arch->trampolines.section_begins_off,
+		[HV_DETOUR_ENDS] = arch->trampolines.section_ends_off,
+		[HV_DETOUR_IRQS_OFF] = arch->trampolines.irqs_off_off,
+		[HV_DETOUR_IRQS_ON] = arch->trampolines.irqs_on_off,
+		[HV_DETOUR_ARRIVES] = arch->trampolines.irq_arrives_off,
+		[HV_DETOUR_RETURNS] = arch->trampolines.irqs_on_off,
 	};
-	size_t stub = sites[nr].misses_beginning ? arch->stubs.irqs_on_unless_missed_off
-						 : stubs[sites[nr].kind];
+	size_t trampoline = sites[nr].misses_beginning ? arch->trampolines.irqs_on_unless_missed_off
+						       : trampolines[sites[nr].kind];
 	const struct hv_detour d = {
 		.kind = sites[nr].kind,
 		.at = world_gva(&world, DETOURS_OFF + nr * HV_DETOUR_LEN),
 		.next = sites[nr].next,
 		.target = sites[nr].target,
-		.stub = hv_gva_add(code, stub),
+		.trampoline = hv_gva_add(code, trampoline),
 		.insn = sites[nr].insn,
 		.count = sites[nr].count,
 		.percpu = COUNT_OFF,
@@ -231,9 +231,9 @@ static void run_to_end(const struct kvm_regs *before)
 }
 
 /* Returns the site whose detour has the address PLACE. */
-static unsigned site_of(uint32_t place)
+static unsigned site_of(uint32_t detour)
 {
-	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
+	return (unsigned)((detour - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
 }
 
 static void check_kept(unsigned from, unsigned to)
@@ -242,8 +242,8 @@ static void check_kept(unsigned from, unsigned to)
 
 	ck_assert_uint_eq(s->seq, 2);
 	ck_assert_uint_eq(s->to.tsc - s->from.tsc, s->longest);
-	ck_assert_uint_eq(site_of(s->from.place), from);
-	ck_assert_uint_eq(site_of(s->to.place), to);
+	ck_assert_uint_eq(site_of(s->from.detour), from);
+	ck_assert_uint_eq(site_of(s->to.detour), to);
 }
 
 static void check_none(void)
@@ -441,8 +441,8 @@ START_TEST(an_interrupt_before_each_instruction)
 
 		run_to_end(&before);
 		nr_came += came;
-		from = site_of(s->from.place);
-		to = site_of(s->to.place);
+		from = site_of(s->from.detour);
+		to = site_of(s->to.detour);
 		ck_assert_uint_eq(s->open.tsc, 0);
 		ck_assert_uint_eq(s->nr_no_begin + s->nr_no_end, 0);
 		ck_assert_uint_ge(s->seq, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs detours and the stubs that measure sections in a machine without a kernel. A program and an
- * interrupt handler switch preemption off and on. The handler interrupts the program before each
- * instruction, including those in detours and stubs. In all cases registers and flags must match a
- * run without detours, and the kept section is one of the sections, complete. */
+/* Runs detours and the trampolines that measure sections in a machine without a kernel. A program
+ * and an interrupt handler switch preemption off and on. The handler interrupts the program before
+ * each instruction, including those in detours and trampolines. In all cases registers and flags
+ * must match a run without detours, and the kept section is one of the sections, complete. */
 #include <check.h>
 #include <string.h>
 
@@ -118,14 +118,15 @@ static void detour(unsigned nr)
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
 	struct hv_gva site = world_gva(&world, sites[nr].off);
 	bool ends = sites[nr].count.subtracts, made;
-	size_t ends_off = may_be_missed ? arch->stubs.section_ends_unless_missed_off
-					: arch->stubs.section_ends_off;
+	size_t ends_off = may_be_missed ? arch->trampolines.section_ends_unless_missed_off
+					: arch->trampolines.section_ends_off;
 	size_t len;
 	const struct hv_detour d = {
 		.kind = ends ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
 		.at = world_gva(&world, off),
 		.next = hv_gva_add(site, sites[nr].count.len_bytes),
-		.stub = hv_gva(code + (ends ? ends_off : arch->stubs.section_begins_off)),
+		.trampoline =
+			hv_gva(code + (ends ? ends_off : arch->trampolines.section_begins_off)),
 		.insn = sites[nr].insn,
 		.count = sites[nr].count,
 		.percpu = COUNT_OFF,
@@ -206,16 +207,16 @@ static void check_end(const struct kvm_regs *before, uint32_t base)
 }
 
 /* Returns the site whose detour has the address PLACE. */
-static unsigned site_of(uint32_t place)
+static unsigned site_of(uint32_t detour)
 {
-	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
+	return (unsigned)((detour - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
 }
 
 /* The kept section is the program's or the handler's. */
 static void check_kept(bool handler_ran)
 {
 	const struct hv_sections *s = sections();
-	unsigned from = site_of(s->from.place), to = site_of(s->to.place);
+	unsigned from = site_of(s->from.detour), to = site_of(s->to.detour);
 	bool is_handlers = handler_ran && from == IRQ_ADD;
 
 	ck_assert_uint_eq(s->open.tsc, 0);
@@ -403,18 +404,18 @@ static struct hv_record next_record(struct hv_ring *ring)
 static void check_section_record(const struct hv_record *record, unsigned site, bool ends)
 {
 	const uint64_t *word = record->word;
-	uint32_t place = (uint32_t)word[1] | 0x80000000;
+	uint32_t detour = (uint32_t)word[1] | 0x80000000;
 
 	ck_assert_uint_eq(word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_SECTION);
 	ck_assert_uint_eq(word[3] >> HV_SECTION_ENDS_BIT & 1, ends);
 	ck_assert_uint_eq((uint32_t)word[3], 1); /* the count */
-	ck_assert_uint_eq(site_of(place), site);
+	ck_assert_uint_eq(site_of(detour), site);
 	ck_assert_uint_eq(hv_arch_x86_64.decode_call(word[1]).caller, CALLER_WORD & 0x7fffffff);
 	ck_assert_uint_eq((uint32_t)(word[2] >> HV_CALL_PID_SHIFT), world_cpu(&world)->cat.pid);
 }
 
-/* The stub records the task, then the two ends of the section, and no other ends if an interrupt is
- * nested. */
+/* The trampoline records the task, then the two ends of the section, and no other ends if an
+ * interrupt is nested. */
 START_TEST(ends_are_recorded)
 {
 	struct kvm_regs before;
@@ -455,7 +456,7 @@ static void record_stack_of_end(void)
 	ck_assert_uint_eq(sections()->to_head, hv_ring_head_at(0, world.nr_slots));
 	record = next_record(&ring);
 	ck_assert_uint_eq(record.word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_WORDS);
-	ck_assert_uint_eq((record.word[1] + hv_arch_x86_64.stubs.section_stack_bytes) << 2,
+	ck_assert_uint_eq((record.word[1] + hv_arch_x86_64.trampolines.section_stack_bytes) << 2,
 			  machine_gva(stack_ptr).v << 2);
 	do {
 		record = next_record(&ring);
@@ -523,7 +524,7 @@ START_TEST(an_interrupt_before_each_instruction)
 	struct kvm_regs before;
 	unsigned nr = 0;
 
-	/* A short stack keeps the path through the stubs short. */
+	/* A short stack keeps the path through the trampolines short. */
 	stack_ptr = MACHINE_STACK_END - 0x40;
 	more_flags = _i & 1 ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
 	choose(forms[_i]);

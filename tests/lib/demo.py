@@ -108,7 +108,7 @@ class Demo:
             print(f"WRONG: {line}")
         if bad:
             sys.exit(1)
-        print(f"kernel text ({size} MiB) and page-table slots: no byte of hvtrace is left")
+        print(f"kernel text ({size} MiB) and page-table entries: no byte of hvtrace is left")
         print("guest's dmesg: clean\nguest: " + alive)
         print("host: no process, no socket left")
 

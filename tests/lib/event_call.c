@@ -95,7 +95,8 @@ void event_make_kernel(const struct world *w)
 	}
 }
 
-uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t b, uint64_t c)
+uint64_t event_call_trampoline(const struct world *w, size_t off, uint64_t a, uint64_t b,
+			       uint64_t c)
 {
 	const uint64_t arguments[] = {a, b, c}, start = world_gva(w, 0).v;
 	struct call call;
@@ -109,7 +110,7 @@ uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t
 	ck_assert_uint_eq(call.kept[5], 0);
 	event_passed[0] = call.freed[3];
 	event_passed[1] = call.freed[2];
-	if (call.result && call.result <= 4) /* the stub continued to the kernel's function */
+	if (call.result && call.result <= 4) /* the trampoline continued to the kernel's function */
 		return call.result;
 	for (unsigned i = 0; i < NR_FREE; i++)
 		ck_assert_msg(call.freed[i] - start >= WORLD_LEN(w->nr_slots), "register %u", i);
@@ -119,11 +120,12 @@ uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t
 uint64_t event_reserve(const struct world *w, struct world_buffer *buffer, uint64_t file,
 		       uint64_t len)
 {
-	return event_call_stub(w, hv_arch_x86_64.stubs.event_reserve_off, (uintptr_t)buffer, file,
-			       len);
+	return event_call_trampoline(w, hv_arch_x86_64.trampolines.event_reserve_off,
+				     (uintptr_t)buffer, file, len);
 }
 
 uint64_t event_commit(const struct world *w, struct world_buffer *buffer)
 {
-	return event_call_stub(w, hv_arch_x86_64.stubs.event_commit_off, (uintptr_t)buffer, 0, 0);
+	return event_call_trampoline(w, hv_arch_x86_64.trampolines.event_commit_off,
+				     (uintptr_t)buffer, 0, 0);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls the event stubs in this process, as probes in a guest do, and checks that the stubs keep
- * the registers that they must keep (Check). x86-64. */
+/* Calls the event trampolines in this process, as probes in a guest do, and checks that the
+ * trampolines keep the registers that they must keep (Check). x86-64. */
 #pragma once
 
-#include "tests/lib/stub_world.h"
+#include "tests/lib/trampoline_world.h"
 
 #define EVENT_TRAP_FLAG 0x100
 
-/* EVENT_TRAP_FLAG: stubs run with the trap flag set. */
+/* EVENT_TRAP_FLAG: trampolines run with the trap flag set. */
 extern uint64_t event_traps;
 
 /* The first two arguments of the last call to one of the kernel's functions. */
@@ -16,8 +16,9 @@ extern uint64_t event_passed[2];
 /* Writes the stand-ins for the kernel's functions. They return 1 (reserve), 2 (commit) and 3. */
 void event_make_kernel(const struct world *w);
 
-/* Calls the stub at OFF of the code and returns its return value. */
-uint64_t event_call_stub(const struct world *w, size_t off, uint64_t a, uint64_t b, uint64_t c);
+/* Calls the trampoline at OFF of the code and returns its return value. */
+uint64_t event_call_trampoline(const struct world *w, size_t off, uint64_t a, uint64_t b,
+			       uint64_t c);
 uint64_t event_reserve(const struct world *w, struct world_buffer *buffer, uint64_t file,
 		       uint64_t len);
 uint64_t event_commit(const struct world *w, struct world_buffer *buffer);

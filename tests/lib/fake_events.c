@@ -7,7 +7,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_values.h"
 #include "tests/lib/fake_session.h"
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"
 
@@ -370,7 +370,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 }
 
 void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
-				const struct hv_stub_filter *filter)
+				const struct hv_trampoline_filter *filter)
 {
 	HV_AUTO_FREE char *name = name_of(type);
 

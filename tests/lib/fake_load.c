@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/session.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 
 struct hv_load {
 	const struct hv_session *session;
@@ -45,7 +45,7 @@ void hv_load_view_deinit(struct hv_load_view *view)
 /* Records of an address without a site stay in the rings, whatever is patched. */
 static bool is_called(const struct hv_session *s, uint64_t ip)
 {
-	const uint8_t *now = hv_site_stubs_now(s->stubs);
+	const uint8_t *now = hv_site_trampolines_now(s->trampolines);
 
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
 		if (s->kernel->sites.list[i].ip.v == ip)

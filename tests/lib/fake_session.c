@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel/code/probe_place.h"
+#include "kernel/code/probe_site.h"
 #include "kernel/tasks/tasks.h"
 #include "tests/lib/fake_buffer.h"
 #include "tests/lib/fake_events.h"
@@ -13,7 +13,7 @@
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
-#include "tracer/places/places.h"
+#include "tracer/probe_sites/probe_sites.h"
 
 /* The parts of a session that the tree calls. */
 struct hv_clocks {
@@ -33,7 +33,7 @@ struct hv_graph_tracer {
 	unsigned livepatch;
 };
 
-struct hv_site_stubs {
+struct hv_site_trampolines {
 	int *fail;
 	const struct hv_actions *actions;
 	const struct hv_kernel *kernel;
@@ -56,7 +56,7 @@ struct fake {
 	struct hv_clocks clocks;
 	struct hv_actions actions;
 	struct hv_graph_tracer graph;
-	struct hv_site_stubs stubs;
+	struct hv_site_trampolines trampolines;
 	struct hv_call_counts counts;
 	int fail; /* errno of the next change; 0: it succeeds */
 	unsigned modules_changed;
@@ -64,7 +64,7 @@ struct fake {
 	unsigned nr_pids;
 };
 
-bool hv_stubs_have(const struct hv_arch *arch hv_unused, unsigned stub hv_unused)
+bool hv_trampolines_have(const struct hv_arch *arch hv_unused, unsigned trampoline hv_unused)
 {
 	return true;
 }
@@ -82,9 +82,9 @@ struct hv_session *hv_fake_new(void)
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
 		f->buffer.sizes_bytes[cpu] = 1 << 20;
 	f->clocks.buffer = &f->buffer;
-	f->stubs.fail = &f->fail;
-	f->stubs.kernel = &f->kernel;
-	f->stubs.actions = &f->actions;
+	f->trampolines.fail = &f->fail;
+	f->trampolines.kernel = &f->kernel;
+	f->trampolines.actions = &f->actions;
 	f->kernel.core.as.arch = &fake_arch;
 	f->kernel.layout.stack_bytes = 0x4000;
 	f->session = (struct hv_session){
@@ -92,7 +92,7 @@ struct hv_session *hv_fake_new(void)
 		.buffer = &f->buffer,
 		.clocks = &f->clocks,
 		.names = hv_names_new(&f->kernel),
-		.stubs = &f->stubs,
+		.trampolines = &f->trampolines,
 		.scope = fake_scope_new(&f->fail),
 		.actions = &f->actions,
 		.graph = &f->graph,
@@ -138,7 +138,7 @@ void hv_fake_free(struct hv_session *s)
 		free((char *)sites->list[i].module);
 	}
 	free(sites->list);
-	free(f->stubs.now);
+	free(f->trampolines.now);
 	free(f->counts.list);
 	fake_buffer_deinit(&f->buffer);
 	hv_names_free(s->names);
@@ -189,8 +189,8 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 		return;
 	}
 	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
-	f->stubs.now = hv_realloc_array(f->stubs.now, sites->nr + 1, 1);
-	f->stubs.now[sites->nr] = 0;
+	f->trampolines.now = hv_realloc_array(f->trampolines.now, sites->nr + 1, 1);
+	f->trampolines.now[sites->nr] = 0;
 	f->modules_changed = 1;
 	if (module)
 		add_module(&f->kernel.modules, module);
@@ -270,7 +270,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 }
 
 /* A function whose name begins with "busy" cannot be changed. */
-static bool records_registers(const struct hv_site_stubs *s, const struct hv_site *site)
+static bool records_registers(const struct hv_site_trampolines *s, const struct hv_site *site)
 {
 	for (size_t i = 0; i < s->actions->nr; i++)
 		if (s->actions->list[i].ip == site->ip.v &&
@@ -281,7 +281,8 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 }
 
 /* Fails for a function "busy_schedule_tail" while another function has a graph. */
-struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct hv_gva *ret_at)
+struct hv_err *hv_site_trampolines_why_inexact(const struct hv_site_trampolines *s,
+					       struct hv_gva *ret_at)
 {
 	const struct hv_site *busy = NULL;
 	bool has_graph = false;
@@ -289,7 +290,8 @@ struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct h
 	for (size_t i = 0; i < s->kernel->sites.nr; i++) {
 		if (strcmp(s->kernel->sites.list[i].name, "busy_schedule_tail") == 0)
 			busy = &s->kernel->sites.list[i];
-		has_graph |= s->now[i] >= HV_STUB_FIRST_GRAPH && s->now[i] != HV_STUB_LATER;
+		has_graph |=
+			s->now[i] >= HV_TRAMPOLINE_FIRST_GRAPH && s->now[i] != HV_TRAMPOLINE_LATER;
 	}
 	*ret_at = hv_gva(0);
 	if (!busy || !has_graph)
@@ -299,41 +301,41 @@ struct hv_err *hv_site_stubs_why_inexact(const struct hv_site_stubs *s, struct h
 			  (unsigned long long)busy->ip.v);
 }
 
-struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
+struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint8_t *wanted)
 {
 	struct hv_err *err = fake_change(s->fail);
 
 	for (size_t i = 0; !err && i < s->kernel->sites.nr; i++)
-		if (!(wanted[i] & HV_STUB_LATER))
+		if (!(wanted[i] & HV_TRAMPOLINE_LATER))
 			s->now[i] = wanted[i];
-		else if (!(s->now[i] &= (uint8_t)~HV_STUB_PROFILED))
-			s->now[i] = HV_STUB_LATER;
+		else if (!(s->now[i] &= (uint8_t)~HV_TRAMPOLINE_PROFILED))
+			s->now[i] = HV_TRAMPOLINE_LATER;
 	for (size_t i = 0; !err && i < s->kernel->sites.nr; i++)
-		if (!(s->now[i] & ~HV_STUB_LATER) &&
+		if (!(s->now[i] & ~HV_TRAMPOLINE_LATER) &&
 		    records_registers(s, &s->kernel->sites.list[i]))
-			s->now[i] = HV_STUB_ACTIONS;
+			s->now[i] = HV_TRAMPOLINE_ACTIONS;
 	return err;
 }
 
-/* The only valid place in a function is 0x10 bytes after its site. */
-struct hv_err *hv_places_find(const struct hv_places *p, struct hv_gva at,
-			      struct hv_probe_place *ret)
+/* The only valid probe site in a function is 0x10 bytes after its site. */
+struct hv_err *hv_probe_sites_find(const struct hv_probe_sites *p, struct hv_gva at,
+				   struct hv_probe_site *ret)
 {
 	(void)p;
 	if (at.v & 0xf)
 		return hv_err_new(EILSEQ, "Probe point is not an instruction boundary");
-	*ret = (struct hv_probe_place){
+	*ret = (struct hv_probe_site){
 		.at = at, .site = hv_gva(at.v - 0x10), .len_bytes = 5, .nr = 1};
 	return NULL;
 }
 
-bool hv_places_has(const struct hv_places *p, struct hv_gva at)
+bool hv_probe_sites_has(const struct hv_probe_sites *p, struct hv_gva at)
 {
 	(void)p;
 	return (at.v & 0x20) == 0;
 }
 
-const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
+const uint8_t *hv_site_trampolines_now(const struct hv_site_trampolines *s)
 {
 	return s->now;
 }
@@ -465,7 +467,7 @@ void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_c
 	struct fake_count new = {cpu, *count};
 	struct hv_call_counts *c = s->counts;
 
-	if (!c->on || !(s->stubs->now[count->site] & HV_STUB_PROFILED))
+	if (!c->on || !(s->trampolines->now[count->site] & HV_TRAMPOLINE_PROFILED))
 		return;
 	c->list = hv_realloc_array(c->list, c->nr + 1, sizeof(new));
 	c->list[c->nr++] = new;

@@ -13,7 +13,7 @@
 #include "tracer/guest/scope.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/session.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 
 struct hv_session *hv_fake_new(void);
 void hv_fake_free(struct hv_session *s);

@@ -26,7 +26,7 @@ static bool find_return_register(const char *name, struct hv_arch_register *ret)
 	return strcmp(name, "ax") == 0;
 }
 
-static bool find_place_register(const char *name, struct hv_arch_register *ret)
+static bool find_any_register(const char *name, struct hv_arch_register *ret)
 {
 	*ret = (struct hv_arch_register){15, 0};
 	return strcmp(name, "ax") == 0 || find_register(name, ret);
@@ -43,7 +43,7 @@ const struct hv_arch fake_arch = {
 	.counter_name = "x86-tsc",
 	.find_register = find_register,
 	.find_return_register = find_return_register,
-	.find_place_register = find_place_register,
+	.find_any_register = find_any_register,
 	.has_register = has_register,
 	.argument_registers = {"di", "si"},
 };

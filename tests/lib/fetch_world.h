@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared code for tests of memory reads by probes: stubs that run in this process (bench/native.h),
- * test functions in place of the kernel's functions that read memory, programs, and the records
- * they produce. Each program includes this once. x86-64. */
+/* Shared code for tests of memory reads by probes: trampolines that run in this process
+ * (bench/native.h), test functions in place of the kernel's functions that read memory, programs,
+ * and the records they produce. Each program includes this once. x86-64. */
 #pragma once
 
 #include <check.h>
@@ -98,7 +98,7 @@ static inline void set_up_ring(uint64_t nr_slots)
 		memcpy(code + 2, &readers[i], sizeof(readers[i])); /* movabsq, jmp *%rax */
 		memcpy(world->host + WORLD_READERS_OFF + 16 * i, code, sizeof(code));
 	}
-	world_call_action(world, HV_SLOT_REGS | HV_SLOT_FETCH);
+	world_call_action(world, HV_DOES_REGS | HV_DOES_FETCH);
 	while_reading = NULL;
 	nr_reads = 0;
 	memset(kernel_memory, 0, sizeof(kernel_memory));

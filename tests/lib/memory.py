@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads a guest's memory from outside without any code of hvtrace. Compares the text and the page-table slots before
+"""Reads a guest's memory from outside without any code of hvtrace. Compares the text and the page-table entries before
 and after a case, and finds the origin of each difference.
 
 Physical addresses come from the guest's /proc/iomem and /proc/kallsyms, bytes from /proc/PID/mem of QEMU at the
@@ -123,7 +123,7 @@ class Memory:
 
     def _same_memory(self, one, other):
         """Returns whether a table replaces a large page and maps the same memory, as set_memory_x() and others do
-        (change_page_attr). hvtrace writes only into empty slots."""
+        (change_page_attr). hvtrace writes only into empty entries."""
         if not one & 0x80 or other & 0x80 or not one & other & 1:
             return False
         (first,) = struct.unpack("<Q", self.read_gpa(other & FRAME, 8))
@@ -191,10 +191,10 @@ class Memory:
         for gva, line, whose in differences[50:]:
             (own if whose else bad).append(f"{whose + ' at' if whose else 'text:'} {gva:#x}: {line}")
         for name, entries in before["tables"].items():
-            for slot, (one, other) in enumerate(zip(entries, after["tables"][name])):
+            for index, (one, other) in enumerate(zip(entries, after["tables"][name])):
                 if one == other:
                     continue
-                line = f"{name}[{slot}]: {one:#x} -> {other:#x}"
+                line = f"{name}[{index}]: {one:#x} -> {other:#x}"
                 if self._same_memory(one, other):
                     own.append(f"large page split at {line}")
                 else:

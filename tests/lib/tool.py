@@ -13,7 +13,7 @@ RUN_DIR = "/run/hvtrace"
 
 
 def children_of(pid):
-    """Returns the live children of PID: the warden of a service; the parser of a warden, and its guardian or keeper."""
+    """Returns the live children of PID: the broker of a service; the parser of a broker, and its guardian or keeper."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
@@ -33,12 +33,12 @@ def is_parser(pid):
 
 
 def child_of(pid):
-    """Returns the warden of a service, or the guardian or keeper of a warden."""
+    """Returns the broker of a service, or the guardian or keeper of a broker."""
     return [child for child in children_of(pid) if not is_parser(child)][0]
 
 
-def parser_of(warden):
-    return [child for child in children_of(warden) if is_parser(child)][0]
+def parser_of(broker):
+    return [child for child in children_of(broker) if is_parser(child)][0]
 
 
 class ToolFailed(Exception):
@@ -135,7 +135,7 @@ class Tool:
             return int(file.read())
 
     def kill_session(self, domain):
-        """kill -9 of the warden and the service, so that neither restores anything."""
+        """kill -9 of the broker and the service, so that neither restores anything."""
         service = self.service_of(domain)
         for pid in (child_of(service), service):
             os.kill(pid, signal.SIGKILL)
@@ -163,13 +163,13 @@ class Tool:
         return json.loads(self("stat", "--json", domain))
 
     def end(self, verb, domain, disturb, refusals):
-        """Returns the output of detach or recover. These refuse while an address in a stub is on a task's stack, even a
+        """Returns the output of detach or recover. These refuse while an address in a trampoline is on a task's stack, even a
         stale one. DISTURB is called before the next try to make the guest do something."""
         for _ in range(4):
             status, out, err = self.run(verb, domain)
             if status == 0:
                 return out.decode(errors="replace")
-            if "may return into a stub" not in err:
+            if "may return into a trampoline" not in err:
                 break
             refusals.append(f"{verb}: {err.strip().splitlines()[-1]}")
             disturb()

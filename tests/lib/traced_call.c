@@ -40,9 +40,9 @@ struct world *world;
 const struct world_task *argument;
 static call_with_fn call;
 
-void set_up_stub(enum world_stub stub, void (*prepare)(const struct world *w))
+void set_up_trampoline(enum world_trampoline trampoline, void (*prepare)(const struct world *w))
 {
-	const struct world_case c = {"", 0, 0, prepare, stub};
+	const struct world_case c = {"", 0, 0, prepare, trampoline};
 
 	world_set_up(world, &c);
 	call = (call_with_fn)native_place(world, call_with, call_with_end);
@@ -51,7 +51,7 @@ void set_up_stub(enum world_stub stub, void (*prepare)(const struct world *w))
 
 void set_up_as(void (*prepare)(const struct world *w))
 {
-	set_up_stub(WORLD_FUNCTION, prepare);
+	set_up_trampoline(WORLD_FUNCTION, prepare);
 }
 
 void plain(const struct world *w)
@@ -90,7 +90,7 @@ static void run_changing(unsigned changed)
 			ck_assert_uint_eq(out.r[i], in.r[i]);
 }
 
-/* The function stub changes %rax, %r10, %r11 and the flags only. */
+/* The function trampoline changes %rax, %r10, %r11 and the flags only. */
 void run(void)
 {
 	run_changing(1u << R10 | 1u << R11);

@@ -12,16 +12,16 @@ extern const struct world_task *argument; /* the traced function's argument */
 /* The code that calls the traced function, and the return address of that call. */
 extern const uint8_t call_with[], call_with_return[], call_with_end[];
 
-/* The fixture of each test: a world whose site calls the function stub. */
+/* The fixture of each test: a world whose site calls the function trampoline. */
 void set_up(void);
 void tear_down(void);
-/* Resets everything, then calls PREPARE; the site calls STUB. */
-void set_up_stub(enum world_stub stub, void (*prepare)(const struct world *w));
-/* Like set_up_stub() with the function stub. */
+/* Resets everything, then calls PREPARE; the site calls TRAMPOLINE. */
+void set_up_trampoline(enum world_trampoline trampoline, void (*prepare)(const struct world *w));
+/* Like set_up_trampoline() with the function trampoline. */
 void set_up_as(void (*prepare)(const struct world *w));
 void plain(const struct world *w);
 
-/* Calls the traced function and checks that the registers kept by the function stub are
+/* Calls the traced function and checks that the registers kept by the function trampoline are
  * unchanged. */
 void run(void);
 /* Like run(), for the registers kept by the graph's return handler. */

@@ -287,7 +287,7 @@ def summaries_agree(t, traced):
     (call,), (found,) = calls, histogram
     assert (call["function"], call["calls"], found["function"], found["calls"]) == (ONLY_COPY, FEW, ONLY_COPY, FEW), (call, found)
     assert found["host"] == sum(bucket["host"] for bucket in found["buckets"]) <= found["total"], found
-    # The stub reads the steal time separately for each of the two, and the vCPU may be taken away in between.
+    # The trampoline reads the steal time separately for each of the two, and the vCPU may be taken away in between.
     bound = found["host"] / 10 + max(bucket["host"] for bucket in found["buckets"])
     assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
     # Its clock is the host's.

@@ -74,7 +74,7 @@ def check_rights(t, machine):
     """Checks that no thread of the VMM nor the service has privileges, and that stat reports that. Returns the
     service's pid."""
     shown = {process["name"]: process for process in t.hv.stat(machine.name)["processes"]}
-    names = ["hvtrace", f"hvtrace:{machine.name}"[:15], "hvtrace:warden"]
+    names = ["hvtrace", f"hvtrace:{machine.name}"[:15], "hvtrace:broker"]
     assert list(shown) == names, shown
     assert shown["hvtrace"]["pid"] == machine.process.pid, shown
     for name in names[:2]:
@@ -99,12 +99,12 @@ def detach(t, machine, _service):
 
 
 def kill_service(t, machine, service):
-    """The process that parses the guest dies while functions are traced: its warden restores everything, and the
+    """The process that parses the guest dies while functions are traced: its broker restores everything, and the
     machine continues."""
     t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", machine.name, "current_tracer", "function")
     os.kill(service, signal.SIGKILL)
-    machine.wait_said("its warden has put everything back")
+    machine.wait_said("its broker has put everything back")
     assert not os.path.exists(f"/run/hvtrace/{machine.name}")
 
 

@@ -10,17 +10,17 @@
 #include "ringbuf/abi.h"
 
 struct hv_callers {
-	const struct hv_kernel *kernel;	  /* borrowed */
-	const struct hv_gva_range *stubs; /* borrowed */
-	struct hv_orc *orc;		  /* owned; NULL: not prepared, or not needed */
+	const struct hv_kernel *kernel;		/* borrowed */
+	const struct hv_gva_range *trampolines; /* borrowed */
+	struct hv_orc *orc;			/* owned; NULL: not prepared, or not needed */
 };
 
-struct hv_callers *hv_callers_new(const struct hv_kernel *k, const struct hv_gva_range *stubs)
+struct hv_callers *hv_callers_new(const struct hv_kernel *k, const struct hv_gva_range *trampolines)
 {
 	struct hv_callers *c = hv_alloc(sizeof(*c));
 
 	c->kernel = k;
-	c->stubs = stubs;
+	c->trampolines = trampolines;
 	return c;
 }
 
@@ -32,14 +32,14 @@ void hv_callers_free(struct hv_callers *c)
 	free(c);
 }
 
-/* Returns whether functions keep frame records, which the stub follows. */
+/* Returns whether functions keep frame records, which the trampoline follows. */
 static bool has_records(const struct hv_callers *c)
 {
 	return c->kernel->core.as.arch->frame_register &&
-	       c->kernel->core.as.arch->stubs.function_stack_off;
+	       c->kernel->core.as.arch->trampolines.function_stack_off;
 }
 
-/* Checks the kernel properties that only the stubs need. */
+/* Checks the kernel properties that only the trampolines need. */
 static struct hv_err *check_layout(const struct hv_callers *c)
 {
 	const struct hv_arch *arch = c->kernel->core.as.arch;
@@ -76,14 +76,15 @@ void hv_callers_forget_modules(struct hv_callers *c)
 static size_t unwind(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
 		     size_t max, bool *ret_early)
 {
-	const struct hv_stub_image *image = &c->kernel->core.as.arch->stubs;
-	struct hv_gva readers = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
-	const struct hv_unwind_stubs stubs = {
+	const struct hv_trampoline_image *image = &c->kernel->core.as.arch->trampolines;
+	struct hv_gva readers =
+		hv_gva_add(c->trampolines->start, HV_TRAMPOLINES_CODE_OFF + image->yields_off);
+	const struct hv_unwind_trampolines trampolines = {
 		{readers, hv_gva_add(readers, HV_NR_YIELDS * image->yield_len_bytes)},
 		image->yield_rule,
 	};
 
-	return hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max, ret_early);
+	return hv_unwind(c->orc, c->kernel->core.as.arch, words, &trampolines, ret, max, ret_early);
 }
 
 size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
@@ -96,9 +97,9 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 		nr = hv_unwind_records(words, ret, max, ret_early);
 	else if (c->orc)
 		nr = unwind(c, words, ret, max, ret_early);
-	/* The stub replaces a graph's handler by the real caller if it can. If it could not, the
-	 * stack ends there. */
-	while (known < nr && !hv_gva_in(ret[known], *c->stubs))
+	/* The trampoline replaces a graph's handler by the real caller if it can. If it could not,
+	 * the stack ends there. */
+	while (known < nr && !hv_gva_in(ret[known], *c->trampolines))
 		known++;
 	if (known < nr)
 		*ret_early = true;
@@ -107,7 +108,7 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 
 /* Matches trace_event_raw_event_NAME, with the parts that compilers and macros split off it, and
  * __traceiter_NAME. */
-static bool is_of_probe(const struct hv_callers *c, struct hv_gva at)
+static bool is_of_callback(const struct hv_callers *c, struct hv_gva at)
 {
 	static const char *const prefixes[] = {"trace_event_raw_event_",
 					       "do_trace_event_raw_event_", "__traceiter_"};
@@ -122,11 +123,11 @@ static bool is_of_probe(const struct hv_callers *c, struct hv_gva at)
 	return false;
 }
 
-size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr)
+size_t hv_callers_leave_callback(const struct hv_callers *c, struct hv_gva *list, size_t nr)
 {
 	size_t first = 0;
 
-	while (first < nr && is_of_probe(c, list[first]))
+	while (first < nr && is_of_callback(c, list[first]))
 		first++;
 	memmove(list, list + first, (nr - first) * sizeof(*list));
 	return nr - first;

@@ -13,8 +13,9 @@ struct hv_kernel;
 struct hv_stack_words;
 struct hv_callers;
 
-/* Borrows K and STUBS, the guest addresses of the stubs, which may be set later. */
-struct hv_callers *hv_callers_new(const struct hv_kernel *k, const struct hv_gva_range *stubs);
+/* Borrows K and TRAMPOLINES, the guest addresses of the trampolines, which may be set later. */
+struct hv_callers *hv_callers_new(const struct hv_kernel *k,
+				  const struct hv_gva_range *trampolines);
 void hv_callers_free(struct hv_callers *c);
 
 /* Fails like hv_callers_prepare() if that can be determined quickly. */
@@ -25,9 +26,9 @@ struct hv_err *hv_callers_prepare(struct hv_callers *c) hv_must_use;
 /* Call this after the kernel's modules were reread. */
 void hv_callers_forget_modules(struct hv_callers *c);
 
-/* Removes the event's probe, and the function that calls it for a tracepoint, from the start of
+/* Removes the event's callback, and the function that calls it for a tracepoint, from the start of
  * LIST, as the kernel does. Returns how many callers remain. */
-size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr);
+size_t hv_callers_leave_callback(const struct hv_callers *c, struct hv_gva *list, size_t nr);
 
 /* Finds the callers in WORDS, starting with the caller of the function. Returns their number, at
  * most MAX; 0 before hv_callers_prepare. Sets *RET_EARLY to whether further callers may exist that

@@ -18,11 +18,11 @@ struct hv_cursor {
 		*returned;	/* owned, per lane: records returned since the last consume */
 	struct hv_parts *parts; /* owned, per lane: parts of an event that is not yet returned */
 	/* Memory that events borrow. Consecutive events use alternate elements. */
-	struct place {
+	struct storage {
 		struct hv_gva callers[HV_CALLERS_MAX];
 		uint8_t entry[HV_ENTRY_LEN_MAX];
-	} places[2];
-	unsigned place;		   /* index for the last event */
+	} storage[2];
+	unsigned current;	   /* index for the last event */
 	uint64_t no_markers;	   /* lane 0's head when no marker was left in it */
 	unsigned run_lane;	   /* lane of the last hv_cursor_briefs() */
 	const struct hv_kept *run; /* its records, borrowed from the merge */
@@ -203,9 +203,9 @@ static bool is_guests(const struct hv_merge_item *item)
 	return hv_record_kind(&item->record) == HV_RECORD_EVENT;
 }
 
-static struct place *next_place(struct hv_cursor *c)
+static struct storage *next_storage(struct hv_cursor *c)
 {
-	return &c->places[c->place ^= 1];
+	return &c->storage[c->current ^= 1];
 }
 
 static void fill_entry(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
@@ -215,17 +215,18 @@ static void fill_entry(struct hv_cursor *c, const struct hv_parts *parts, struct
 	if (hv_host_event_is(e->id)) /* host entries do not have the layout of the guest's kernel */
 		decode.lazy_count_off = 0;
 	hv_decode_entry(&decode, &c->item.record, parts ? parts->list : NULL, e,
-			next_place(c)->entry);
+			next_storage(c)->entry);
 }
 
 /* Fills in the data of the item's event that the cursor stores. */
-static inline void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
+static inline void fill_storage(struct hv_cursor *c, const struct hv_parts *parts,
+				struct hv_event *e)
 {
 	if (is_guests(&c->item))
 		fill_entry(c, parts, e);
 	else if (e->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN &&
 		 c->mode != HV_CURSOR_TAKE)
-		hv_decoder_callers(c->buffer->decoder, parts, next_place(c)->callers, e);
+		hv_decoder_callers(c->buffer->decoder, parts, next_storage(c)->callers, e);
 }
 
 static bool is_hosts(const struct hv_merge_item *item)
@@ -270,7 +271,7 @@ static inline bool finish(struct hv_cursor *c, struct hv_event *ret)
 	}
 	decode(c, item, parts, ret);
 	note_records(c, parts);
-	fill_place(c, parts, ret);
+	fill_storage(c, parts, ret);
 	if (needs_name(c, item))
 		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;

@@ -60,12 +60,12 @@ unsigned hv_record_number(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* Returns the lowest address at or above START whose low bits are PLACE. */
-static uint32_t place_after(uint32_t start, uint64_t place)
+/* Returns the lowest address at or above START whose low bits are LOW_BITS. */
+static uint32_t address_after(uint32_t start, uint64_t low_bits)
 {
-	uint32_t low = (uint32_t)place << 3 & HV_WORD_PLACE_MASK;
+	uint32_t low = (uint32_t)low_bits << 3 & HV_WORD_ADDRESS_MASK;
 
-	return start + ((low - start) & HV_WORD_PLACE_MASK);
+	return start + ((low - start) & HV_WORD_ADDRESS_MASK);
 }
 
 void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,
@@ -86,8 +86,8 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 
 			if (!(word & BITS_48))
 				continue;
-			ret->list[ret->nr].at = place_after(is_second ? second : ret->sp,
-							    word >> HV_WORD_PLACE_SHIFT);
+			ret->list[ret->nr].at = address_after(is_second ? second : ret->sp,
+							      word >> HV_WORD_ADDRESS_SHIFT);
 			ret->list[ret->nr].value = (uint32_t)(word & BITS_31);
 			ret->list[ret->nr++].is_text = (word & HV_WORD_TEXT) != 0;
 		}
@@ -115,12 +115,12 @@ static bool is_of_event(const struct hv_record *record)
 }
 
 /* Returns the guest instruction that leads to the detour; 0: no such detour. */
-static struct hv_gva place_of(const struct hv_decode *d, const struct hv_record *record)
+static struct hv_gva detoured_by(const struct hv_decode *d, const struct hv_record *record)
 {
-	uint32_t place = (uint32_t)HV_TEXT_BIT | d->arch->decode_call(record->word[1]).site_end;
+	uint32_t low_bits = (uint32_t)HV_TEXT_BIT | d->arch->decode_call(record->word[1]).site_end;
 	struct hv_gva found = {0};
 
-	if (!d->find_place || !d->find_place(d->places, place, &found))
+	if (!d->find_detoured || !d->find_detoured(d->detours, low_bits, &found))
 		return hv_gva(0);
 	return found;
 }
@@ -157,7 +157,7 @@ static inline void decode_common(const struct hv_decode *d, const struct hv_reco
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
 
-/* Decodes the preempt count of a guest event, as it was outside the probe. */
+/* Decodes the preempt count of a guest event, as it was outside the callback. */
 static void decode_depth(const struct hv_decode *d, const struct hv_record *record,
 			 struct hv_event *ret)
 {
@@ -166,9 +166,9 @@ static void decode_depth(const struct hv_decode *d, const struct hv_record *reco
 		(uint32_t)word[3], (uint16_t)(word[3] >> 32), 0, d->context_bits);
 
 	if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
-	    context.preempt_depth >= d->probe_preempt_depth)
-		context.preempt_depth -= d->probe_preempt_depth;
-	if (d->probe_preempt_depth)
+	    context.preempt_depth >= d->callback_preempt_depth)
+		context.preempt_depth -= d->callback_preempt_depth;
+	if (d->callback_preempt_depth)
 		context.preempt_depth += word[1] >> HV_EVENT_DEEPER_SHIFT & HV_EVENT_DEEPER_MAX;
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
@@ -183,7 +183,7 @@ static uint16_t depth_of(const struct hv_record *record)
 static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller)
 {
 	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | caller);
-	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
+	uint64_t yield_len = d->arch->trampolines.yield_len_bytes;
 	uint64_t off = parent.v - d->ftrace_readers.v;
 
 	if (off < HV_NR_YIELDS * yield_len)
@@ -330,7 +330,7 @@ static void decode_section(const struct hv_decode *d, const struct hv_record *re
 	bool begins = hv_record_kind(record) == HV_RECORD_SECTION &&
 		      !(record->word[3] >> HV_SECTION_ENDS_BIT & 1);
 
-	ret->ip = place_of(d, record);
+	ret->ip = detoured_by(d, record);
 	ret->of_section = begins ? HV_SECTION_BEGINS : HV_SECTION_ENDS;
 	if (!d->arch->decode_call(record->word[1]).caller)
 		ret->parent_ip = hv_gva(0);

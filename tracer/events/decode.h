@@ -84,15 +84,15 @@ struct hv_decode {
 	 * are shown as called at ftrace_reader_callers[N]. */
 	struct hv_gva ftrace_readers;
 	struct hv_gva ftrace_reader_callers[HV_NR_YIELDS];
-	/* How much higher the preempt count is inside the probe of a guest event than where the
+	/* How much higher the preempt count is inside the callback of a guest event than where the
 	 * event happens. */
-	uint8_t probe_preempt_depth;
+	uint8_t callback_preempt_depth;
 	/* Offset in entries of PREEMPT_RT's lazy preemption count; 0: none. */
 	uint32_t lazy_count_off;
-	/* Finds the guest instruction whose detour contains the address with the low 32 bits PLACE.
-	 * NULL: there are no detours. */
-	bool (*find_place)(void *ctx, uint32_t place, struct hv_gva *ret);
-	void *places;
+	/* Finds the guest instruction whose detour contains the address with the low 32 bits
+	 * LOW_BITS. NULL: there are no detours. */
+	bool (*find_detoured)(void *ctx, uint32_t low_bits, struct hv_gva *ret);
+	void *detours;
 };
 
 /* Returns whether the entry length of RECORD, an HV_RECORD_EVENT, is possible and fits its data
@@ -106,8 +106,8 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *data, struct hv_event *event, uint8_t *entry);
 
 /* Encodes EVENT, with its id and entry, at the time and place of RECORD, an HV_RECORD_EVENT. RET
- * has room for HV_DATA_RECORDS_MAX + 1 records. The preempt count is the one inside the probe, as
- * in the kernel's system call events; it is higher if EVENT->deeper is set, and copied from
+ * has room for HV_DATA_RECORDS_MAX + 1 records. The preempt count is the one inside the callback,
+ * as in the kernel's system call events; it is higher if EVENT->deeper is set, and copied from
  * RECORD's event if EVENT->is_as_deep is set. Returns the number of records; the event's own is the
  * last. */
 unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *event,

@@ -69,7 +69,7 @@ struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *c
 		.decode = {.arch = k->core.as.arch,
 			   .text_base = hv_reach_of(&k->core).text_base,
 			   .context_bits = k->layout.context_bits,
-			   .probe_preempt_depth = hv_kernel_is_preemptible(k),
+			   .callback_preempt_depth = hv_kernel_is_preemptible(k),
 			   .lazy_count_off = k->layout.has_lazy ? HV_ENTRY_HEADER_LEN : 0},
 	};
 	return d;
@@ -138,15 +138,15 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 }
 
 /* The stack words at the end of a section start below the words of the function that it is in. If
- * the stub was called from there, the return address of that call is still on the stack, which the
- * unwind rules of the function do not count. */
-static void place_words(const struct hv_decoder *d, const struct hv_event *event,
-			struct hv_stack_words *words)
+ * the trampoline was called from there, the return address of that call is still on the stack,
+ * which the unwind rules of the function do not count. */
+static void locate_words(const struct hv_decoder *d, const struct hv_event *event,
+			 struct hv_stack_words *words)
 {
 	uint32_t behind = (uint32_t)(event->ip.v + d->decode.arch->site_len_bytes);
 
 	words->ip = event->ip;
-	words->sp += (uint32_t)d->decode.arch->stubs.section_stack_bytes;
+	words->sp += (uint32_t)d->decode.arch->trampolines.section_stack_bytes;
 	for (size_t i = 0; i < words->nr; i++) {
 		if (words->list[i].at != words->sp || !words->list[i].is_text ||
 		    (words->list[i].value | HV_TEXT_BIT) != behind)
@@ -166,7 +166,7 @@ static void section_callers(struct hv_decoder *d, const struct hv_parts *words, 
 
 	if (words && event->ip.v) {
 		hv_decode_words(&d->decode, words->list, words->nr, &decoded);
-		place_words(d, event, &decoded);
+		locate_words(d, event, &decoded);
 		nr = hv_callers_find(d->callers, &decoded, list, HV_CALLERS_MAX, &early);
 	}
 	for (size_t i = 1; i < nr; i++)
@@ -197,7 +197,7 @@ void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, stru
 		nr += hv_callers_find(d->callers, &decoded, list + nr, HV_CALLERS_MAX - nr, &early);
 	}
 	if (event->of_event)
-		nr = hv_callers_leave_probe(d->callers, list, nr);
+		nr = hv_callers_leave_callback(d->callers, list, nr);
 	else if (nr == 1 && event->parent_ip.v)
 		list[nr++] = event->parent_ip;
 	event->callers = list;

@@ -66,7 +66,7 @@ struct hv_decoder {
 	} named[HV_NR_NAMED];
 };
 
-/* Borrows its arguments, which must outlive it. The stub addresses in ->decode are 0. */
+/* Borrows its arguments, which must outlive it. The trampoline addresses in ->decode are 0. */
 struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *clocks,
 				  struct hv_names *names, struct hv_callers *callers);
 void hv_decoder_free(struct hv_decoder *d);

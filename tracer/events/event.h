@@ -89,7 +89,7 @@ struct hv_event {
 	 * of a section. */
 	uint8_t of_section; /* HV_SECTION_* */
 	/* Stack: belongs to a guest event on this vCPU, the last one of this task that has no stack
-	 * yet. ip is 0; the callers start with the caller of the probe. */
+	 * yet. ip is 0; the callers start with the caller of the callback. */
 	uint8_t of_event;
 	/* Stack: the function itself, then its callers. Borrowed; valid until the event after the
 	 * next one is taken. NULL and 0 with HV_CURSOR_DRAIN and HV_CURSOR_TAKE. */
@@ -107,12 +107,12 @@ struct hv_event {
 				   CALLERS; NULL: none */
 	uint16_t id;		/* guest event: the type, common_type of the entry */
 	uint8_t is_compat;	/* guest event: the task is in a system call of another ABI */
-	/* Guest event made by the host: how much higher its preempt count is than inside the probe
-	 * of the event that it was made from, on kernels with such a count. At most
+	/* Guest event made by the host: how much higher its preempt count is than inside the
+	 * callback of the event that it was made from, on kernels with such a count. At most
 	 * HV_EVENT_DEEPER_MAX. Decoding does not set it. */
 	uint8_t deeper;
 	uint16_t results_len; /* bytes */
 	/* Guest event made by the host: its preempt count is the one of the original event, not the
-	 * one inside its probe. Decoding does not set it. */
+	 * one inside its callback. Decoding does not set it. */
 	uint8_t is_as_deep;
 };

@@ -15,7 +15,7 @@
 /* An incomplete text. */
 struct begun {
 	uint32_t pid;
-	uint32_t nr_parts; /* 0: the slot is free */
+	uint32_t nr_parts; /* 0: the entry is free */
 	uint64_t began;	   /* number of its first part */
 	size_t len_bytes;
 	char text[HV_MARK_BYTES_MAX];
@@ -76,7 +76,7 @@ static struct begun *find(struct hv_guest_marks *m, uint32_t pid)
 	return NULL;
 }
 
-/* Returns a slot for PID: its present slot, a free one, or the slot of the oldest text. */
+/* Returns an entry for PID: its present entry, a free one, or the entry of the oldest text. */
 static struct begun *begin(struct hv_guest_marks *m, uint32_t pid)
 {
 	struct begun *own = find(m, pid), *b = &m->begun[0];

@@ -174,7 +174,7 @@ static inline bool hv_gaps_any(const struct hv_gaps *g, uint64_t position)
 }
 
 /* Returns the number of records missing before the one at POSITION, and forgets them. */
-static inline uint64_t hv_gaps_tell(struct hv_gaps *g, uint64_t position)
+static inline uint64_t hv_gaps_report(struct hv_gaps *g, uint64_t position)
 {
 	uint64_t lost = 0;
 	unsigned nr = 0;
@@ -217,10 +217,10 @@ struct hv_lane {
 	size_t nr_full; /* the lane is full, and not read, above this number of records */
 	size_t turn;	/* index in the merge's heap */
 
-	struct hv_gaps gaps; /* gaps before records that are not yet returned */
-	uint64_t run;	     /* incremented at each loss */
-	uint64_t nr_unknown; /* records of unknown kinds */
-	uint64_t nr_told;    /* lost records reported by HV_RECORD_LOST */
+	struct hv_gaps gaps;  /* gaps before records that are not yet returned */
+	uint64_t run;	      /* incremented at each loss */
+	uint64_t nr_unknown;  /* records of unknown kinds */
+	uint64_t nr_reported; /* lost records reported by HV_RECORD_LOST */
 
 	bool blocked; /* the position is reserved but not written */
 	uint64_t blocked_position;
@@ -311,7 +311,7 @@ static void keep_not(struct hv_lane *l, const struct hv_kept *kept)
 	uint64_t nr_lost = hv_record_lost(&kept->record);
 
 	if (nr_lost)
-		l->nr_told = hv_add_lost(l->nr_told, nr_lost);
+		l->nr_reported = hv_add_lost(l->nr_reported, nr_lost);
 	else
 		l->nr_unknown++;
 	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
@@ -419,7 +419,7 @@ static void hv_lane_take_oddly(struct hv_lane *l, const struct hv_kept *k,
 			       struct hv_merge_item *ret)
 {
 	if (hv_record_is_event(&k->record))
-		ret->lost_before = hv_gaps_tell(&l->gaps, k->position);
+		ret->lost_before = hv_gaps_report(&l->gaps, k->position);
 	hv_backlog_drop_first(&l->kept);
 }
 
@@ -480,7 +480,7 @@ static struct hv_merge_checkpoint hv_lane_mark(const struct hv_lane *l)
 /* Returns the number of records lost since the lane started. */
 static uint64_t hv_lane_lost(const struct hv_lane *l)
 {
-	return hv_add_lost(l->nr_told, hv_add_lost(l->ring.lost, l->nr_unknown));
+	return hv_add_lost(l->nr_reported, hv_add_lost(l->ring.lost, l->nr_unknown));
 }
 
 /* -- the merge --------------------------------------------------------------------------------- */

@@ -77,7 +77,7 @@ static const struct hv_count *find(const struct hv_tracee *t, const struct hv_co
 		(uint32_t)(site.v + core->as.arch->site_len_bytes - hv_reach_of(core).text_base.v);
 	unsigned home = hv_count_home(function_low, t->plan.counts_shift);
 
-	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
+	for (unsigned i = home; i < home + HV_COUNT_LOOKUPS; i++)
 		if (__atomic_load_n(&table[i].function_low, __ATOMIC_RELAXED) == function_low)
 			return &table[i];
 	return NULL;

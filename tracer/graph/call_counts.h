@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile: the guest counts and times calls per vCPU without recording them.
  *
- * site_stubs.h selects the functions (HV_STUB_PROFILED); tree/ formats the text. One thread. */
+ * site_trampolines.h selects the functions (HV_TRAMPOLINE_PROFILED); tree/ formats the text. One
+ * thread. */
 #pragma once
 
 #include <stddef.h>

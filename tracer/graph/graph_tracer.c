@@ -6,14 +6,14 @@
 #include "kernel/clock/clock.h"
 #include "kernel/tasks/unwind.h"
 #include "tracer/graph/returns.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 
 struct hv_graph_tracer {
 	struct hv_tracee *tracee;     /* borrowed */
 	const struct hv_clock *clock; /* borrowed */
 	struct hv_graph_options options;
-	bool frames_on;	 /* sites may call stubs that add frames */
+	bool frames_on;	 /* sites may call trampolines that add frames */
 	bool has_stacks; /* return stacks are prepared */
 	bool records;	 /* returns are recorded */
 	bool counts;	 /* calls are counted */
@@ -99,9 +99,9 @@ void hv_graph_tracer_sweep(struct hv_graph_tracer *g)
 		hv_sweep(g->tracee);
 }
 
-/* Makes the stubs take the plain way when PARAMS allow it. A stub reads first which way to take,
- * and then the params. The general way is always correct, so it is selected before the params
- * change, and the plain way after. */
+/* Makes the trampolines take the plain way when PARAMS allow it. A trampoline reads first which way
+ * to take, and then the params. The general way is always correct, so it is selected before the
+ * params change, and the plain way after. */
 static void choose_ways(struct hv_graph_tracer *g)
 {
 	struct hv_params *params = hv_region_params(&g->tracee->region);
@@ -153,7 +153,7 @@ struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
 		return err;
 	hv_orc_prepare(g->tracee->kernel); /* for holds that read stacks */
 	if (!g->has_stacks)
-		hv_stubs_prepare_stacks(g->tracee);
+		hv_trampolines_prepare_stacks(g->tracee);
 	g->has_stacks = true;
 	put_back_if_quiet(g);
 	g->frames_on = true;

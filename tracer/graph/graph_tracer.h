@@ -2,8 +2,8 @@
 /* function_graph in the guest: checks whether this kernel can be traced, starts and stops tracing,
  * and selects the calls to record.
  *
- * site_stubs.h decides which sites belong to a graph, returns.h restores return addresses, and
- * arch/ contains the stubs. One thread. */
+ * site_trampolines.h decides which sites belong to a graph, returns.h restores return addresses,
+ * and arch/ contains the trampolines. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -21,19 +21,19 @@ struct hv_graph_tracer *hv_graph_tracer_new(struct hv_tracee *t, const struct hv
 void hv_graph_tracer_free(struct hv_graph_tracer *g);
 
 /* Selects the calls of a graph to record. The options can be set at any time, and are kept when no
- * graph is traced. HV_GRAPH_SUBTREE records nothing without an HV_STUB_GRAPH_ROOT site. */
+ * graph is traced. HV_GRAPH_SUBTREE records nothing without an HV_TRAMPOLINE_GRAPH_ROOT site. */
 struct hv_graph_options {
 	unsigned flags; /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS, HV_GRAPH_OWN_TIME,
 			   HV_GRAPH_HOST, HV_GRAPH_NO_SLEEP (ringbuf/abi.h). The last two take
-			   effect with the next hv_site_stubs_set. HV_GRAPH_HOST needs a kernel with
-			   hv_kernel_need_steal_time() */
+			   effect with the next hv_site_trampolines_set. HV_GRAPH_HOST needs a
+			   kernel with hv_kernel_need_steal_time() */
 	unsigned max_depth; /* maximum depth of recorded calls on a stack; 0: no limit */
 	uint64_t thresh_ns; /* if not 0, records only returns of calls of at least this duration */
 };
 void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_graph_options *options);
 
-/* Call this before any site calls a stub that adds frames. Restores frames that an earlier graph
- * left open, if that is possible now. EOPNOTSUPP or EBUSY with the reason. */
+/* Call this before any site calls a trampoline that adds frames. Restores frames that an earlier
+ * graph left open, if that is possible now. EOPNOTSUPP or EBUSY with the reason. */
 struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g) hv_must_use;
 /* Call this after the last such site was restored. */
 void hv_graph_tracer_stop(struct hv_graph_tracer *g);

@@ -18,13 +18,13 @@
  * after our frame (a traced function jumped to a probed one), its stored return address is our
  * handler's, and hvtrace cannot find it. */
 
-struct hv_trampoline {
+struct guest_trampoline {
 	const char *symbol;
 	struct hv_gva_range code;
 };
 
-struct hv_trampolines {
-	struct hv_trampoline list[4];
+struct guest_trampolines {
+	struct guest_trampoline list[4];
 	unsigned nr;
 };
 
@@ -34,13 +34,14 @@ static const char *const symbols[] = {
 	"kretprobe_trampoline",	   /* kretprobes before that */
 	"return_to_handler",	   /* function_graph */
 };
-_Static_assert(HV_ARRAY_LEN(symbols) == HV_ARRAY_LEN(((struct hv_trampolines *)0)->list), "list");
+_Static_assert(HV_ARRAY_LEN(symbols) == HV_ARRAY_LEN(((struct guest_trampolines *)0)->list),
+	       "list");
 
-static void hv_trampolines_find(const struct hv_kernel *k, struct hv_trampolines *ret)
+static void guest_trampolines_find(const struct hv_kernel *k, struct guest_trampolines *ret)
 {
-	*ret = (struct hv_trampolines){0};
+	*ret = (struct guest_trampolines){0};
 	for (size_t i = 0; i < HV_ARRAY_LEN(symbols); i++) {
-		struct hv_trampoline *t = &ret->list[ret->nr];
+		struct guest_trampoline *t = &ret->list[ret->nr];
 
 		if (!hv_kernel_symbol(k, symbols[i], &t->code.start))
 			continue;
@@ -51,8 +52,8 @@ static void hv_trampolines_find(const struct hv_kernel *k, struct hv_trampolines
 }
 
 /* Returns the trampoline to which a function with return address ADDRESS returns, or NULL. */
-static const struct hv_trampoline *hv_trampolines_entry(const struct hv_trampolines *t,
-							uint64_t address)
+static const struct guest_trampoline *guest_trampolines_entry(const struct guest_trampolines *t,
+							      uint64_t address)
 {
 	for (unsigned i = 0; i < t->nr; i++)
 		if (t->list[i].code.start.v == address)
@@ -62,8 +63,8 @@ static const struct hv_trampoline *hv_trampolines_entry(const struct hv_trampoli
 
 /* Returns the trampoline whose code contains ADDRESS after its first byte, or NULL. A function that
  * returns there was called by the trampoline, to look up the original address. */
-static const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampolines *t,
-							 uint64_t address)
+static const struct guest_trampoline *guest_trampolines_inside(const struct guest_trampolines *t,
+							       uint64_t address)
 {
 	for (unsigned i = 0; i < t->nr; i++)
 		if (hv_gva_in(hv_gva(address), t->list[i].code) &&
@@ -74,8 +75,8 @@ static const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampol
 
 /* -- where a return address is ----------------------------------------------------------------- */
 
-/* Finds the return address of an open call from the slot in its frame, and how it is stored. On
- * x86-64 it is in the slot. On arm64 the slot is the stack pointer at function entry; the address
+/* Finds the return address of an open call from the retp in its frame, and how it is stored. On
+ * x86-64 it is at retp. On arm64 retp is the stack pointer at function entry; the address
  * is in the function's frame record below, and may be signed. With shadow call stacks, a function
  * saves its return address in its frame record and on the shadow call stack, and returns to the
  * latter, so both must be restored. The two stacks contain the calls in the same order; this
@@ -83,7 +84,7 @@ static const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampol
  *
  * returns.h finds the open calls and writes the addresses. */
 
-struct hv_return_places {
+struct hv_return_finder {
 	const struct hv_tracee *tracee; /* borrowed */
 	struct hv_tasks tasks;		/* as of the hold */
 	bool in_records;
@@ -92,7 +93,7 @@ struct hv_return_places {
 	struct hv_shadow_stacks shadow;
 };
 
-struct hv_return_place {
+struct hv_saved_return {
 	struct hv_gva at;
 	struct hv_gpa gpa;
 	uint64_t word;	    /* the word at AT */
@@ -102,36 +103,36 @@ struct hv_return_place {
 
 /* A call whose return address was replaced by our handler. */
 struct hv_hooked {
-	struct hv_gva slot;
-	struct hv_return_place place;
+	struct hv_gva retp;
+	struct hv_saved_return saved;
 	uint64_t caller; /* the original address; our handler: not known yet */
 };
 
-static int by_place(const void *a, const void *b)
+static int by_address(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hv_hooked *)a)->place.at.v;
-	uint64_t y = ((const struct hv_hooked *)b)->place.at.v;
+	uint64_t x = ((const struct hv_hooked *)a)->saved.at.v;
+	uint64_t y = ((const struct hv_hooked *)b)->saved.at.v;
 
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts by place. */
+/* Sorts by address. */
 static void hv_hooked_sort(struct hv_hooked *list, size_t nr)
 {
 	if (nr)
-		qsort(list, nr, sizeof(*list), by_place);
+		qsort(list, nr, sizeof(*list), by_address);
 }
 
 /* Returns the call in a sorted LIST whose return address is at AT, or NULL. */
 static const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr,
 					    struct hv_gva at)
 {
-	const struct hv_hooked key = {.place = {.at = at}};
+	const struct hv_hooked key = {.saved = {.at = at}};
 
-	return nr ? bsearch(&key, list, nr, sizeof(key), by_place) : NULL;
+	return nr ? bsearch(&key, list, nr, sizeof(key), by_address) : NULL;
 }
 
-static void hv_return_places_deinit(struct hv_return_places *p)
+static void hv_return_finder_deinit(struct hv_return_finder *p)
 {
 	hv_tasks_deinit(&p->tasks);
 	hv_records_deinit(&p->records);
@@ -139,11 +140,11 @@ static void hv_return_places_deinit(struct hv_return_places *p)
 }
 
 /* Call this in a hold. REGS are the registers of all NR_VCPUS. RET is unchanged on failure. */
-static struct hv_err *hv_return_places_read(const struct hv_tracee *t,
+static struct hv_err *hv_return_finder_read(const struct hv_tracee *t,
 					    const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
-					    struct hv_return_places *ret)
+					    struct hv_return_finder *ret)
 {
-	struct hv_return_places p = {.tracee = t,
+	struct hv_return_finder p = {.tracee = t,
 				     .in_records = t->kernel->core.as.arch->link_register};
 	struct hv_err *err = hv_tasks_read(t->kernel, &p.tasks);
 
@@ -154,14 +155,14 @@ static struct hv_err *hv_return_places_read(const struct hv_tracee *t,
 	if (!err && p.in_records)
 		err = hv_shadow_stacks_read(t->kernel, &p.tasks, regs, nr_vcpus, &p.shadow);
 	if (err) {
-		hv_return_places_deinit(&p);
+		hv_return_finder_deinit(&p);
 		return err;
 	}
 	*ret = p;
 	return NULL;
 }
 
-static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
+static uint64_t address_of(const struct hv_return_finder *p, uint64_t word)
 {
 	const struct hv_arch *arch = p->tracee->kernel->core.as.arch;
 
@@ -169,7 +170,7 @@ static uint64_t address_of(const struct hv_return_places *p, uint64_t word)
 }
 
 /* Returns whether most addresses on the shadow call stacks are also in frame records. */
-static bool shadow_agrees(const struct hv_return_places *p)
+static bool shadow_agrees(const struct hv_return_finder *p)
 {
 	const struct hv_frame_records *r = &p->records;
 	size_t nr = 0, nr_same = 0;
@@ -190,7 +191,7 @@ static bool shadow_agrees(const struct hv_return_places *p)
 }
 
 /* EOPNOTSUPP with the reason: return addresses of this kernel cannot be restored. */
-static struct hv_err *hv_return_places_check(const struct hv_return_places *p)
+static struct hv_err *hv_return_finder_check(const struct hv_return_finder *p)
 {
 	if (!p->in_records)
 		return NULL;
@@ -216,61 +217,61 @@ static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 
 /* Reads the word at AT. Returns false if AT cannot be on a stack: it is not mapped, or not to RAM
  * (mapped again after its task died). */
-static bool hv_return_places_at(const struct hv_return_places *p, struct hv_gva at,
-				struct hv_return_place *ret)
+static bool hv_return_finder_at(const struct hv_return_finder *p, struct hv_gva at,
+				struct hv_saved_return *ret)
 {
 	const struct hv_tracee *t = p->tracee;
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_return_place place = {.at = at};
+	struct hv_saved_return saved = {.at = at};
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (at.v % sizeof(place.word) || !is_kernel_half(t, at.v) || hv_tracee_has(t, at))
+	if (at.v % sizeof(saved.word) || !is_kernel_half(t, at.v) || hv_tracee_has(t, at))
 		return false;
 	err = hv_walk(&t->kernel->core.as, at, &m);
 	if (err || !m.present || !m.writable)
 		return false;
-	place.gpa = m.gpa;
-	err = hv_guest_read(t->guest, m.gpa, &place.word, sizeof(place.word));
+	saved.gpa = m.gpa;
+	err = hv_guest_read(t->guest, m.gpa, &saved.word, sizeof(saved.word));
 	if (err)
 		return false;
-	place.address = place.word;
+	saved.address = saved.word;
 	if (p->in_records && arch->strip_signature)
-		place.address = arch->strip_signature(place.word);
-	*ret = place;
+		saved.address = arch->strip_signature(saved.word);
+	*ret = saved;
 	return true;
 }
 
-/* Returns false if no call returns through SLOT. */
-static bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
-				  struct hv_return_place *ret)
+/* Returns false if no call returns through RETP. */
+static bool hv_return_finder_find(const struct hv_return_finder *p, struct hv_gva retp,
+				  struct hv_saved_return *ret)
 {
 	const struct hv_frame_record *record;
 
 	if (!p->in_records)
-		return hv_return_places_at(p, slot, ret);
-	record = hv_records_below(&p->records, slot);
-	if (!record || !hv_return_places_at(p, record->at, ret))
+		return hv_return_finder_at(p, retp, ret);
+	record = hv_records_below(&p->records, retp);
+	if (!record || !hv_return_finder_at(p, record->at, ret))
 		return false;
 	ret->task = record->task;
 	return true;
 }
 
-/* Computes the word to store at PLACE so that the call returns to ADDRESS. The present word
- * verifies the encoding: it must be the encoding of PLACE's own address. EBUSY: it is not. */
-static struct hv_err *hv_return_places_word(const struct hv_return_places *p,
-					    const struct hv_return_place *place, struct hv_gva slot,
+/* Computes the word to store at SAVED so that the call returns to ADDRESS. The present word
+ * verifies the encoding: it must be the encoding of SAVED's own address. EBUSY: it is not. */
+static struct hv_err *hv_return_finder_word(const struct hv_return_finder *p,
+					    const struct hv_saved_return *saved, struct hv_gva retp,
 					    uint64_t address, uint64_t *ret)
 {
 	const struct hv_kernel *k = p->tracee->kernel;
 	uint64_t now;
 
-	if (hv_signing_sign(k, &p->signing, place->task, slot, place->address, &now) &&
-	    now == place->word && hv_signing_sign(k, &p->signing, place->task, slot, address, ret))
+	if (hv_signing_sign(k, &p->signing, saved->task, retp, saved->address, &now) &&
+	    now == saved->word && hv_signing_sign(k, &p->signing, saved->task, retp, address, ret))
 		return NULL;
-	if (place->word != place->address || p->signing.state == HV_SIGNING_UNKNOWN)
+	if (saved->word != saved->address || p->signing.state == HV_SIGNING_UNKNOWN)
 		return hv_err_new(EBUSY, "how the return address at 0x%llx is signed is not known",
-				  (unsigned long long)place->at.v);
+				  (unsigned long long)saved->at.v);
 	*ret = address;
 	return NULL;
 }
@@ -287,8 +288,8 @@ static struct hv_err *hv_return_places_word(const struct hv_return_places *p,
  * paired with the record of another call would leave one over. */
 
 struct pairing {
-	const struct hv_return_places *places; /* borrowed */
-	const struct hv_hooked *list;	       /* borrowed; sorted by place */
+	const struct hv_return_finder *finder; /* borrowed */
+	const struct hv_hooked *list;	       /* borrowed; sorted by address */
 	size_t nr;
 	struct hv_hooked *found; /* owned */
 	size_t nr_found;
@@ -301,23 +302,23 @@ struct pairing {
 static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
 		    const struct hv_hooked *call, uint64_t word)
 {
-	uint64_t address = address_of(p->places, word);
+	uint64_t address = address_of(p->finder, word);
 
-	if (address == address_of(p->places, record->word))
+	if (address == address_of(p->finder, record->word))
 		return true;
-	return call && (address == call->caller || address == p->places->tracee->handler.v);
+	return call && (address == call->caller || address == p->finder->tracee->handler.v);
 }
 
 /* AT is on a shadow call stack. */
 static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, struct hv_gva at)
 {
-	struct hv_hooked found = {.slot = call->slot, .caller = call->caller};
+	struct hv_hooked found = {.retp = call->retp, .caller = call->caller};
 
-	if (!hv_return_places_at(p->places, at, &found.place) ||
-	    found.place.address != p->places->tracee->handler.v)
+	if (!hv_return_finder_at(p->finder, at, &found.saved) ||
+	    found.saved.address != p->finder->tracee->handler.v)
 		return hv_err_new(EBUSY, "the shadow call stack at 0x%llx changes",
 				  (unsigned long long)at.v);
-	found.place.task = call->place.task;
+	found.saved.task = call->saved.task;
 	p->found = hv_grow(p->found, p->nr_found, &p->cap, 64, sizeof(*p->found));
 	p->found[p->nr_found++] = found;
 	return NULL;
@@ -327,12 +328,12 @@ static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, stru
 static struct hv_err *check_rest(const struct pairing *p, const struct hv_shadow_stack *stack,
 				 size_t left)
 {
-	const struct hv_tracee *t = p->places->tracee;
+	const struct hv_tracee *t = p->finder->tracee;
 
 	for (size_t i = 0; i < left; i++) {
-		struct hv_gva address = hv_gva(address_of(p->places, stack->words[i]));
+		struct hv_gva address = hv_gva(address_of(p->finder, stack->words[i]));
 
-		if (hv_tracee_has(t, address) || hv_gva_in(address, t->landings))
+		if (hv_tracee_has(t, address) || hv_gva_in(address, t->veneers))
 			return hv_err_new(EBUSY,
 					  "the return address at 0x%llx, on a shadow call stack, "
 					  "belongs to no known call",
@@ -359,8 +360,8 @@ static struct hv_err *check_left(const struct pairing *p, const struct hv_shadow
 static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stack)
 {
 	size_t was_found = p->nr_found;
-	const struct hv_frame_records *r = &p->places->records;
-	uint64_t handler = p->places->tracee->handler.v;
+	const struct hv_frame_records *r = &p->finder->records;
+	uint64_t handler = p->finder->tracee->handler.v;
 	size_t left = stack->nr;
 	struct hv_err *err = NULL;
 
@@ -371,10 +372,10 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 
 		if (left && is_same(p, record, call, stack->words[left - 1])) {
 			left--;
-			if (address_of(p->places, stack->words[left]) == handler)
+			if (address_of(p->finder, stack->words[left]) == handler)
 				err = call ? note(p, call, hv_gva_add(stack->start, left * 8))
 					   : check_rest(p, stack, left + 1);
-		} else if (call || address_of(p->places, record->word) == handler) {
+		} else if (call || address_of(p->finder, record->word) == handler) {
 			err = hv_err_new(EBUSY,
 					 "the return address at 0x%llx is not on the shadow call"
 					 " stack",
@@ -385,15 +386,15 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 }
 
 /* Finds the copies of our handler's address on shadow call stacks. LIST has the NR hooked calls
- * that were found by their frame records, sorted by place; a frame record may already be restored
- * if a detach was interrupted. *RET has *RET_NR entries for the same calls, with the place on the
+ * that were found by their frame records, sorted by address; a frame record may already be restored
+ * if a detach was interrupted. *RET has *RET_NR entries for the same calls, with the address on the
  * shadow call stack; free it with free(). EBUSY: one of our addresses belongs to no known call, for
  * example while a function creates or leaves its frame. */
-static struct hv_err *hv_return_places_find_shadow(const struct hv_return_places *p,
+static struct hv_err *hv_return_finder_find_shadow(const struct hv_return_finder *p,
 						   const struct hv_hooked *list, size_t nr,
 						   struct hv_hooked **ret, size_t *ret_nr)
 {
-	struct pairing pairing = {.places = p, .list = list, .nr = nr};
+	struct pairing pairing = {.finder = p, .list = list, .nr = nr};
 	struct hv_err *err = NULL;
 
 	if (p->shadow.state == HV_SHADOW_UNKNOWN && nr)
@@ -415,12 +416,12 @@ static struct hv_err *hv_return_places_find_shadow(const struct hv_return_places
 
 struct returns {
 	struct hv_tracee *tracee; /* borrowed */
-	struct hv_hooked *list;	  /* owned; sorted by place when all are found */
+	struct hv_hooked *list;	  /* owned; sorted by address when all are found */
 	size_t nr;
 	size_t cap;
-	bool any_elsewhere; /* a frame's slot does not contain our handler's address */
-	struct hv_return_places places;
-	struct hv_trampolines trampolines;
+	bool any_elsewhere; /* the word at a frame's retp is not our handler's address */
+	struct hv_return_finder finder;
+	struct guest_trampolines trampolines;
 	const struct hv_vcpu_regs *asleep; /* registers of the vCPUs of a machine in S3 sleep */
 	unsigned nr_asleep;
 };
@@ -428,7 +429,7 @@ struct returns {
 static void returns_deinit(struct returns *r)
 {
 	free(r->list);
-	hv_return_places_deinit(&r->places);
+	hv_return_finder_deinit(&r->finder);
 }
 
 static uint64_t word_of(const struct hv_tracee *t, unsigned index)
@@ -473,11 +474,11 @@ static void add(struct returns *r, const struct hv_hooked *h)
 	r->list[r->nr++] = *h;
 }
 
-/* Finds SLOT among the calls found since FIRST. */
-static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t slot)
+/* Finds RETP among the calls found since FIRST. */
+static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t retp)
 {
 	for (size_t i = first; i < r->nr; i++)
-		if (r->list[i].slot.v == slot)
+		if (r->list[i].retp.v == retp)
 			return &r->list[i];
 	return NULL;
 }
@@ -489,14 +490,14 @@ static void keep_hooked(struct returns *r, size_t first)
 	size_t nr = first;
 
 	for (size_t i = first; i < r->nr; i++)
-		if (r->list[i].place.address == r->tracee->handler.v ||
-		    r->list[i].place.address == r->list[i].caller)
+		if (r->list[i].saved.address == r->tracee->handler.v ||
+		    r->list[i].saved.address == r->list[i].caller)
 			r->list[nr++] = r->list[i];
 	r->nr = nr;
 }
 
 /* Reads the frames of one return stack, the last one first, like the handler. If several have the
- * same slot, the last one counts, and the ones before it as long as they lead to the handler again
+ * same retp, the last one counts, and the ones before it as long as they lead to the handler again
  * (a function that jumped to another traced one). Frames below may be stale. */
 static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
 {
@@ -505,28 +506,28 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 
 	for (unsigned i = frames_of(stack->word); i-- > 0;) {
 		const struct hv_frame *frame = &stack->frames[i];
-		struct hv_hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
-		struct hv_hooked *same = find_since(r, first, frame->slot_gva);
-		const struct hv_trampoline *own;
+		struct hv_hooked h = {.retp = hv_gva(frame->retp_gva), .caller = frame->caller_gva};
+		struct hv_hooked *same = find_since(r, first, frame->retp_gva);
+		const struct guest_trampoline *own;
 
 		if (same) {
 			if (same->caller == handler)
 				same->caller = frame->caller_gva;
 			continue;
 		}
-		if (!hv_return_places_find(&r->places, h.slot, &h.place))
+		if (!hv_return_finder_find(&r->finder, h.retp, &h.saved))
 			continue;
-		if (h.place.address == handler || r->places.shadow.state == HV_SHADOW_KNOWN)
+		if (h.saved.address == handler || r->finder.shadow.state == HV_SHADOW_KNOWN)
 			add(r, &h);
-		if (h.place.address == handler)
+		if (h.saved.address == handler)
 			continue;
 		r->any_elsewhere = true;
-		own = hv_trampolines_entry(&r->trampolines, h.place.address);
+		own = guest_trampolines_entry(&r->trampolines, h.saved.address);
 		if (own)
 			return hv_err_new(EBUSY,
 					  "the return address at 0x%llx is the guest's own"
-					  " %s, which may lead to a stub",
-					  (unsigned long long)h.slot.v, own->symbol);
+					  " %s, which may lead to a trampoline",
+					  (unsigned long long)h.retp.v, own->symbol);
 	}
 	keep_hooked(r, first);
 	return NULL;
@@ -551,7 +552,8 @@ static struct hv_err *find_all(struct returns *r)
 	return NULL;
 }
 
-/* Every frame must lead back to code. If one does not, nothing is written and the stubs stay. */
+/* Every frame must lead back to code. If one does not, nothing is written and the trampolines stay.
+ * */
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
@@ -561,7 +563,7 @@ static struct hv_err *check_all(const struct returns *r)
 			return hv_err_new(EUCLEAN,
 					  "the return address at 0x%llx is hvtrace's handler, and "
 					  "the original (0x%llx) is not kernel code",
-					  (unsigned long long)h->slot.v,
+					  (unsigned long long)h->retp.v,
 					  (unsigned long long)h->caller);
 	}
 	return NULL;
@@ -569,8 +571,8 @@ static struct hv_err *check_all(const struct returns *r)
 
 /* After a sleep (S3), a vCPU continues where the kernel saved its state (do_suspend_lowlevel), not
  * where it stopped. No call returns through the part of the stack below that. That part contains
- * only calls outside stubs, so our only addresses there are return addresses of a graph, which are
- * known. */
+ * only calls outside trampolines, so our only addresses there are return addresses of a graph,
+ * which are known. */
 static bool is_abandoned(const struct returns *r, struct hv_gva at)
 {
 	uint64_t stack_bytes = r->tracee->kernel->layout.stack_bytes;
@@ -602,15 +604,16 @@ static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 	return found;
 }
 
-/* Returns the stub through which the guest's own ftrace reads sites. It calls the kernel's reader,
- * in which a task may sleep. */
+/* Returns the trampoline through which the guest's own ftrace reads sites. It calls the kernel's
+ * reader, in which a task may sleep. */
 static struct hv_gva_range yields_of(const struct hv_tracee *t)
 {
-	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
-	struct hv_gva start = hv_gva_add(t->range.start, HV_STUBS_CODE_OFF + stubs->yields_off);
+	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
+	struct hv_gva start =
+		hv_gva_add(t->range.start, HV_TRAMPOLINES_CODE_OFF + trampolines->yields_off);
 
-	return (struct hv_gva_range){start,
-				     hv_gva_add(start, HV_NR_YIELDS * stubs->yield_len_bytes)};
+	return (struct hv_gva_range){
+		start, hv_gva_add(start, HV_NR_YIELDS * trampolines->yield_len_bytes)};
 }
 
 /* Returns false for code of the guest's own trampolines. */
@@ -619,11 +622,11 @@ static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 	const struct returns *r = ctx;
 
 	(void)at;
-	return !hv_trampolines_inside(&r->trampolines, word);
+	return !guest_trampolines_inside(&r->trampolines, word);
 }
 
-/* If a frame's slot does not contain the handler's address, the guest's own trampoline may be using
- * that address. Until the trampoline returns, it owns the slot. */
+/* If the word at a frame's retp is not the handler's address, the guest's own trampoline may be
+ * using that address. Until the trampoline returns, it owns that word. */
 static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
 					unsigned nr_vcpus)
 {
@@ -631,7 +634,7 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 					   .how = HV_SCAN_CALLS,
 					   .is_known = is_not_inside,
 					   .ctx = r,
-					   .tasks = &r->places.tasks};
+					   .tasks = &r->finder.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	struct hv_err *err;
@@ -639,8 +642,8 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	if (!r->any_elsewhere || !r->trampolines.nr)
 		return NULL;
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-		if (hv_trampolines_entry(&r->trampolines, regs[cpu].ip.v) ||
-		    hv_trampolines_inside(&r->trampolines, regs[cpu].ip.v))
+		if (guest_trampolines_entry(&r->trampolines, regs[cpu].ip.v) ||
+		    guest_trampolines_inside(&r->trampolines, regs[cpu].ip.v))
 			return hv_err_new(EBUSY, "vCPU %u is in the guest's own return probe", cpu);
 	err = hv_stacks_scan(r->tracee->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
@@ -660,7 +663,8 @@ static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_
 			 t->range);
 }
 
-/* Done before all tasks are read: if a vCPU is in a stub, the caller retries in another hold. */
+/* Done before all tasks are read: if a vCPU is in a trampoline, the caller retries in another hold.
+ * */
 static struct hv_err *check_vcpus(struct returns *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus)
 {
@@ -674,7 +678,7 @@ static struct hv_err *check_vcpus(struct returns *r, const struct hv_vcpu_regs *
 	for (unsigned cpu = 0; cpu < nr_vcpus && !sleeps; cpu++)
 		if (hv_tracee_has(r->tracee, regs[cpu].ip) ||
 		    returns_by_register(r->tracee, &regs[cpu]))
-			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
+			return hv_err_new(EBUSY, "vCPU %u is in a trampoline", cpu);
 	return NULL;
 }
 
@@ -683,26 +687,26 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 {
 	struct hv_tracee *t = r->tracee;
 	const struct hv_scan_for wanted = {.range = t->range,
-					   .also = t->landings,
+					   .also = t->veneers,
 					   .how = HV_SCAN_INTERRUPTED,
 					   .is_known = is_known,
 					   .find_caller = find_caller,
 					   .ctx = r,
 					   .calling = yields_of(t),
-					   .tasks = &r->places.tasks};
+					   .tasks = &r->finder.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
 	struct hv_err *err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 
 	if (!err && nr_found)
-		err = hv_err_new(EBUSY, "%s may return into a stub", where);
+		err = hv_err_new(EBUSY, "%s may return into a trampoline", where);
 	return err ? err : check_trampolines(r, regs, nr_vcpus);
 }
 
 static int by_memory(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hv_hooked *)a)->place.gpa.v;
-	uint64_t y = ((const struct hv_hooked *)b)->place.gpa.v;
+	uint64_t x = ((const struct hv_hooked *)a)->saved.gpa.v;
+	uint64_t y = ((const struct hv_hooked *)b)->saved.gpa.v;
 
 	return x < y ? -1 : x > y;
 }
@@ -712,7 +716,7 @@ static struct hv_err *add_shadows(struct returns *r)
 {
 	HV_AUTO_FREE struct hv_hooked *found = NULL;
 	size_t nr = 0;
-	struct hv_err *err = hv_return_places_find_shadow(&r->places, r->list, r->nr, &found, &nr);
+	struct hv_err *err = hv_return_finder_find_shadow(&r->finder, r->list, r->nr, &found, &nr);
 
 	for (size_t i = 0; !err && i < nr; i++)
 		add(r, &found[i]);
@@ -724,7 +728,7 @@ static size_t count_hooked(const struct returns *r)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < r->nr; i++)
-		nr += r->list[i].place.address == r->tracee->handler.v;
+		nr += r->list[i].saved.address == r->tracee->handler.v;
 	return nr;
 }
 
@@ -740,20 +744,20 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 		uint64_t word = 0;
 
 		/* The same word can have several list entries. */
-		if (i && h[-1].place.gpa.v == h->place.gpa.v && h[-1].caller != h->caller)
+		if (i && h[-1].saved.gpa.v == h->saved.gpa.v && h[-1].caller != h->caller)
 			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
-					  (unsigned long long)h->slot.v);
-		if ((i && h[-1].place.gpa.v == h->place.gpa.v) ||
-		    h->place.address != r->tracee->handler.v)
+					  (unsigned long long)h->retp.v);
+		if ((i && h[-1].saved.gpa.v == h->saved.gpa.v) ||
+		    h->saved.address != r->tracee->handler.v)
 			continue;
-		err = hv_return_places_word(&r->places, &h->place, h->slot, h->caller, &word);
+		err = hv_return_finder_word(&r->finder, &h->saved, h->retp, h->caller, &word);
 		if (err)
 			return err;
-		changes[nr] = (struct hv_change){.gva = h->place.at,
-						 .gpa = h->place.gpa,
+		changes[nr] = (struct hv_change){.gva = h->saved.at,
+						 .gpa = h->saved.gpa,
 						 .kind = HV_CHANGE_RETURN,
 						 .len_bytes = sizeof(word)};
-		memcpy(changes[nr].from, &h->place.word, sizeof(word));
+		memcpy(changes[nr].from, &h->saved.word, sizeof(word));
 		memcpy(changes[nr++].to, &word, sizeof(word));
 	}
 	err = hv_patcher_apply_held(r->tracee->patcher, hold, changes, nr);
@@ -784,8 +788,8 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 		err = check_vcpus(&r, regs, nr_vcpus);
 	if (err)
 		return err;
-	hv_trampolines_find(t->kernel, &r.trampolines);
-	err = hv_return_places_read(t, regs, nr_vcpus, &r.places);
+	guest_trampolines_find(t->kernel, &r.trampolines);
+	err = hv_return_finder_read(t, regs, nr_vcpus, &r.finder);
 	if (!err)
 		err = find_all(&r);
 	if (!err)
@@ -807,24 +811,24 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	return NULL;
 }
 
-static struct hv_err *check_places(struct hv_hold *hold, void *ctx)
+static struct hv_err *check_finder(struct hv_hold *hold, void *ctx)
 {
-	hv_cleanup(hv_return_places_deinit) struct hv_return_places places = {0};
+	hv_cleanup(hv_return_finder_deinit) struct hv_return_finder finder = {0};
 	struct hv_tracee *t = ctx;
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	if (!err)
-		err = hv_return_places_read(t, regs, nr_vcpus, &places);
-	return err ? err : hv_return_places_check(&places);
+		err = hv_return_finder_read(t, regs, nr_vcpus, &finder);
+	return err ? err : hv_return_finder_check(&finder);
 }
 
 struct hv_err *hv_returns_check(struct hv_tracee *t)
 {
 	if (!t->kernel->core.as.arch->link_register)
 		return NULL;
-	return hv_patcher_held(t->patcher, check_places, t);
+	return hv_patcher_held(t->patcher, check_finder, t);
 }
 
 /* -- return stacks of dead tasks --------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The open frames of a graph: return addresses on the guest's stacks that were replaced by our
  * handler. The originals are in the region's return stacks (docs/users/graph.md). The region is
- * untrusted: a frame is used only if the word in its slot is our handler's address and the original
+ * untrusted: a frame is used only if the word at its retp is our handler's address and the original
  * is an address of kernel code outside our range.
  *
  * graph_tracer.h and attach.c decide when to restore addresses; patcher/ makes holds. */
@@ -21,8 +21,8 @@ struct hv_err *hv_returns_check(struct hv_tracee *t) hv_must_use;
 size_t hv_returns_open(const struct hv_tracee *t);
 
 /* In a hold: restores every return address and empties the return stacks. *RET_NR is the number of
- * addresses. EBUSY: nothing is written, because a vCPU is in a stub or may return into one without
- * a known frame. */
+ * addresses. EBUSY: nothing is written, because a vCPU is in a trampoline or may return into one
+ * without a known frame. */
 struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold,
 				   size_t *ret_nr) hv_must_use;
 

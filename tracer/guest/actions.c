@@ -4,36 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/code/probe_place.h"
+#include "kernel/code/probe_site.h"
 #include "kernel/code/nofault.h"
 #include "tracer/guest/scope.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 
 #define COUNTED                                                                                    \
 	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
-	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
+	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_REPORT_COUNTED)
 
-/* These actions need a slot per function. */
-#define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
+/* These actions need an action group per function. */
+#define OWN_GROUP (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
 
 #define PROGRAMS (1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN_FETCH)
 
-_Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
-_Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
-_Static_assert(HV_SLOT_ON_COUNTED == 1u << HV_ACTION_ON_COUNTED, "the bits are alike");
-_Static_assert(HV_SLOT_OFF_COUNTED == 1u << HV_ACTION_OFF_COUNTED, "the bits are alike");
-_Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
-_Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
-_Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
-_Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
-_Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
-_Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
-_Static_assert(HV_SLOT_ALL_REGS == 1u << HV_ACTION_ALL_REGS, "the bits are alike");
-_Static_assert(HV_SLOT_DEEPEST == 1u << HV_ACTION_DEEPEST, "the bits are alike");
-_Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
-_Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
-_Static_assert(HV_SLOT_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
+_Static_assert(HV_DOES_ON == 1u << HV_ACTION_ON, "the bits are alike");
+_Static_assert(HV_DOES_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
+_Static_assert(HV_DOES_ON_COUNTED == 1u << HV_ACTION_ON_COUNTED, "the bits are alike");
+_Static_assert(HV_DOES_OFF_COUNTED == 1u << HV_ACTION_OFF_COUNTED, "the bits are alike");
+_Static_assert(HV_DOES_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
+_Static_assert(HV_DOES_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
+_Static_assert(HV_DOES_REPORT == 1u << HV_ACTION_REPORT, "the bits are alike");
+_Static_assert(HV_DOES_REPORT_COUNTED == 1u << HV_ACTION_REPORT_COUNTED, "the bits are alike");
+_Static_assert(HV_DOES_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
+_Static_assert(HV_DOES_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
+_Static_assert(HV_DOES_ALL_REGS == 1u << HV_ACTION_ALL_REGS, "the bits are alike");
+_Static_assert(HV_DOES_DEEPEST == 1u << HV_ACTION_DEEPEST, "the bits are alike");
+_Static_assert(HV_DOES_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
+_Static_assert(HV_DOES_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
+_Static_assert(HV_DOES_RETURN_ARGS == 1u << HV_ACTION_RETURN_ARGS, "the bits are alike");
 
 /* Number of calls that got no frame for HV_ACTION_RETURN. */
 struct missed {
@@ -46,16 +46,16 @@ struct hv_actions {
 	const struct hv_scope *scope; /* borrowed */
 	struct hv_site_actions *list; /* owned, including the programs; ascending by ip */
 	size_t nr;
-	struct slot {
+	struct group {
 		uint64_t ip; /* 0: shared by all functions with these actions */
 		unsigned bits;
-		uint32_t does;	     /* as in the shared slot */
-		uint32_t goes_on;    /* offset of the stub that follows; 0: none */
+		uint32_t does;	     /* as in the shared action group */
+		uint32_t goes_on;    /* offset of the trampoline that follows; 0: none */
 		unsigned in_use : 1; /* sites call its entry */
 		unsigned wanted : 1; /* sites are being changed to call its entry */
-	} slots[HV_NR_SLOTS];
-	unsigned next_slot;    /* where the search for a free slot starts */
-	struct missed *missed; /* owned; counts from slots that are no longer in use */
+	} groups[HV_NR_ACTION_GROUPS];
+	unsigned next_group;   /* where the search for a free action group starts */
+	struct missed *missed; /* owned; counts from action groups that are no longer in use */
 	size_t nr_missed;
 };
 
@@ -72,7 +72,7 @@ static void free_list(struct hv_actions *a)
 {
 	for (size_t i = 0; i < a->nr; i++) {
 		free((struct hv_fetch_step *)a->list[i].program);
-		free((struct hv_probe_place *)a->list[i].place);
+		free((struct hv_probe_site *)a->list[i].probe_site);
 	}
 	free(a->list);
 }
@@ -102,7 +102,7 @@ struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
 
 struct hv_err *hv_actions_check_deepest(const struct hv_actions *a)
 {
-	return hv_stubs_check_actions(a->tracee->kernel->core.as.arch, HV_SLOT_DEEPEST);
+	return hv_trampolines_check_actions(a->tracee->kernel->core.as.arch, HV_DOES_DEEPEST);
 }
 
 static int compare_ips(const void *pa, const void *pb)
@@ -121,11 +121,11 @@ static const struct hv_site_actions *find(const struct hv_actions *a, uint64_t i
 	return bsearch(&key, a->list, a->nr, sizeof(key), compare_ips);
 }
 
-static struct hv_probe_place *copy_of(const struct hv_probe_place *place)
+static struct hv_probe_site *copy_of(const struct hv_probe_site *probe_site)
 {
-	struct hv_probe_place *copy = hv_alloc(sizeof(*copy));
+	struct hv_probe_site *copy = hv_alloc(sizeof(*copy));
 
-	*copy = *place;
+	*copy = *probe_site;
 	return copy;
 }
 
@@ -147,25 +147,25 @@ struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions
 			memcpy(program, list[i].program, list[i].nr_steps * sizeof(*program));
 		a->list[i] = list[i];
 		a->list[i].program = program;
-		a->list[i].place = list[i].place ? copy_of(list[i].place) : NULL;
+		a->list[i].probe_site = list[i].probe_site ? copy_of(list[i].probe_site) : NULL;
 	}
 	a->nr = nr;
 	return NULL;
 }
 
-static int32_t *left_of(const struct hv_actions *a, unsigned slot, enum hv_action action)
+static int32_t *left_of(const struct hv_actions *a, unsigned group, enum hv_action action)
 {
 	struct hv_control *control = hv_region_control(&a->tracee->region);
 
 	switch (action) {
 	case HV_ACTION_ON_COUNTED:
-		return &control->left[slot].on;
+		return &control->left[group].on;
 	case HV_ACTION_STACK_COUNTED:
-		return &control->left[slot].stack;
-	case HV_ACTION_TELL_COUNTED:
-		return &control->left[slot].tell;
+		return &control->left[group].stack;
+	case HV_ACTION_REPORT_COUNTED:
+		return &control->left[group].report;
 	default:
-		return &control->left[slot].off;
+		return &control->left[group].off;
 	}
 }
 
@@ -176,101 +176,102 @@ static int32_t clamped(int64_t left)
 	return left < 0 ? -1 : (int32_t)left;
 }
 
-/* Returns the slot that counts ACTION for IP, or HV_NR_SLOTS. */
-static unsigned slot_in_use(const struct hv_actions *a, uint64_t ip, enum hv_action action)
+/* Returns the action group that counts ACTION for IP, or HV_NR_ACTION_GROUPS. */
+static unsigned group_in_use(const struct hv_actions *a, uint64_t ip, enum hv_action action)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		if (a->slots[i].in_use && a->slots[i].ip == ip && a->slots[i].bits >> action & 1)
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++)
+		if (a->groups[i].in_use && a->groups[i].ip == ip && a->groups[i].bits >> action & 1)
 			return i;
-	return HV_NR_SLOTS;
+	return HV_NR_ACTION_GROUPS;
 }
 
 int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
 			int64_t not_set)
 {
-	unsigned slot = slot_in_use(a, ip, action);
+	unsigned group = group_in_use(a, ip, action);
 	int64_t left;
 
-	if (slot == HV_NR_SLOTS)
+	if (group == HV_NR_ACTION_GROUPS)
 		return not_set;
-	left = __atomic_load_n(left_of(a, slot, action), __ATOMIC_RELAXED);
-	/* A count that does not fit into the slot is kept on the host until it does. */
+	left = __atomic_load_n(left_of(a, group, action), __ATOMIC_RELAXED);
+	/* A count that does not fit into the action group is kept on the host until it does. */
 	return left == INT32_MAX || left < 0 ? not_set : left;
 }
 
 void hv_actions_begin(struct hv_actions *a)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		a->slots[i].wanted = 0;
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++)
+		a->groups[i].wanted = 0;
 }
 
-static void start_count(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+static void start_count(struct hv_actions *a, unsigned group, const struct hv_site_actions *site,
 			enum hv_action action)
 {
-	unsigned before = slot_in_use(a, site->ip, action);
+	unsigned before = group_in_use(a, site->ip, action);
 	int32_t left = clamped(site->left[action]);
 
-	if (before != HV_NR_SLOTS)
+	if (before != HV_NR_ACTION_GROUPS)
 		left = __atomic_load_n(left_of(a, before, action), __ATOMIC_RELAXED);
-	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
+	__atomic_store_n(left_of(a, group, action), left, __ATOMIC_RELAXED);
 }
 
 /* Steps after the last one are 0, which ends the program. */
-static void place_program(struct hv_fetch_step *at, const struct hv_site_actions *site)
+static void put_program(struct hv_fetch_step *at, const struct hv_site_actions *site)
 {
 	memset(at, 0, HV_FETCH_STEPS_MAX * sizeof(*at));
 	if (site->nr_steps)
 		memcpy(at, site->program, site->nr_steps * sizeof(*at));
 }
 
-static uint32_t *missed_in(const struct hv_actions *a, unsigned slot)
+static uint32_t *missed_in(const struct hv_actions *a, unsigned group)
 {
-	return &hv_region_control(&a->tracee->region)->missed[slot];
+	return &hv_region_control(&a->tracee->region)->missed[group];
 }
 
 static uint32_t does_of(const struct hv_site_actions *site)
 {
-	return site->bits | (uint32_t)site->return_step << HV_SLOT_STEP_SHIFT;
+	return site->bits | (uint32_t)site->return_step << HV_DOES_STEP_SHIFT;
 }
 
-static uint32_t offset_of(const struct hv_actions *a, struct hv_gva stub)
+static uint32_t offset_of(const struct hv_actions *a, struct hv_gva trampoline)
 {
-	return stub.v ? (uint32_t)(stub.v - a->tracee->range.start.v) : 0;
+	return trampoline.v ? (uint32_t)(trampoline.v - a->tracee->range.start.v) : 0;
 }
 
-/* No site calls the slot yet. But a task that was switched out in the slot's code for another
- * function may still execute it, and a call of another function may still return through it. Any
- * program is safe for such a task, and its results do not have the tags of the new program. */
-static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
-		      uint32_t goes_on, uint32_t kind)
+/* No site calls the action group yet. But a task that was switched out in the action group's code
+ * for another function may still execute it, and a call of another function may still return
+ * through it. Any program is safe for such a task, and its results do not have the tags of the new
+ * program. */
+static void fill_group(struct hv_actions *a, unsigned group, const struct hv_site_actions *site,
+		       uint32_t goes_on, uint32_t kind)
 {
-	struct hv_slot *shared = hv_region_slot(&a->tracee->region, slot);
+	struct hv_action_group *shared = hv_region_action_group(&a->tracee->region, group);
 
 	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
 		if (site->bits & COUNTED & 1u << action)
-			start_count(a, slot, site, action);
+			start_count(a, group, site, action);
 	if (site->bits & PROGRAMS)
-		place_program(hv_region_program(&a->tracee->region, slot), site);
-	a->slots[slot].ip = site->bits & OWN_SLOT ? site->ip : 0;
-	a->slots[slot].bits = site->bits;
-	a->slots[slot].does = does_of(site);
-	a->slots[slot].goes_on = goes_on;
+		put_program(hv_region_program(&a->tracee->region, group), site);
+	a->groups[group].ip = site->bits & OWN_GROUP ? site->ip : 0;
+	a->groups[group].bits = site->bits;
+	a->groups[group].does = does_of(site);
+	a->groups[group].goes_on = goes_on;
 	if (site->bits >> HV_ACTION_RETURN & 1) {
-		goes_on = offset_of(a, hv_stubs_probed(a->tracee, slot));
+		goes_on = offset_of(a, hv_trampolines_probed(a->tracee, group));
 		kind |= site->bits >> HV_ACTION_RETURN_ARGS & 1 ? HV_FRAME_ARGS : 0;
-		__atomic_store_n(missed_in(a, slot), 0, __ATOMIC_RELAXED);
-		__atomic_store_n(hv_region_kind(&a->tracee->region, slot), kind, __ATOMIC_RELAXED);
+		__atomic_store_n(missed_in(a, group), 0, __ATOMIC_RELAXED);
+		__atomic_store_n(hv_region_kind(&a->tracee->region, group), kind, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&shared->goes_on, goes_on, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->does, does_of(site), __ATOMIC_RELEASE);
 }
 
-/* Returns whether SLOT in the region already has the program of SITE. */
-static bool has_program(const struct hv_actions *a, unsigned slot,
+/* Returns whether GROUP in the region already has the program of SITE. */
+static bool has_program(const struct hv_actions *a, unsigned group,
 			const struct hv_site_actions *site)
 {
 	static const struct hv_fetch_step end;
-	const struct hv_fetch_step *now = hv_region_program(&a->tracee->region, slot);
+	const struct hv_fetch_step *now = hv_region_program(&a->tracee->region, group);
 
 	if (site->nr_steps && memcmp(now, site->program, site->nr_steps * sizeof(*now)) != 0)
 		return false;
@@ -278,59 +279,61 @@ static bool has_program(const struct hv_actions *a, unsigned slot,
 	       memcmp(&now[site->nr_steps], &end, sizeof(end)) == 0;
 }
 
-static bool serves(const struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+static bool serves(const struct hv_actions *a, unsigned group, const struct hv_site_actions *site,
 		   uint32_t goes_on)
 {
-	const struct slot *s = &a->slots[slot];
+	const struct group *s = &a->groups[group];
 
 	if (!(s->in_use || s->wanted) || s->does != does_of(site) || s->goes_on != goes_on)
 		return false;
-	if (site->bits & OWN_SLOT && s->ip != site->ip)
+	if (site->bits & OWN_GROUP && s->ip != site->ip)
 		return false;
-	return !(site->bits & PROGRAMS) || has_program(a, slot, site);
+	return !(site->bits & PROGRAMS) || has_program(a, group, site);
 }
 
-/* Finds the slot that has been free for the longest time, because open calls may still return
- * through the others. Returns HV_NR_SLOTS if none is free. */
-static unsigned free_slot(struct hv_actions *a)
+/* Finds the action group that has been free for the longest time, because open calls may still
+ * return through the others. Returns HV_NR_ACTION_GROUPS if none is free. */
+static unsigned free_group(struct hv_actions *a)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
-		unsigned slot = (a->next_slot + i) % HV_NR_SLOTS;
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++) {
+		unsigned group = (a->next_group + i) % HV_NR_ACTION_GROUPS;
 
-		if (a->slots[slot].in_use || a->slots[slot].wanted)
+		if (a->groups[group].in_use || a->groups[group].wanted)
 			continue;
-		a->next_slot = (slot + 1) % HV_NR_SLOTS;
-		return slot;
+		a->next_group = (group + 1) % HV_NR_ACTION_GROUPS;
+		return group;
 	}
-	return HV_NR_SLOTS;
+	return HV_NR_ACTION_GROUPS;
 }
 
-/* Finds a slot with the actions of SITE that continues at the stub at OFF. */
-static struct hv_err *choose_slot(struct hv_actions *a, const struct hv_site_actions *site,
-				  uint32_t off, uint32_t kind, unsigned *ret)
+/* Finds an action group with the actions of SITE that continues at the trampoline at OFF. */
+static struct hv_err *choose_group(struct hv_actions *a, const struct hv_site_actions *site,
+				   uint32_t off, uint32_t kind, unsigned *ret)
 {
-	unsigned slot = 0;
-	struct hv_err *err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch, site->bits);
+	unsigned group = 0;
+	struct hv_err *err =
+		hv_trampolines_check_actions(a->tracee->kernel->core.as.arch, site->bits);
 
 	if (err)
 		return err;
-	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
-		slot++;
-	if (slot == HV_NR_SLOTS) {
-		slot = free_slot(a);
-		if (slot == HV_NR_SLOTS)
+	while (group < HV_NR_ACTION_GROUPS && !serves(a, group, site, off))
+		group++;
+	if (group == HV_NR_ACTION_GROUPS) {
+		group = free_group(a);
+		if (group == HV_NR_ACTION_GROUPS)
 			return hv_err_new(ENOSPC, "no more functions can have commands");
-		fill_slot(a, slot, site, off, kind);
+		fill_group(a, group, site, off, kind);
 	}
-	a->slots[slot].wanted = 1;
-	*ret = slot;
+	a->groups[group].wanted = 1;
+	*ret = group;
 	return NULL;
 }
 
-static struct hv_gva entry_of_slot(const struct hv_actions *a, unsigned slot)
+static struct hv_gva entry_of_group(const struct hv_actions *a, unsigned group)
 {
-	return a->slots[slot].bits >> HV_ACTION_ALL_REGS & 1 ? hv_stubs_entry_regs(a->tracee, slot)
-							     : hv_stubs_action(a->tracee, slot);
+	return a->groups[group].bits >> HV_ACTION_ALL_REGS & 1
+		       ? hv_trampolines_entry_regs(a->tracee, group)
+		       : hv_trampolines_action(a->tracee, group);
 }
 
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
@@ -338,62 +341,62 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 {
 	const struct hv_site_actions *found = find(a, ip);
 	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
-	unsigned slot = 0;
+	unsigned group = 0;
 	struct hv_err *err;
 
 	all.bits |= hv_scope_task_bits(a->scope, ip);
 	*ret_has = all.bits != 0;
 	if (!*ret_has)
 		return NULL;
-	err = choose_slot(a, &all, offset_of(a, goes_on), kind, &slot);
+	err = choose_group(a, &all, offset_of(a, goes_on), kind, &group);
 	if (!err)
-		*ret = entry_of_slot(a, slot);
+		*ret = entry_of_group(a, group);
 	return err;
 }
 
-size_t hv_actions_nr_places(const struct hv_actions *a)
+size_t hv_actions_nr_probe_sites(const struct hv_actions *a)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < a->nr; i++)
-		nr += a->list[i].place != NULL;
+		nr += a->list[i].probe_site != NULL;
 	return nr;
 }
 
-struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
-				unsigned *ret_slot)
+struct hv_err *hv_actions_probe_site(struct hv_actions *a, size_t index, struct hv_probe_site *ret,
+				     unsigned *ret_group)
 {
 	size_t at = 0;
 
-	while (!a->list[at].place || index--)
+	while (!a->list[at].probe_site || index--)
 		at++;
-	*ret = *a->list[at].place;
-	return choose_slot(a, &a->list[at], 0, 0, ret_slot);
+	*ret = *a->list[at].probe_site;
+	return choose_group(a, &a->list[at], 0, 0, ret_group);
 }
 
-/* Saves the count of a slot that is no longer in use. */
-static void keep_missed(struct hv_actions *a, unsigned slot)
+/* Saves the count of an action group that is no longer in use. */
+static void keep_missed(struct hv_actions *a, unsigned group)
 {
-	uint32_t nr = __atomic_load_n(missed_in(a, slot), __ATOMIC_RELAXED);
+	uint32_t nr = __atomic_load_n(missed_in(a, group), __ATOMIC_RELAXED);
 	size_t i = 0;
 
-	if (!(a->slots[slot].bits >> HV_ACTION_RETURN & 1) || !nr)
+	if (!(a->groups[group].bits >> HV_ACTION_RETURN & 1) || !nr)
 		return;
-	while (i < a->nr_missed && a->missed[i].ip != a->slots[slot].ip)
+	while (i < a->nr_missed && a->missed[i].ip != a->groups[group].ip)
 		i++;
 	if (i == a->nr_missed) {
 		a->missed = hv_realloc_array(a->missed, ++a->nr_missed, sizeof(*a->missed));
-		a->missed[i] = (struct missed){.ip = a->slots[slot].ip};
+		a->missed[i] = (struct missed){.ip = a->groups[group].ip};
 	}
 	a->missed[i].nr += nr;
 }
 
 void hv_actions_done(struct hv_actions *a)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
-		if (a->slots[i].in_use && !a->slots[i].wanted)
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++) {
+		if (a->groups[i].in_use && !a->groups[i].wanted)
 			keep_missed(a, i);
-		a->slots[i].in_use = a->slots[i].wanted;
+		a->groups[i].in_use = a->groups[i].wanted;
 	}
 }
 
@@ -403,9 +406,9 @@ uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip)
 
 	for (size_t i = 0; i < a->nr_missed; i++)
 		nr += a->missed[i].ip == ip ? a->missed[i].nr : 0;
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		if (a->slots[i].in_use && a->slots[i].ip == ip &&
-		    a->slots[i].bits >> HV_ACTION_RETURN & 1)
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++)
+		if (a->groups[i].in_use && a->groups[i].ip == ip &&
+		    a->groups[i].bits >> HV_ACTION_RETURN & 1)
 			nr += __atomic_load_n(missed_in(a, i), __ATOMIC_RELAXED);
 	return nr;
 }
@@ -442,12 +445,14 @@ void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
 
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)
 {
-	for (unsigned i = 0;
-	     i < HV_NR_SLOTS && a->tracee->kernel->core.as.arch->stubs.action_len_bytes; i++) {
-		if (entry_of_slot(a, i).v != at.v)
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS &&
+			     a->tracee->kernel->core.as.arch->trampolines.action_len_bytes;
+	     i++) {
+		if (entry_of_group(a, i).v != at.v)
 			continue;
-		*ret = a->slots[i].goes_on ? hv_gva_add(a->tracee->range.start, a->slots[i].goes_on)
-					   : (struct hv_gva){0};
+		*ret = a->groups[i].goes_on
+			       ? hv_gva_add(a->tracee->range.start, a->groups[i].goes_on)
+			       : (struct hv_gva){0};
 		return true;
 	}
 	return false;

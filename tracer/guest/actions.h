@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Actions: the guest's additional work at a call of a function besides recording it, and the slots
- * of the stubs that implement this (ringbuf/abi.h).
+/* Actions: the guest's additional work at a call of a function besides recording it, and the action
+ * groups of the trampolines that implement this (ringbuf/abi.h).
  *
- * tree/ chooses the actions; site_stubs.h changes the sites. One thread. */
+ * tree/ chooses the actions; site_trampolines.h changes the sites. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "ringbuf/abi.h"
 
 struct hv_actions;
-struct hv_probe_place;
+struct hv_probe_site;
 struct hv_scope;
 struct hv_tracee;
 
@@ -27,9 +27,9 @@ enum hv_action {
 	HV_ACTION_OFF_COUNTED,
 	HV_ACTION_STACK, /* records the callers; needs hv_callers_prepare */
 	HV_ACTION_STACK_COUNTED,
-	HV_ACTION_TELL, /* sends an HV_EVENT_COMMAND to the drain, so that the host executes
+	HV_ACTION_REPORT, /* sends an HV_EVENT_COMMAND to the drain, so that the host executes
 			   commands; also while recording is off */
-	HV_ACTION_TELL_COUNTED,
+	HV_ACTION_REPORT_COUNTED,
 	HV_ACTION_REGS,	  /* records an HV_EVENT_GUESTS with id HV_EVENT_ID_REGS before all other
 			     records */
 	HV_ACTION_FETCH,  /* adds the results of the program to the registers; needs an action that
@@ -40,7 +40,7 @@ enum hv_action {
 				    part */
 	HV_ACTION_RETURN_ARGS,	 /* with HV_ACTION_RETURN: adds the first arguments of the call; the
 				    id is HV_EVENT_ID_RETURN_ARGS */
-	HV_ACTION_ALL_REGS = 16, /* instead of HV_ACTION_REGS, with id HV_EVENT_ID_PLACE: also
+	HV_ACTION_ALL_REGS = 16, /* instead of HV_ACTION_REGS, with id HV_EVENT_ID_ALL_REGS: also
 				    records scratch registers (%ax, %r10, %r11, flags) */
 	HV_ACTION_DEEPEST = 17,	 /* records the callers when a task's stack is deeper than ever
 				    before (hv_actions_set_deepest), also while recording is off;
@@ -49,9 +49,10 @@ enum hv_action {
 };
 struct hv_site_actions {
 	uint64_t ip;
-	/* NULL: the actions belong to the function's site at IP. Otherwise to this place inside a
-	 * function, at IP, which allows only HV_ACTION_REGS and HV_ACTION_FETCH. Borrowed. */
-	const struct hv_probe_place *place;
+	/* NULL: the actions belong to the function's site at IP. Otherwise to this probe site
+	 * inside a function, at IP, which allows only HV_ACTION_REGS and HV_ACTION_FETCH. Borrowed.
+	 * */
+	const struct hv_probe_site *probe_site;
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];
 	/* For HV_ACTION_FETCH and HV_ACTION_RETURN_FETCH. Borrowed; at most HV_FETCH_STEPS_MAX
@@ -74,9 +75,9 @@ struct hv_err *hv_actions_check_fetch(const struct hv_actions *a) hv_must_use;
 /* Like hv_actions_check_fetch(), for HV_ACTION_DEEPEST. EOPNOTSUPP. */
 struct hv_err *hv_actions_check_deepest(const struct hv_actions *a) hv_must_use;
 
-/* Sets the actions of all functions; they take effect with the next hv_site_stubs_set. Copies LIST
- * with its programs and places. LIST is ascending by ip without duplicates. A counter that already
- * exists keeps its value. ENOSPC: too many functions have counters. */
+/* Sets the actions of all functions; they take effect with the next hv_site_trampolines_set. Copies
+ * LIST with its programs and probe sites. LIST is ascending by ip without duplicates. A counter
+ * that already exists keeps its value. ENOSPC: too many functions have counters. */
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list,
 			      size_t nr) hv_must_use;
 /* Returns the remaining count of an action. Returns NOT_SET if the function does not have it, or if
@@ -98,17 +99,17 @@ uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip);
  * stay valid. */
 void hv_actions_begin(struct hv_actions *a);
 /* *RET_HAS false: the function at IP has no actions. Otherwise *RET is the entry that its site must
- * call. The entry continues at GOES_ON (0: nowhere), and calls there are of KIND (hv_stubs_kind()).
- * ENOSPC: no slot is free. */
+ * call. The entry continues at GOES_ON (0: nowhere), and calls there are of KIND
+ * (hv_trampolines_kind()). ENOSPC: no action group is free. */
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
 				uint32_t kind, bool *ret_has, struct hv_gva *ret) hv_must_use;
 void hv_actions_done(struct hv_actions *a);
 
-/* The places that have actions, and the slot of one of them. Like hv_actions_entry, call them
- * between hv_actions_begin and hv_actions_done. */
-size_t hv_actions_nr_places(const struct hv_actions *a);
-struct hv_err *hv_actions_place(struct hv_actions *a, size_t index, struct hv_probe_place *ret,
-				unsigned *ret_slot) hv_must_use;
+/* The probe sites that have actions, and the action group of one of them. Like hv_actions_entry,
+ * call them between hv_actions_begin and hv_actions_done. */
+size_t hv_actions_nr_probe_sites(const struct hv_actions *a);
+struct hv_err *hv_actions_probe_site(struct hv_actions *a, size_t index, struct hv_probe_site *ret,
+				     unsigned *ret_group) hv_must_use;
 
 /* Sets the stack depth in bytes above which HV_ACTION_DEEPEST records. The guest raises it to the
  * depth of each stack that it records. */

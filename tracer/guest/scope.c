@@ -130,10 +130,10 @@ unsigned hv_scope_task_bits(const struct hv_scope *scope, uint64_t ip)
 	if (scope->forks == HV_FORKS_NOT)
 		return 0;
 	if (ip == scope->fork_ip)
-		return HV_SLOT_PID_INHERITS;
+		return HV_DOES_PID_INHERITS;
 	if (ip != scope->end_ip)
 		return 0;
-	return scope->forks == HV_FORKS_OF_ONLY ? HV_SLOT_PID_CLEARS : HV_SLOT_PID_SETS;
+	return scope->forks == HV_FORKS_OF_ONLY ? HV_DOES_PID_CLEARS : HV_DOES_PID_SETS;
 }
 
 size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32_t **ret)

@@ -2,7 +2,7 @@
 /* Selects whose calls are recorded: which tasks, which vCPUs, and whether any. Changes take effect
  * in the guest immediately, unless documented otherwise.
  *
- * site_stubs.h selects the functions. One thread. */
+ * site_trampolines.h selects the functions. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -38,10 +38,10 @@ size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32
 
 /* Sets whether a new task is recorded like its parent, and from which list the pid of an ended task
  * is removed: the recorded pids (HV_FORKS_OF_ONLY) or the pids that are not recorded
- * (HV_FORKS_OF_OTHERS). Takes effect with the next hv_site_stubs_set. EOPNOTSUPP: the kernel lacks
- * the necessary functions. */
+ * (HV_FORKS_OF_OTHERS). Takes effect with the next hv_site_trampolines_set. EOPNOTSUPP: the kernel
+ * lacks the necessary functions. */
 enum hv_forks { HV_FORKS_NOT, HV_FORKS_OF_ONLY, HV_FORKS_OF_OTHERS };
 struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how) hv_must_use;
-/* Returns how a call of the function at IP changes the pids when forks are followed: HV_SLOT_PID_*
+/* Returns how a call of the function at IP changes the pids when forks are followed: HV_DOES_PID_*
  * (ringbuf/abi.h). */
 unsigned hv_scope_task_bits(const struct hv_scope *scope, uint64_t ip);

@@ -11,9 +11,9 @@
  * (hv_detours_patch). */
 static void heed_kprobes(struct hv_tracee *t)
 {
-	struct hv_own_probes_layout layout = {.exists = false};
+	struct hv_own_kprobes_layout layout = {.exists = false};
 
-	hv_err_free(hv_own_probes_find(&t->kernel->core, &layout));
+	hv_err_free(hv_own_kprobes_find(&t->kernel->core, &layout));
 	hv_patcher_heed_kprobes(t->patcher, &layout);
 }
 
@@ -57,7 +57,7 @@ struct hv_err *hv_tracee_use_half(struct hv_tracee *t)
 
 uint64_t hv_tracee_map_bytes(const struct hv_tracee *t)
 {
-	uint64_t bytes = hv_plan_end_off(&t->plan) - HV_REGION_STUBS_OFF;
+	uint64_t bytes = hv_plan_end_off(&t->plan) - HV_REGION_TRAMPOLINES_OFF;
 
 	return (bytes + HV_REGION_UNIT - 1) / HV_REGION_UNIT * HV_REGION_UNIT;
 }
@@ -77,7 +77,7 @@ void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes)
 void hv_tracee_bind(struct hv_tracee *t)
 {
 	struct hv_gpa to;
-	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->landings, &to);
+	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->veneers, &to);
 
 	hv_patcher_bind(t->patcher, at, to);
 }
@@ -85,31 +85,31 @@ void hv_tracee_bind(struct hv_tracee *t)
 bool hv_tracee_is_partly_mapped(const struct hv_tracee *t)
 {
 	struct hv_gpa to;
-	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->landings, &to);
+	struct hv_gva at = hv_mapping_first(t->kernel, &t->region, t->range, t->veneers, &to);
 
-	return hv_slot_leads_to(&t->kernel->core.as, at, to);
+	return hv_entry_leads_to(&t->kernel->core.as, at, to);
 }
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)
 {
 	struct hv_err *err = hv_mapping_is_present(t->kernel, &t->region, t->range, ret);
 
-	if (err || !*ret || t->landings.start.v == t->landings.end.v)
+	if (err || !*ret || t->veneers.start.v == t->veneers.end.v)
 		return err;
-	return hv_mapping_has_landings(t->kernel, &t->region, t->range, t->landings, ret);
+	return hv_mapping_has_veneers(t->kernel, &t->region, t->range, t->veneers, ret);
 }
 
 static bool range_maps(const struct hv_tracee *t, struct hv_gva_range range, struct hv_gva at,
 		       struct hv_gpa gpa)
 {
-	uint64_t start = t->region.gpa.v + HV_REGION_STUBS_OFF;
+	uint64_t start = t->region.gpa.v + HV_REGION_TRAMPOLINES_OFF;
 
 	return hv_gva_in(at, range) && gpa.v == start + (at.v - range.start.v);
 }
 
 bool hv_tracee_maps(const struct hv_tracee *t, struct hv_gva at, struct hv_gpa gpa)
 {
-	return range_maps(t, t->range, at, gpa) || range_maps(t, t->landings, at, gpa);
+	return range_maps(t, t->range, at, gpa) || range_maps(t, t->veneers, at, gpa);
 }
 
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
@@ -172,7 +172,7 @@ static void write_header(const struct hv_tracee *t, uint8_t *start)
 		.gpa = t->region.gpa.v,
 		.map_gva = t->range.start.v,
 		.map_len_bytes = t->range.end.v - t->range.start.v,
-		.landings_gva = t->landings.start.v,
+		.veneers_gva = t->veneers.start.v,
 		.text_gva = t->kernel->text.start.v,
 		.handler_gva = t->handler.v,
 		.build_id_len_bytes = (uint32_t)t->kernel->build_id_len_bytes,
@@ -196,14 +196,14 @@ static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_hea
 {
 	const uint64_t unit = HV_REGION_UNIT;
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
-	struct hv_gva_range window = reach.free_window; /* empty if nothing can be traced */
+	struct hv_gva_range window = reach.free_range; /* empty if nothing can be traced */
 
-	if (h->landings_gva &&
-	    (h->landings_gva % unit != 0 || !hv_gva_in(hv_gva(h->landings_gva), reach.landings)))
+	if (h->veneers_gva &&
+	    (h->veneers_gva % unit != 0 || !hv_gva_in(hv_gva(h->veneers_gva), reach.veneers)))
 		return false;
 	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
 	       h->map_gva % unit == 0 && h->map_len_bytes && h->map_len_bytes % unit == 0 &&
-	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
+	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_TRAMPOLINES_OFF &&
 	       h->handler_gva - h->map_gva < h->map_len_bytes &&
 	       h->map_len_bytes <= window.end.v - window.start.v && h->map_gva >= window.start.v &&
 	       h->map_gva <= window.end.v - h->map_len_bytes;
@@ -215,9 +215,10 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
 }
 
-/* Sets *RET to whether a slot of RANGE leads into the region. If so, our stubs may be mapped. */
-static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_range range,
-				       bool *ret)
+/* Sets *RET to whether a page-table entry of RANGE leads into the region. If so, our trampolines
+ * may be mapped. */
+static struct hv_err *any_entry_present(const struct hv_tracee *t, struct hv_gva_range range,
+					bool *ret)
 {
 	return hv_mapping_any_present(t->kernel, &t->region, range, ret);
 }
@@ -227,26 +228,26 @@ struct hv_gva_range hv_region_range(const struct hv_region_header *h)
 	return (struct hv_gva_range){hv_gva(h->map_gva), hv_gva(h->map_gva + h->map_len_bytes)};
 }
 
-struct hv_gva_range hv_region_landings(const struct hv_region_header *h)
+struct hv_gva_range hv_region_veneers(const struct hv_region_header *h)
 {
-	struct hv_gva start = hv_gva(h->landings_gva);
+	struct hv_gva start = hv_gva(h->veneers_gva);
 
 	return (struct hv_gva_range){start, hv_gva_add(start, start.v ? HV_REGION_UNIT : 0)};
 }
 
-/* Like any_slot_present(), for all addresses at which our slots can be. */
-static struct hv_err *any_slot_left(const struct hv_tracee *t, bool *ret)
+/* Like any_entry_present(), for all addresses at which our page-table entries can be. */
+static struct hv_err *any_entry_left(const struct hv_tracee *t, bool *ret)
 {
 	struct hv_reach reach = hv_reach_of(&t->kernel->core);
-	struct hv_err *err = any_slot_present(t, reach.free_window, ret);
+	struct hv_err *err = any_entry_present(t, reach.free_range, ret);
 
-	return err || *ret ? err : any_slot_present(t, reach.landings, ret);
+	return err || *ret ? err : any_entry_present(t, reach.veneers, ret);
 }
 
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 {
 	bool present;
-	struct hv_err *err = any_slot_left(t, &present);
+	struct hv_err *err = any_entry_left(t, &present);
 
 	if (!err && present)
 		err = hv_err_new(EUCLEAN,
@@ -265,13 +266,14 @@ static void read_release(const struct hv_region *region, char ret[HV_REGION_RELE
 			*c = '?';
 }
 
-/* Another release wrote the header, in a different format and possibly with different stubs. */
+/* Another release wrote the header, in a different format and possibly with different trampolines.
+ * */
 static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
 				    enum hv_region_use *ret_use)
 {
 	char release[HV_REGION_RELEASE_LEN];
 	bool present;
-	struct hv_err *err = any_slot_left(t, &present);
+	struct hv_err *err = any_entry_left(t, &present);
 
 	*ret_use = HV_REGION_STALE;
 	if (err || !present)
@@ -300,9 +302,9 @@ struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header 
 		*ret_use = HV_REGION_STALE;
 		return hv_region_check_not_mapped(t);
 	}
-	err = any_slot_present(t, hv_region_range(ret), &present);
+	err = any_entry_present(t, hv_region_range(ret), &present);
 	if (!err && !present)
-		err = any_slot_present(t, hv_region_landings(ret), &present);
+		err = any_entry_present(t, hv_region_veneers(ret), &present);
 	if (err)
 		return err;
 	*ret_use = present ? HV_REGION_LIVE : HV_REGION_STALE;

@@ -2,11 +2,12 @@
 /* The traced guest and everything shared with it: its kernel, the region and its guest addresses,
  * the header of the region, and the patcher that changes the guest.
  *
- * stubs.h and the parts of a session define the region's contents; session.h maps it. One thread.
+ * trampolines.h and the parts of a session define the region's contents; session.h maps it. One
+ * thread.
  */
 #pragma once
 
-#include "kernel/events/probe_calls.h"
+#include "kernel/events/callback_calls.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 #include "patcher/region.h"
@@ -18,27 +19,27 @@ struct hv_tracee {
 	struct hv_kernel *kernel; /* borrowed */
 	struct hv_region region;
 	struct hv_ring_plan plan;
-	/* Where the guest sees the region, from HV_REGION_STUBS_OFF on. RANGE and HANDLER are 0
-	 * until attach has chosen them or recover has found them. */
+	/* Where the guest sees the region, from HV_REGION_TRAMPOLINES_OFF on. RANGE and HANDLER are
+	 * 0 until attach has chosen them or recover has found them. */
 	struct hv_gva_range range;
-	/* Second mapping of the first HV_REGION_UNIT of that, for landings (stubs.h). Empty:
+	/* Second mapping of the first HV_REGION_UNIT of that, for veneers (trampolines.h). Empty:
 	 * none. */
-	struct hv_gva_range landings;
+	struct hv_gva_range veneers;
 	struct hv_gva handler;	    /* replaces return addresses in a graph */
 	struct hv_patcher *patcher; /* owned */
-	/* The stubs add to memory of their vCPU with locked instructions, because a task can
+	/* The trampolines add to memory of their vCPU with locked instructions, because a task can
 	 * migrate to another vCPU during an addition. This is never reset, since a task may have
 	 * been stopped there. */
 	bool locks;
-	/* Our probe was removed from an array of the guest since the last check that found no
+	/* Our callback was removed from an array of the guest since the last check that found no
 	 * users. A task may still be using an older array that contains it. */
 	bool had_copies;
 	/* Owned, HV_VCPUS_MAX entries because vCPUs can be hotplugged: whether the vCPU was seen
 	 * outside all functions that use arrays since then. NULL: none was. */
 	bool *have_left;
-	/* Link values of the event stubs; 0 until the first event is recorded. */
-	struct hv_event_places event_places;
-	/* Borrowed, NULL if unused: the detours of sections and of places (detours.h). */
+	/* Link values of the event trampolines; 0 until the first event is recorded. */
+	struct hv_event_symbols event_symbols;
+	/* Borrowed, NULL if unused: the detours of sections and of probe sites (detours.h). */
 	struct hv_detours *detours[2];
 };
 
@@ -51,21 +52,21 @@ void hv_tracee_free(struct hv_tracee *t);
 /* Halves the part of the region that the plan uses, because the guest has no room for it. ENOSPC,
  * EINVAL: that is too small for this number of vCPUs, and the plan is unchanged. */
 struct hv_err *hv_tracee_use_half(struct hv_tracee *t) hv_must_use;
-/* Returns how much address space of the guest the planned parts need, from HV_REGION_STUBS_OFF
- * on. */
+/* Returns how much address space of the guest the planned parts need, from
+ * HV_REGION_TRAMPOLINES_OFF on. */
 uint64_t hv_tracee_map_bytes(const struct hv_tracee *t);
 /* Uses the plan of the session that mapped LEN_BYTES. If no plan has this length, the plan is
  * unchanged. */
 void hv_tracee_plan_as(struct hv_tracee *t, uint64_t len_bytes);
 
-/* Call this when the page-table slots of the range are filled, and when some may have been emptied.
- * From then on nothing is written to another boot of the guest. */
+/* Call this when the page-table entries of the range are filled, and when some may have been
+ * emptied. From then on nothing is written to another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* Sets *RET to whether the guest's page tables map the range and the landings to the region, which
+/* Sets *RET to whether the guest's page tables map the range and the veneers to the region, which
  * they no longer do after a reboot. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
-/* Returns whether any page-table slot maps the region. A hold that timed out may have emptied only
- * some of the slots. */
+/* Returns whether any page-table entry maps the region. A hold that timed out may have emptied only
+ * some of the entries. */
 bool hv_tracee_is_partly_mapped(const struct hv_tracee *t);
 
 /* Returns whether the session maps AT to GPA, both in the region. Does not read page tables: those
@@ -81,7 +82,7 @@ static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsign
 /* Returns whether AT is in a mapping of the region. */
 static inline bool hv_tracee_has(const struct hv_tracee *t, struct hv_gva at)
 {
-	return hv_gva_in(at, t->range) || hv_gva_in(at, t->landings);
+	return hv_gva_in(at, t->range) || hv_gva_in(at, t->veneers);
 }
 
 /* Returns whether BYTES, which have the length of a site, would be a call into the region at the
@@ -96,8 +97,8 @@ bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now);
 /* Sets *RET to whether E, an entry of an untrusted journal, describes a patched site: one whose
- * bytes call into the region. It may call another stub than E records, since the dead service may
- * have been replacing one stub by another. The site's bytes become E's new ones. */
+ * bytes call into the region. It may call another trampoline than E records, since the dead service
+ * may have been replacing one trampoline by another. The site's bytes become E's new ones. */
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret) hv_must_use;
 
@@ -124,10 +125,10 @@ struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header 
 			     enum hv_region_use *ret_use) hv_must_use;
 /* Returns where the guest saw the region, according to a checked header. */
 struct hv_gva_range hv_region_range(const struct hv_region_header *header);
-/* Returns where the guest saw its landings; empty: it had none. */
-struct hv_gva_range hv_region_landings(const struct hv_region_header *header);
+/* Returns where the guest saw its veneers; empty: it had none. */
+struct hv_gva_range hv_region_veneers(const struct hv_region_header *header);
 
-/* EUCLEAN: a slot of the guest's page tables leads into the region, so the region must not be
+/* EUCLEAN: an entry of the guest's page tables leads into the region, so the region must not be
  * cleared. The guest's root can erase a journal or entries that are still needed, and sites may
  * still call the code in the region. */
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t) hv_must_use;

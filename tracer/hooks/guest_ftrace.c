@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracer/events/decode.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/kernel_calls.h"
 
@@ -46,7 +46,7 @@ void hv_guest_ftrace_free(struct hv_guest_ftrace *g)
 	free(g);
 }
 
-struct places {
+struct reads {
 	struct hv_call list[HV_NR_YIELDS];
 	size_t nr;
 	size_t nr_more; /* calls without an entry */
@@ -61,13 +61,13 @@ static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 	return NULL;
 }
 
-static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range targets,
-				  struct places *ret)
+static struct hv_err *find_reads(const struct hv_kernel *k, struct hv_gva_range targets,
+				 struct reads *ret)
 {
 	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
 	struct hv_err *err = hv_calls_find_in(k, PREFIX, targets, &calls);
 
-	*ret = (struct places){.nr = 0};
+	*ret = (struct reads){.nr = 0};
 	for (size_t i = 0; i < calls.nr && !err; i++) {
 		if (calls.list[i].kind != HV_SITE_CALL)
 			continue;
@@ -114,53 +114,53 @@ struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k, struct hv_text *r
 {
 	struct hv_gva reader;
 	const char *name = find_reader(k, &reader);
-	struct places places;
+	struct reads reads;
 	struct hv_err *err;
 
-	if (!name || !k->core.as.arch->stubs.yields_off) {
+	if (!name || !k->core.as.arch->trampolines.yields_off) {
 		hv_text_add(ret_reasons, "the function that reads its sites is not known");
 		return NULL;
 	}
-	err = find_places(k, hv_gva_alone(reader), &places);
+	err = find_reads(k, hv_gva_alone(reader), &reads);
 	if (err)
 		return err;
-	if (!places.nr)
+	if (!reads.nr)
 		hv_text_printf(ret_reasons, "its call of %s was not found", name);
-	if (places.nr_more)
+	if (reads.nr_more)
 		hv_text_printf(ret_reasons, "it has more than %u calls of %s", HV_NR_YIELDS, name);
-	for (size_t i = 0; i < places.nr; i++)
-		if (crosses_pages(k, places.list[i].at))
+	for (size_t i = 0; i < reads.nr; i++)
+		if (crosses_pages(k, reads.list[i].at))
 			hv_text_printf(ret_reasons, "%sits call of %s at 0x%llx is in two pages",
 				       ret_reasons->len_bytes ? "; " : "", name,
-				       (unsigned long long)places.list[i].at.v);
+				       (unsigned long long)reads.list[i].at.v);
 	return NULL;
 }
 
-/* CHANGES has room for one change per call in PLACES. Skips calls that cross a page. */
-static struct hv_err *plan(const struct hv_tracee *t, const struct places *places,
+/* CHANGES has room for one change per call in READS. Skips calls that cross a page. */
+static struct hv_err *plan(const struct hv_tracee *t, const struct reads *reads,
 			   struct hv_change *changes, size_t *ret_nr)
 {
 	struct hv_err *err = NULL;
 
 	*ret_nr = 0;
-	for (size_t i = 0; i < places->nr && !err; i++) {
+	for (size_t i = 0; i < reads->nr && !err; i++) {
 		bool is_planned;
 
-		err = hv_redirect_plan(t, &places->list[i], hv_stubs_ftrace_reader(t, i),
+		err = hv_redirect_plan(t, &reads->list[i], hv_trampolines_ftrace_reader(t, i),
 				       HV_CHANGE_YIELD, &changes[*ret_nr], &is_planned);
 		*ret_nr += is_planned;
 	}
 	return err;
 }
 
-/* Makes functions that our stub calls appear as called by ftrace. */
-static void note_callers(struct hv_guest_ftrace *g, const struct places *places)
+/* Makes functions that our trampoline calls appear as called by ftrace. */
+static void note_callers(struct hv_guest_ftrace *g, const struct reads *reads)
 {
 	size_t len = g->tracee->kernel->core.as.arch->site_len_bytes;
 
-	g->decode->ftrace_readers = hv_stubs_ftrace_reader(g->tracee, 0);
-	for (size_t i = 0; i < places->nr; i++)
-		g->decode->ftrace_reader_callers[i] = hv_gva_add(places->list[i].at, len);
+	g->decode->ftrace_readers = hv_trampolines_ftrace_reader(g->tracee, 0);
+	for (size_t i = 0; i < reads->nr; i++)
+		g->decode->ftrace_reader_callers[i] = hv_gva_add(reads->list[i].at, len);
 }
 
 struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g)
@@ -168,23 +168,23 @@ struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g)
 	const struct hv_kernel *k = g->tracee->kernel;
 	struct hv_params *params = hv_region_params(&g->tracee->region);
 	struct hv_change changes[HV_NR_YIELDS];
-	struct places places;
+	struct reads reads;
 	struct hv_gva reader;
 	struct hv_err *err;
 	bool has_nop;
 	size_t nr;
 
-	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->stubs.yields_off ||
+	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->trampolines.yields_off ||
 	    !find_reader(k, &reader))
 		return NULL;
-	err = find_places(k, hv_gva_alone(reader), &places);
+	err = find_reads(k, hv_gva_alone(reader), &reads);
 	if (!err)
-		err = plan(g->tracee, &places, changes, &nr);
+		err = plan(g->tracee, &reads, changes, &nr);
 	if (!err)
 		err = find_nop(k, params->yield_nop, &has_nop);
 	if (err || !has_nop || !nr)
 		return err;
-	note_callers(g, &places);
+	note_callers(g, &reads);
 	params->yield_reader_gva = reader.v;
 	return hv_patcher_apply(g->tracee->patcher, changes, nr);
 }
@@ -252,13 +252,13 @@ struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct h
 
 struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g)
 {
-	struct hv_gva_range ours = {hv_stubs_ftrace_reader(g->tracee, 0),
-				    hv_stubs_ftrace_reader(g->tracee, HV_NR_YIELDS)};
-	struct places places;
-	struct hv_err *err = find_places(g->tracee->kernel, ours, &places);
+	struct hv_gva_range ours = {hv_trampolines_ftrace_reader(g->tracee, 0),
+				    hv_trampolines_ftrace_reader(g->tracee, HV_NR_YIELDS)};
+	struct reads reads;
+	struct hv_err *err = find_reads(g->tracee->kernel, ours, &reads);
 
-	if (!err && places.nr)
-		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",
-				 (unsigned long long)places.list[0].at.v);
+	if (!err && reads.nr)
+		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a trampoline",
+				 (unsigned long long)reads.list[0].at.v);
 	return err;
 }

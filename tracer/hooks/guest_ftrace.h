@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes the guest's own ftrace work on patched sites. Before it changes a site, ftrace reads it and
  * compares (ftrace_verify_code); if the bytes are not as expected, it warns and disables itself.
- * While sites call our stubs, ftrace reads through a stub (arch/x86_64/yield.S) that returns the
- * original bytes. If ftrace then writes to the site, the site belongs to the guest, and hvtrace has
- * lost it.
+ * While sites call our trampolines, ftrace reads through a trampoline (arch/x86_64/yield.S) that
+ * returns the original bytes. If ftrace then writes to the site, the site belongs to the guest, and
+ * hvtrace has lost it.
  *
- * site_stubs.h changes sites. One thread. */
+ * site_trampolines.h changes sites. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,11 +22,11 @@ struct hv_tracee;
 struct hv_guest_ftrace;
 
 /* Adds to RET_REASONS why the guest's ftrace must not be used on traced functions; adds nothing if
- * it may. Changes nothing. Also reports reasons while the guest's sites call our stubs. */
+ * it may. Changes nothing. Also reports reasons while the guest's sites call our trampolines. */
 struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k,
 				    struct hv_text *ret_reasons) hv_must_use;
 
-/* Borrows T, and DECODE, which receives the callers of the stub. */
+/* Borrows T, and DECODE, which receives the callers of the trampoline. */
 struct hv_guest_ftrace *hv_guest_ftrace_new(struct hv_tracee *t, struct hv_decode *decode);
 void hv_guest_ftrace_free(struct hv_guest_ftrace *g);
 
@@ -38,7 +38,7 @@ struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g) hv_must_use;
  * longer. */
 struct hv_err *hv_guest_ftrace_end_if_done(struct hv_guest_ftrace *g) hv_must_use;
 bool hv_guest_ftrace_is_patched(const struct hv_guest_ftrace *g);
-/* EBUSY: the guest's ftrace still reads through our stub. */
+/* EBUSY: the guest's ftrace still reads through our trampoline. */
 struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g) hv_must_use;
 
 /* Returns true if the guest's ftrace has read a site since the last call, and then again every
@@ -49,7 +49,7 @@ bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns);
 size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g);
 
 /* Sets *RET to whether E, an entry of an untrusted journal, is a call through which the guest's
- * ftrace now reads with our stub, and the journal would restore the call of the kernel's own
+ * ftrace now reads with our trampoline, and the journal would restore the call of the kernel's own
  * function. */
 struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct hv_journal_entry *e,
 				       bool *ret) hv_must_use;

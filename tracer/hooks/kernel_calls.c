@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 
 /* -- redirecting a call ------------------------------------------------------------------------ */
@@ -119,7 +119,7 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k, struct hv_text *ret_re
 	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
 	struct hv_err *err;
 
-	if (!arch->stubs.rename_off) {
+	if (!arch->trampolines.rename_off) {
 		hv_text_printf(ret_reason, "not supported yet for %s guests", arch->name);
 		return NULL;
 	}
@@ -148,8 +148,8 @@ static struct hv_err *redirect_renames(const struct hv_tracee *t)
 	for (size_t i = 0; i < calls.nr && !err; i++) {
 		bool planned;
 
-		err = hv_redirect_plan(t, &calls.list[i], hv_stubs_rename(t), HV_CHANGE_RENAME,
-				       &changes[nr], &planned);
+		err = hv_redirect_plan(t, &calls.list[i], hv_trampolines_rename(t),
+				       HV_CHANGE_RENAME, &changes[nr], &planned);
 		nr += !err && planned;
 	}
 	return err || !nr ? err : hv_patcher_apply(t->patcher, changes, nr);
@@ -157,7 +157,7 @@ static struct hv_err *redirect_renames(const struct hv_tracee *t)
 
 struct hv_err *hv_renames_begin(const struct hv_tracee *t)
 {
-	struct hv_err *err = hv_stubs_rename(t).v ? redirect_renames(t) : NULL;
+	struct hv_err *err = hv_trampolines_rename(t).v ? redirect_renames(t) : NULL;
 
 	if (!err || err->facts & HV_ERR_NEEDS_RECOVERY)
 		return err;
@@ -171,7 +171,7 @@ bool hv_renames_are_followed(const struct hv_tracee *t)
 }
 
 /* Returns whether the bytes at CHANGE, possibly under a breakpoint of the guest, lead to the
- * stub. */
+ * trampoline. */
 static bool is_left(const struct hv_tracee *t, const struct hv_change *change)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -238,7 +238,7 @@ static bool find_preallocate(const struct hv_kernel *k, struct hv_gva *ret)
 	return hv_kernel_symbol(k, PREALLOCATE, ret);
 }
 
-/* The stub returns to the instruction after the call, so a jump is unsuitable. */
+/* The trampoline returns to the instruction after the call, so a jump is unsuitable. */
 static struct hv_err *find_hibernation_calls(const struct hv_kernel *k, struct hv_gva callee,
 					     struct hv_calls *ret)
 {
@@ -261,7 +261,7 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k, struct hv_text *re
 
 	if (!find_preallocate(k, &callee))
 		return NULL;
-	if (!arch->stubs.hibernation_off || !hv_kernel_symbol(k, SLEEP, &sleep)) {
+	if (!arch->trampolines.hibernation_off || !hv_kernel_symbol(k, SLEEP, &sleep)) {
 		hv_text_add(ret_reason, "it cannot be made to wait");
 		return NULL;
 	}
@@ -289,15 +289,15 @@ static struct hv_err *redirect_hibernation(const struct hv_tracee *t, const stru
 	for (size_t i = 0; i < calls->nr && !err; i++) {
 		bool planned;
 
-		err = hv_redirect_plan(t, &calls->list[i], hv_stubs_hibernation(t),
+		err = hv_redirect_plan(t, &calls->list[i], hv_trampolines_hibernation(t),
 				       HV_CHANGE_HIBERNATION, &changes[nr], &planned);
 		nr += !err && planned;
 	}
 	return err || !nr ? err : hv_patcher_apply(t->patcher, changes, nr);
 }
 
-/* If tasks are frozen after the calls were changed, the kernel reaches our stub before it creates
- * an image. */
+/* If tasks are frozen after the calls were changed, the kernel reaches our trampoline before it
+ * creates an image. */
 static struct hv_err *check_not_frozen(const struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -320,7 +320,7 @@ struct hv_err *hv_hibernation_begin(const struct hv_tracee *t)
 	struct hv_gva callee, sleep;
 	struct hv_err *err;
 
-	if (!find_preallocate(k, &callee) || !hv_stubs_hibernation(t).v ||
+	if (!find_preallocate(k, &callee) || !hv_trampolines_hibernation(t).v ||
 	    !hv_kernel_symbol(k, SLEEP, &sleep))
 		return NULL;
 	hv_region_params(&t->region)->sleep_gva = sleep.v;

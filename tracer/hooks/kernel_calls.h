@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Direct calls in the kernel's code, other than sites, that lead to a stub during a session: how
- * they are redirected, and the calls for renamed tasks and for hibernation. The stub acts like the
- * original function for its caller.
+/* Direct calls in the kernel's code, other than sites, that lead to a trampoline during a session:
+ * how they are redirected, and the calls for renamed tasks and for hibernation. The trampoline acts
+ * like the original function for its caller.
  *
  * kernel/code/text_search.h finds calls, guest_ftrace.h and event_calls.h redirect others, patcher/
  * writes. One thread. */
@@ -40,15 +40,15 @@ struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_rang
 /* Updates task names in records when the guest renames a task. Records contain no name; a task
  * record precedes the records of a task if the vCPU last recorded another task. So a task that is
  * renamed (by exec, prctl, or a write to its comm) needs a new task record. During a session, the
- * kernel calls a stub after it has written a name (arch/x86_64/rename.S), which causes one.
+ * kernel calls a trampoline after it has written a name (arch/x86_64/rename.S), which causes one.
  * events/names.h stores the names on the host. */
 
 /* Adds to RET_REASON why records keep a task's old name; adds nothing if they do not. Also reports
  * a reason while a session's changes are in the guest. */
 struct hv_err *hv_renames_look(const struct hv_kernel *k, struct hv_text *ret_reason) hv_must_use;
 
-/* Call this when the stubs are mapped. Changes nothing if the kernel has no suitable call, or if a
- * kprobe of the guest is there. Returns only errors with HV_ERR_NEEDS_RECOVERY: a session also
+/* Call this when the trampolines are mapped. Changes nothing if the kernel has no suitable call, or
+ * if a kprobe of the guest is there. Returns only errors with HV_ERR_NEEDS_RECOVERY: a session also
  * works with outdated names. */
 struct hv_err *hv_renames_begin(const struct hv_tracee *t) hv_must_use;
 bool hv_renames_are_followed(const struct hv_tracee *t);
@@ -65,7 +65,7 @@ struct hv_err *hv_renames_are_ours(const struct hv_tracee *t, struct hv_journal_
 /* -- hibernation ------------------------------------------------------------------------------- */
 
 /* Delays hibernation of a guest until the session is detached. The hibernation image on the guest's
- * disk would contain our calls and page-table slots, but the machine that resumes from it has no
+ * disk would contain our calls and page-table entries, but the machine that resumes from it has no
  * region. So the kernel is made to wait before it creates the image (arch/x86_64/hibernation.S).
  * cli/service/watch.h notices the wait and detaches. */
 
@@ -75,8 +75,8 @@ struct hv_err *hv_renames_are_ours(const struct hv_tracee *t, struct hv_journal_
 struct hv_err *hv_hibernation_look(const struct hv_kernel *k,
 				   struct hv_text *ret_reason) hv_must_use;
 
-/* Call this when the stubs are mapped. Does nothing if the kernel has no suitable call. EAGAIN: the
- * guest has frozen its tasks, so it may already be creating an image. */
+/* Call this when the trampolines are mapped. Does nothing if the kernel has no suitable call.
+ * EAGAIN: the guest has frozen its tasks, so it may already be creating an image. */
 struct hv_err *hv_hibernation_begin(const struct hv_tracee *t) hv_must_use;
 
 /* Returns whether the guest is waiting for hvtrace. A malicious guest can claim this at any

@@ -11,7 +11,7 @@
 #include "ringbuf/ring.h"
 #include "tracer/events/decoder.h"
 #include "tracer/guest/tracee.h"
-#include "tracer/places/detours.h"
+#include "tracer/probe_sites/detours.h"
 
 /* -- instructions to replace ------------------------------------------------------------------- */
 
@@ -546,11 +546,11 @@ struct hv_section_tracer {
 	struct hv_section_calls calls;
 };
 
-static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+static bool find_detoured(void *ctx, uint32_t low_bits, struct hv_gva *ret)
 {
 	const struct hv_section_tracer *s = ctx;
 
-	return hv_detours_find(s->detours, place, ret);
+	return hv_detours_find(s->detours, low_bits, ret);
 }
 
 struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
@@ -566,8 +566,8 @@ struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struc
 		.counts_preemption = hv_preempt_is_counted(t->kernel),
 		.seqs = hv_alloc(t->plan.nr_cpus * sizeof(*s->seqs)),
 	};
-	decoder->decode.find_place = find_place;
-	decoder->decode.places = s;
+	decoder->decode.find_detoured = find_detoured;
+	decoder->decode.detours = s;
 	return s;
 }
 
@@ -687,7 +687,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	if (!hv_section_tracer_exists(s, kind))
 		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
 	/* Restores instructions that an earlier stop had to leave. Those that still cannot be
-	 * restored continue to call their stubs. */
+	 * restored continue to call their trampolines. */
 	err = hv_detours_put_back(s->tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr_put_back);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err);
@@ -799,7 +799,7 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 	ret->cpu = cpu;
 	ret->time_ns = hv_clock_ns(s->clock, cpu, end->tsc);
 	ret->ip = hv_gva(0);
-	hv_detours_find(s->detours, end->place, &ret->ip);
+	hv_detours_find(s->detours, end->detour, &ret->ip);
 	ret->parent_ip = hv_gva(end->caller ? text_base + end->caller : 0);
 	if (hv_gva_in(ret->parent_ip, s->tracee->range))
 		ret->parent_ip = hv_gva(0); /* caller hidden by a graph */

@@ -230,8 +230,8 @@ void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
 /* Which calls to keep with a section. LOGS false: none. Otherwise the guest records the ends of all
- * sections, and the calls between them at sites with HV_STUB_SECTION_FUNCTION. WANTS filters the
- * calls (NULL: all), because sites may also call other stubs. */
+ * sections, and the calls between them at sites with HV_TRAMPOLINE_SECTION_FUNCTION. WANTS filters
+ * the calls (NULL: all), because sites may also call other trampolines. */
 struct hv_section_calls {
 	bool logs;
 	bool (*wants)(void *ctx, const struct hv_event *call);

@@ -5,25 +5,25 @@
 #include <string.h>
 
 #include "kernel/events/catalogue.h"
-#include "kernel/events/probe_calls.h"
-#include "tracer/guest/stubs.h"
+#include "kernel/events/callback_calls.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/kernel_calls.h"
 
-/* The calls in the probes of the core kernel or of a module. */
-struct probe_set {
+/* The calls in the callbacks of the core kernel or of a module. */
+struct callback_set {
 	struct hv_module module; /* without symbols; address 0: the core kernel */
-	struct hv_probe_calls probes;
-	bool *is_redirected; /* owned; one per probe call */
+	struct hv_callback_calls callbacks;
+	bool *is_redirected; /* owned; one per callback call */
 };
 
 struct hv_event_calls {
 	struct hv_tracee *tracee; /* borrowed */
 	bool is_read;		  /* the following members are valid, or err is */
 	struct hv_err *err;	  /* owned */
-	struct hv_event_places places;
+	struct hv_event_symbols symbols;
 	struct hv_release_calls releases;
-	struct probe_set *sets; /* owned; the first one belongs to the core kernel */
+	struct callback_set *sets; /* owned; the first one belongs to the core kernel */
 	size_t nr_sets;
 	bool has_begun;
 };
@@ -36,9 +36,9 @@ struct hv_event_calls *hv_event_calls_new(struct hv_tracee *t)
 	return c;
 }
 
-static void set_deinit(struct probe_set *set)
+static void set_deinit(struct callback_set *set)
 {
-	hv_probe_calls_deinit(&set->probes);
+	hv_callback_calls_deinit(&set->callbacks);
 	free(set->is_redirected);
 }
 
@@ -56,7 +56,7 @@ void hv_event_calls_free(struct hv_event_calls *c)
 
 struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch)
 {
-	if (arch->stubs.event_commit_off)
+	if (arch->trampolines.event_commit_off)
 		return NULL;
 	return hv_err_new(EOPNOTSUPP, "recording events is not supported yet for %s guests",
 			  arch->name);
@@ -66,16 +66,16 @@ struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch)
 static struct hv_err *add_set(struct hv_event_calls *c, const struct hv_module *module)
 {
 	const struct hv_kernel *k = c->tracee->kernel;
-	struct probe_set set = {0};
-	struct hv_err *err = module ? hv_probe_calls_read_module(k, module, &set.probes)
-				    : hv_probe_calls_read(k, &set.probes);
+	struct callback_set set = {0};
+	struct hv_err *err = module ? hv_callback_calls_read_module(k, module, &set.callbacks)
+				    : hv_callback_calls_read(k, &set.callbacks);
 
 	if (err)
 		return err;
 	if (module)
 		set.module = *module;
 	set.module.symbols = (struct hv_symbols){0};
-	set.is_redirected = hv_alloc((set.probes.nr + 1) * sizeof(*set.is_redirected));
+	set.is_redirected = hv_alloc((set.callbacks.nr + 1) * sizeof(*set.is_redirected));
 	c->sets = hv_realloc_array(c->sets, c->nr_sets + 1, sizeof(*c->sets));
 	c->sets[c->nr_sets++] = set;
 	return NULL;
@@ -91,8 +91,8 @@ static struct hv_err *read_all(struct hv_event_calls *c)
 	if (!err)
 		err = hv_release_calls_read(t->kernel, &c->releases);
 	if (!err)
-		err = hv_event_places_find(t->kernel, c->releases.function,
-					   c->releases.other_function, &c->places);
+		err = hv_event_symbols_find(t->kernel, c->releases.function,
+					    c->releases.other_function, &c->symbols);
 	return err ? err : add_set(c, NULL);
 }
 
@@ -104,16 +104,16 @@ static struct hv_err *read_once(struct hv_event_calls *c)
 	return c->err ? hv_err_copy(c->err) : NULL;
 }
 
-static bool is_of(const struct probe_set *set, const struct hv_module *module)
+static bool is_of(const struct callback_set *set, const struct hv_module *module)
 {
 	return set->module.at.v == module->at.v &&
 	       set->module.text.start.v == module->text.start.v &&
 	       strcmp(set->module.name, module->name) == 0;
 }
 
-/* Finds the set that contains the probe of TYPE, and reads it the first time. */
+/* Finds the set that contains the callback of TYPE, and reads it the first time. */
 static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_type *type,
-			     struct probe_set **ret)
+			     struct callback_set **ret)
 {
 	const struct hv_module *module;
 	struct hv_err *err;
@@ -134,12 +134,12 @@ static struct hv_err *set_of(struct hv_event_calls *c, const struct hv_event_typ
 	return err;
 }
 
-/* Finds the calls in the probe of TYPE that record: *RET_NR calls of *RET, starting at *RET_FIRST.
- * A probe that does nothing makes no such calls. */
+/* Finds the calls in the callback of TYPE that record: *RET_NR calls of *RET, starting at
+ * *RET_FIRST. A callback that does nothing makes no such calls. */
 static struct hv_err *calls_of(struct hv_event_calls *c, const struct hv_event_type *type,
-			       struct probe_set **ret, size_t *ret_first, size_t *ret_nr)
+			       struct callback_set **ret, size_t *ret_first, size_t *ret_nr)
 {
-	const struct hv_probe_call *list;
+	const struct hv_callback_call *list;
 	struct hv_err *err;
 
 	*ret = &c->sets[0];
@@ -148,22 +148,23 @@ static struct hv_err *calls_of(struct hv_event_calls *c, const struct hv_event_t
 		return NULL;
 	err = set_of(c, type, ret);
 	if (!err)
-		err = hv_probe_calls_of(c->tracee->kernel, &(*ret)->probes, type->probe, &list,
-					ret_nr);
+		err = hv_callback_calls_of(c->tracee->kernel, &(*ret)->callbacks, type->callback,
+					   &list, ret_nr);
 	if (!err)
-		*ret_first = (size_t)(list - (*ret)->probes.list);
+		*ret_first = (size_t)(list - (*ret)->callbacks.list);
 	return err;
 }
 
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_event_type *type)
 {
-	struct probe_set *set;
+	struct callback_set *set;
 	size_t first, nr;
 	struct hv_err *err = read_once(c);
 
 	if (!err && type->tracepoint.faultable && c->releases.has_unknown)
-		return hv_err_new(EOPNOTSUPP, "this kernel frees its probes in a way that is not "
-					      "known");
+		return hv_err_new(EOPNOTSUPP,
+				  "this kernel frees its callbacks in a way that is not "
+				  "known");
 	return err ? err : calls_of(c, type, &set, &first, &nr);
 }
 
@@ -177,12 +178,12 @@ void hv_event_calls_look_again(struct hv_event_calls *c, const struct hv_module 
 	}
 }
 
-static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
+static struct hv_gva trampoline_at(const struct hv_event_calls *c, size_t off)
 {
-	return hv_gva_add(c->tracee->range.start, HV_STUBS_CODE_OFF + off);
+	return hv_gva_add(c->tracee->range.start, HV_TRAMPOLINES_CODE_OFF + off);
 }
 
-/* Returns whether CALL already leads to a stub, because an earlier attempt to restore it was
+/* Returns whether CALL already leads to a trampoline, because an earlier attempt to restore it was
  * refused. */
 static bool is_changed(const struct hv_event_calls *c, const struct hv_call *call)
 {
@@ -193,11 +194,12 @@ static bool is_changed(const struct hv_event_calls *c, const struct hv_call *cal
 	return !err && m.present && hv_patcher_old_bytes(c->tracee->patcher, m.gpa, unused);
 }
 
-/* No tracepoint may have one of our arrays before all release calls lead to their stubs. So either
- * all of them are changed, or none. */
+/* No tracepoint may have one of our arrays before all release calls lead to their trampolines. So
+ * either all of them are changed, or none. */
 static struct hv_err *redirect_releases(struct hv_event_calls *c)
 {
-	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
+	const struct hv_trampoline_image *trampolines =
+		&c->tracee->kernel->core.as.arch->trampolines;
 	const struct hv_release_calls *releases = &c->releases;
 	size_t nr_calls = releases->calls.nr + releases->others.nr, nr = 0;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr_calls + 1) * sizeof(*changes));
@@ -208,20 +210,20 @@ static struct hv_err *redirect_releases(struct hv_event_calls *c)
 		const struct hv_call *call =
 			is_other ? &releases->others.list[i - releases->calls.nr]
 				 : &releases->calls.list[i];
-		struct hv_gva stub =
-			stub_at(c, is_other ? stubs->event_release_other_off
-					    : stubs->event_release_offs[releases->head_argument]);
+		struct hv_gva trampoline = trampoline_at(
+			c, is_other ? trampolines->event_release_other_off
+				    : trampolines->event_release_offs[releases->head_argument]);
 		bool is_planned = false;
 
 		if (is_changed(c, call))
 			continue;
-		err = hv_redirect_plan(c->tracee, call, stub, HV_CHANGE_EVENT_CALL, &changes[nr],
-				       &is_planned);
+		err = hv_redirect_plan(c->tracee, call, trampoline, HV_CHANGE_EVENT_CALL,
+				       &changes[nr], &is_planned);
 		nr += is_planned;
 		if (!err && !is_planned)
 			err = hv_err_new(EBUSY,
 					 "the guest has changed the call at 0x%llx, which frees "
-					 "probes of tracepoints",
+					 "callbacks of tracepoints",
 					 (unsigned long long)call->at.v);
 	}
 	if (!err)
@@ -239,8 +241,8 @@ struct hv_err *hv_event_calls_begin(struct hv_event_calls *c)
 
 	if (err || c->has_begun)
 		return err;
-	c->tracee->event_places = c->places;
-	err = hv_stubs_place(c->tracee);
+	c->tracee->event_symbols = c->symbols;
+	err = hv_trampolines_link(c->tracee);
 	if (!err)
 		err = redirect_releases(c);
 	if (err) {
@@ -257,34 +259,35 @@ struct redirection {
 	size_t nr;
 };
 
-static struct hv_err *plan_call(struct redirection *r, struct probe_set *set, size_t index,
+static struct hv_err *plan_call(struct redirection *r, struct callback_set *set, size_t index,
 				struct hv_err **why_not)
 {
 	struct hv_event_calls *c = r->calls;
-	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
-	const struct hv_probe_call *call = &set->probes.list[index];
-	size_t off = call->commits ? stubs->event_commit_off : stubs->event_reserve_off;
+	const struct hv_trampoline_image *trampolines =
+		&c->tracee->kernel->core.as.arch->trampolines;
+	const struct hv_callback_call *call = &set->callbacks.list[index];
+	size_t off = call->commits ? trampolines->event_commit_off : trampolines->event_reserve_off;
 	bool is_planned;
 	struct hv_err *err;
 
 	if (set->is_redirected[index])
 		return NULL;
-	err = hv_redirect_plan(c->tracee, &call->call, stub_at(c, off), HV_CHANGE_EVENT_CALL,
+	err = hv_redirect_plan(c->tracee, &call->call, trampoline_at(c, off), HV_CHANGE_EVENT_CALL,
 			       &r->changes[r->nr], &is_planned);
 	if (err)
 		return err;
 	set->is_redirected[index] = is_planned;
 	r->nr += is_planned;
 	if (!is_planned && !*why_not)
-		*why_not = hv_err_new(EBUSY, "the guest has changed its probe at 0x%llx",
+		*why_not = hv_err_new(EBUSY, "the guest has changed its callback at 0x%llx",
 				      (unsigned long long)call->call.at.v);
 	return NULL;
 }
 
-static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_type *type,
-				 struct hv_err **why_not)
+static struct hv_err *plan_callback(struct redirection *r, const struct hv_event_type *type,
+				    struct hv_err **why_not)
 {
-	struct probe_set *set;
+	struct callback_set *set;
 	struct hv_err *err = NULL;
 	size_t first, nr = 0;
 
@@ -298,23 +301,23 @@ static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_ty
 static void note_kernels(struct hv_event_calls *c, struct hv_gva at)
 {
 	for (size_t s = 0; s < c->nr_sets; s++)
-		for (size_t i = 0; i < c->sets[s].probes.nr; i++)
-			if (c->sets[s].probes.list[i].call.at.v == at.v)
+		for (size_t i = 0; i < c->sets[s].callbacks.nr; i++)
+			if (c->sets[s].callbacks.list[i].call.at.v == at.v)
 				c->sets[s].is_redirected[i] = false;
 }
 
-static void check_probe(struct hv_event_calls *c, const struct hv_event_type *type,
-			struct hv_err **why_not)
+static void check_callback(struct hv_event_calls *c, const struct hv_event_type *type,
+			   struct hv_err **why_not)
 {
-	struct probe_set *set;
+	struct callback_set *set;
 	size_t first = 0, nr = 0;
 
 	if (!*why_not)
 		*why_not = calls_of(c, type, &set, &first, &nr);
 	for (size_t i = first; !*why_not && i < first + nr; i++)
 		if (!set->is_redirected[i])
-			*why_not = hv_err_new(EBUSY, "a call of its probe, at 0x%llx, is in use",
-					      (unsigned long long)set->probes.list[i].call.at.v);
+			*why_not = hv_err_new(EBUSY, "a call of its callback, at 0x%llx, is in use",
+					      (unsigned long long)set->callbacks.list[i].call.at.v);
 }
 
 /* Returns the maximum number of calls to change. */
@@ -324,12 +327,12 @@ static size_t nr_calls(struct hv_event_calls *c, const struct hv_event_type *con
 	size_t ret = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		struct probe_set *set;
+		struct callback_set *set;
 
 		hv_err_free(set_of(c, types[i], &set)); /* planning reports the error */
 	}
 	for (size_t i = 0; i < c->nr_sets; i++)
-		ret += c->sets[i].probes.nr;
+		ret += c->sets[i].callbacks.nr;
 	return ret;
 }
 
@@ -343,14 +346,14 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < nr; i++)
-		err = plan_probe(&r, types[i], &why_not[i]);
+		err = plan_callback(&r, types[i], &why_not[i]);
 	if (!err && r.nr)
 		err = hv_patcher_apply(c->tracee->patcher, changes, r.nr);
 	for (size_t i = 0; i < r.nr; i++)
 		if (err || changes[i].refused)
 			note_kernels(c, changes[i].gva);
 	for (size_t i = 0; !err && i < nr; i++)
-		check_probe(c, types[i], &why_not[i]);
+		check_callback(c, types[i], &why_not[i]);
 	return err;
 }
 
@@ -394,7 +397,7 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c)
 	return hv_patcher_nr_patched(c->tracee->patcher, HV_CHANGE_EVENT_CALL) != 0;
 }
 
-/* Functions that free arrays whose probes may sleep. */
+/* Functions that free arrays whose callbacks may sleep. */
 static const char *const sleeping[] = {"call_srcu", "call_rcu_tasks_trace"};
 
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c)
@@ -411,7 +414,7 @@ bool hv_event_calls_may_sleep(const struct hv_event_calls *c)
 			continue;
 		for (size_t i = 0; i < nr; i++) {
 			k->core.as.arch->classify_site(undo[i].to, undo[i].gva, &target);
-			ret |= hv_gva_in(target, hv_probe_call_targets(function));
+			ret |= hv_gva_in(target, hv_callback_call_targets(function));
 		}
 	}
 	return ret;
@@ -430,7 +433,7 @@ struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_jour
 		struct hv_gva function;
 
 		if (hv_kernel_symbol(t->kernel, functions[i], &function))
-			err = hv_redirect_is_ours(t, hv_probe_call_targets(function), e, ret);
+			err = hv_redirect_is_ours(t, hv_callback_call_targets(function), e, ret);
 	}
 	return err;
 }

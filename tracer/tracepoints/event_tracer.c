@@ -10,7 +10,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/events/tracepoint_state.h"
 #include "kernel/tasks/tasks.h"
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/tracepoints/module_claims.h"
@@ -94,7 +94,7 @@ struct hold_part {
 	size_t first, nr;
 };
 
-/* The guest's own probes may have changed since f->sets was read. */
+/* The guest's own callbacks may have changed since f->sets was read. */
 static struct hv_err *check_still(const struct flagging *f)
 {
 	const char *lock;
@@ -196,7 +196,7 @@ static struct hv_err *hv_syscall_tasks_set_soon(struct hv_tracee *t,
 
 /* -- modules of events ------------------------------------------------------------------------- */
 
-/* Claims modules for the event tracer. The tracepoint, probe and type of a module's event are
+/* Claims modules for the event tracer. The tracepoint, callback and type of a module's event are
  * memory that the guest can free, so the module is claimed before the event is switched on. While
  * it is claimed, the event is handled like one of the core kernel.
  *
@@ -266,8 +266,8 @@ static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 				     check->iterators);
 }
 
-/* Checks that no task is on its way to a stub from the plugs in WHICH, by index; NULL: from any
- * plug. EBUSY: a task is, or its state is unknown. */
+/* Checks that no task is on its way to a trampoline from the plugs in WHICH, by index; NULL: from
+ * any plug. EBUSY: a task is, or its state is unknown. */
 static struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
 					 const bool *which)
 {
@@ -316,7 +316,7 @@ static struct hv_err *hv_event_use_await_end(struct hv_tracee *t,
 #define TEND_LAST_NS  (60 * HV_NS_PER_S)
 
 /* An event that was recorded; it has the same index as its plug. It keeps its memory in the region
- * until no probe uses the address of its file or its array. This is checked for all events
+ * until no callback uses the address of its file or its array. This is checked for all events
  * together, or for the events of a module. */
 struct event {
 	struct hv_event_type type; /* the names are owned; without fields and texts */
@@ -401,7 +401,7 @@ static unsigned index_of(const struct hv_event_tracer *e, const struct event *ev
 }
 
 /* Returns the index of the first free entry. */
-static size_t free_place(const struct hv_event_tracer *e)
+static size_t free_index(const struct hv_event_tracer *e)
 {
 	size_t i = 0;
 
@@ -412,7 +412,7 @@ static size_t free_place(const struct hv_event_tracer *e)
 
 static struct event *add(struct hv_event_tracer *e, const struct hv_event_type *type)
 {
-	size_t at = free_place(e);
+	size_t at = free_index(e);
 	struct event *event;
 
 	if (at == e->nr)
@@ -533,11 +533,11 @@ struct coming {
 	struct hv_event_want *want;
 };
 
-static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event_type *type)
+static struct hv_err *check_room(struct hv_event_tracer *e, const struct hv_event_type *type)
 {
 	struct hv_err *err = hv_event_tracer_check(e, type);
 
-	if (!err && !find(e, type) && free_place(e) == HV_REGION_NR_EVENTS)
+	if (!err && !find(e, type) && free_index(e) == HV_REGION_NR_EVENTS)
 		err = hv_err_new(ENOSPC, "more than %zu events", (size_t)HV_REGION_NR_EVENTS);
 	if (!err && !find(e, type))
 		add(e, type);
@@ -559,7 +559,7 @@ static size_t claim_modules(struct hv_event_tracer *e, struct coming *list, size
 	return nr_left;
 }
 
-/* Makes the probes call the stubs. Sets why_not of those that fail. */
+/* Makes the callbacks call the trampolines. Sets why_not of those that fail. */
 static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, size_t nr)
 {
 	HV_AUTO_FREE const struct hv_event_type **types = hv_alloc((nr + 1) * sizeof(*types));
@@ -575,7 +575,7 @@ static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, s
 	return err;
 }
 
-/* Makes STEPS of plugs. An event that was on before needs a new array if the guest's own probes
+/* Makes STEPS of plugs. An event that was on before needs a new array if the guest's own callbacks
  * changed since then. In this case first waits until the guest no longer uses the old array. */
 static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step *steps,
 				 struct hv_plug *plugs, size_t nr)
@@ -650,7 +650,7 @@ static size_t choose(struct hv_event_tracer *e, struct hv_event_want *wants, siz
 
 	for (size_t i = 0; i < nr; i++)
 		if (!hv_event_tracer_is_on(e, wants[i].type))
-			wants[i].why_not = place_for(e, wants[i].type);
+			wants[i].why_not = check_room(e, wants[i].type);
 	for (size_t i = 0; i < nr; i++) {
 		struct event *event = find(e, wants[i].type);
 
@@ -711,7 +711,7 @@ static void set_words(struct hv_event_tracer *e, const struct hv_event_want *wan
 }
 
 void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
-				const struct hv_stub_filter *filter)
+				const struct hv_trampoline_filter *filter)
 {
 	const struct event *event = find(e, type);
 
@@ -809,7 +809,7 @@ static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 	return err;
 }
 
-/* Once nothing is plugged in and no task is on its way to a stub, restores the calls. */
+/* Once nothing is plugged in and no task is on its way to a trampoline, restores the calls. */
 static struct hv_err *give_back(struct hv_event_tracer *e)
 {
 	struct hv_err *err = NULL;

@@ -5,8 +5,9 @@
  *
  * A session has one event tracer because it has one ring. An event is on in the guest while any
  * instance wants it. The caller passes the union of all instances' events, and separates the events
- * by instance when it reads them (as with functions: site_stubs.h, tree/instance/demux/demux.h). A
- * recorded event is an HV_RECORD_EVENT with the id of its type, after its HV_RECORD_DATA.
+ * by instance when it reads them (as with functions: site_trampolines.h,
+ * tree/instance/demux/demux.h). A recorded event is an HV_RECORD_EVENT with the id of its type,
+ * after its HV_RECORD_DATA.
  *
  * The settings of scope.h apply to events, too. event_types.h lists the events.
  * Formatting, filters and triggers are implemented elsewhere. One thread. */
@@ -21,16 +22,16 @@
 
 struct hv_event_tracer;
 struct hv_event_type;
-struct hv_stub_filter;
-struct hv_stub_program;
+struct hv_trampoline_filter;
+struct hv_trampoline_program;
 struct hv_tracee;
 struct hv_tracepoint_layout;
 
 /* -- flags of tasks for system calls ----------------------------------------------------------- */
 
 /* The flag in the guest's tasks that makes system calls reach their tracepoints
- * (kernel/events/tracepoint_state.h). It is set in all tasks while we have a probe there, and
- * cleared when there is no probe left. A task that keeps the flag without need only checks the
+ * (kernel/events/tracepoint_state.h). It is set in all tasks while we have a callback there, and
+ * cleared when there is no callback left. A task that keeps the flag without need only checks the
  * tracepoint's static key. plug.h changes the tracepoints and their count. */
 
 /* Sets the flag of every task if a system call tracepoint is on according to the guest's count, and
@@ -54,11 +55,11 @@ struct hv_event_want {
 	bool has_stacks;
 	/* The guest discards events that do not match; NULL: none. The filter may at any time let
 	 * more events pass than it should. Borrowed during the call. */
-	const struct hv_stub_filter *filter;
+	const struct hv_trampoline_filter *filter;
 	/* Memory that the guest reads when it records the event; the event then carries the results
-	 * and has no filter. NULL: none. At most HV_STUB_PROGRAMS_MAX events can have one. Borrowed
-	 * during the call. */
-	const struct hv_stub_program *program;
+	 * and has no filter. NULL: none. At most HV_TRAMPOLINE_PROGRAMS_MAX events can have one.
+	 * Borrowed during the call. */
+	const struct hv_trampoline_program *program;
 	/* Set by hv_event_tracer_set(), owned by the caller. NULL: the event is recorded. */
 	struct hv_err *why_not;
 };
@@ -71,15 +72,15 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
  * affect the others; its why_not is set:
  *
  *   EOPNOTSUPP  never possible in this kernel: the event is switched on by its own function (reg;
- *               raw_syscalls is supported), or its probe makes unknown calls
+ *               raw_syscalls is supported), or its callback makes unknown calls
  *   EBUSY       the guest uses the tracepoint or changes the module in a way that prevents it, or
  *               was changing tracepoints or code until the timeout; retry later
  *   ENOENT      its module was removed
  *   ENOSPC      more than HV_REGION_NR_EVENTS, or the journal is full
  *   others      the tracepoint in guest memory is inconsistent
  *
- * A probe that was already running can still record an event after it was switched off. Its memory
- * is released later (hv_event_tracer_tend).
+ * A callback that was already running can still record an event after it was switched off. Its
+ * memory is released later (hv_event_tracer_tend).
  *
  * Returns an error if the session failed (for example ECONNRESET: the guest was rebooted), or EBUSY
  * if an event could not be switched off; hv_event_tracer_is_on() then reports which events are
@@ -90,7 +91,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 
 /* Replaces the filter of TYPE if it is on (NULL: no filter). Stops nothing. */
 void hv_event_tracer_set_filter(struct hv_event_tracer *e, const struct hv_event_type *type,
-				const struct hv_stub_filter *filter);
+				const struct hv_trampoline_filter *filter);
 
 /* Returns why TYPE can never be recorded (EOPNOTSUPP, as above), or NULL if it can. Changes
  * nothing. */
@@ -102,7 +103,7 @@ bool hv_event_tracer_is_on(const struct hv_event_tracer *e, const struct hv_even
 
 struct hv_event_tracer_stat {
 	size_t nr_on;
-	size_t nr_leaving;    /* switched off, but a probe may still use them */
+	size_t nr_leaving;    /* switched off, but a callback may still use them */
 	uint64_t nr_no_draft; /* events not recorded: no free hv_draft, or too long */
 };
 void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_tracer_stat *ret);
@@ -112,7 +113,7 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 void hv_event_tracer_tend(struct hv_event_tracer *e);
 
 /* For detach and recover: switches off every event that is on in the guest and restores all calls.
- * Adds a line to REPORT. EBUSY: a probe may still be on its way to a stub, or the guest is changing
- * code; retry later. */
+ * Adds a line to REPORT. EBUSY: a callback may still be on its way to a trampoline, or the guest is
+ * changing code; retry later. */
 struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e,
 				       struct hv_text *report) hv_must_use;

@@ -11,20 +11,21 @@
 
 static uint64_t array_off(unsigned index)
 {
-	return HV_REGION_PROBES_OFF + (uint64_t)index * HV_REGION_ARRAY_BYTES;
+	return HV_REGION_CALLBACKS_OFF + (uint64_t)index * HV_REGION_ARRAY_BYTES;
 }
 
-/* Returns whether our arrays have room for NR_PROBES, followed by one that is 0. */
-static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_probes)
+/* Returns whether our arrays have room for NR_CALLBACKS, followed by one that is 0. */
+static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_callbacks)
 {
-	return nr_probes <= HV_PLUG_PROBES_MAX && layout->probes >= sizeof(uint64_t) &&
-	       layout->probes + (nr_probes + 1) * layout->probe_len_bytes <= HV_REGION_ARRAY_BYTES;
+	return nr_callbacks <= HV_PLUG_CALLBACKS_MAX && layout->callbacks >= sizeof(uint64_t) &&
+	       layout->callbacks + (nr_callbacks + 1) * layout->callback_len_bytes <=
+		       HV_REGION_ARRAY_BYTES;
 }
 
 uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     unsigned index)
 {
-	return t->range.start.v + array_off(index) - HV_REGION_STUBS_OFF + layout->probes;
+	return t->range.start.v + array_off(index) - HV_REGION_TRAMPOLINES_OFF + layout->callbacks;
 }
 
 /* Writes A to array INDEX, which has room for it. EBUSY: the guest may be using the array with
@@ -34,20 +35,20 @@ static struct hv_err *put_array(const struct hv_tracee *t,
 				const struct hv_plug_array *a, enum hv_array_use use)
 {
 	uint8_t bytes[HV_REGION_ARRAY_BYTES] = {0}, *to = t->region.host + array_off(index);
-	uint64_t head = a->stands_for ? a->stands_for - layout->probes : 0;
+	uint64_t head = a->stands_for ? a->stands_for - layout->callbacks : 0;
 
 	memcpy(bytes, &head, sizeof(head));
 	for (size_t i = 0; i < a->nr; i++) {
-		uint8_t *probe = bytes + layout->probes + i * layout->probe_len_bytes;
+		uint8_t *callback = bytes + layout->callbacks + i * layout->callback_len_bytes;
 
-		memcpy(probe + layout->func, &a->probes[i].func, sizeof(uint64_t));
-		memcpy(probe + layout->data, &a->probes[i].data, sizeof(uint64_t));
-		memcpy(probe + layout->prio, &a->probes[i].priority, sizeof(uint32_t));
+		memcpy(callback + layout->func, &a->callbacks[i].func, sizeof(uint64_t));
+		memcpy(callback + layout->data, &a->callbacks[i].data, sizeof(uint64_t));
+		memcpy(callback + layout->prio, &a->callbacks[i].priority, sizeof(uint32_t));
 	}
 	if (memcmp(to, bytes, sizeof(bytes)) == 0)
 		return NULL;
 	if (use == HV_ARRAY_MAY_BE_USED)
-		return hv_err_new(EBUSY, "the guest may still be calling its earlier probes");
+		return hv_err_new(EBUSY, "the guest may still be calling its earlier callbacks");
 	memcpy(to, bytes, sizeof(bytes));
 	return NULL;
 }
@@ -63,21 +64,21 @@ struct hv_err *hv_plug_array_read(const struct hv_tracee *t,
 	uint64_t head;
 
 	if (off % HV_REGION_ARRAY_BYTES || off / HV_REGION_ARRAY_BYTES >= HV_REGION_NR_EVENTS)
-		return hv_err_new(EINVAL, "0x%llx is no array of probes",
+		return hv_err_new(EINVAL, "0x%llx is no array of callbacks",
 				  (unsigned long long)funcs);
 	memcpy(bytes, t->region.host + array_off((unsigned)(off / HV_REGION_ARRAY_BYTES)),
 	       sizeof(bytes));
 	head = hv_copy_u64(copy, 0);
-	a.stands_for = head ? head + layout->probes : 0;
+	a.stands_for = head ? head + layout->callbacks : 0;
 	while (array_has_room(layout, a.nr + 1)) {
-		size_t at = layout->probes + a.nr * layout->probe_len_bytes;
-		struct hv_tracepoint_probe *probe = &a.probes[a.nr];
+		size_t at = layout->callbacks + a.nr * layout->callback_len_bytes;
+		struct hv_tracepoint_callback *callback = &a.callbacks[a.nr];
 
-		probe->at = hv_gva(funcs + a.nr * layout->probe_len_bytes);
-		probe->func = hv_copy_u64(copy, at + layout->func);
-		probe->data = hv_copy_u64(copy, at + layout->data);
-		probe->priority = hv_copy_u32(copy, at + layout->prio);
-		if (!probe->func)
+		callback->at = hv_gva(funcs + a.nr * layout->callback_len_bytes);
+		callback->func = hv_copy_u64(copy, at + layout->func);
+		callback->data = hv_copy_u64(copy, at + layout->data);
+		callback->priority = hv_copy_u32(copy, at + layout->prio);
+		if (!callback->func)
 			break;
 		a.nr++;
 	}
@@ -95,7 +96,7 @@ void hv_plug_changes_deinit(struct hv_plug_changes *c)
 
 static struct hv_gva in_region(const struct hv_tracee *t, uint64_t off)
 {
-	return hv_gva_add(t->range.start, off - HV_REGION_STUBS_OFF);
+	return hv_gva_add(t->range.start, off - HV_REGION_TRAMPOLINES_OFF);
 }
 
 static uint64_t file_off(const struct hv_plug *plug)
@@ -167,7 +168,7 @@ struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoi
 	    !is_plain(layout, &type->tracepoint))
 		return refuse_own_function(k, type);
 	if (!has_room(layout))
-		return hv_err_new(EOPNOTSUPP, "the form of this kernel's probes is not known");
+		return hv_err_new(EOPNOTSUPP, "the form of this kernel's callbacks is not known");
 	return NULL;
 }
 
@@ -253,7 +254,7 @@ static struct hv_err *add_counted(const struct hv_tracee *t,
 
 static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
-	ret->list = hv_alloc((4 + state->nr_probes + state->nr_places + state->calls.nr) *
+	ret->list = hv_alloc((4 + state->nr_callbacks + state->nr_key_sites + state->calls.nr) *
 			     sizeof(*ret->list));
 	ret->nr = 0;
 }
@@ -261,27 +262,27 @@ static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_ch
 /* Returns whether static branch INDEX jumps even while the tracepoint itself is off. */
 static bool jumps_when_off(const struct hv_tracepoint_state *state, size_t index)
 {
-	return index >= state->nr_own_places && state->nr_others_on;
+	return index >= state->nr_own_key_sites && state->nr_others_on;
 }
 
 static struct hv_err *check_off(const struct hv_plug *plug, const struct hv_tracepoint_state *state)
 {
 	if (state->enabled)
-		return hv_err_new(EINVAL, "its tracepoint has no probe and is on (%u)",
+		return hv_err_new(EINVAL, "its tracepoint has no callback and is on (%u)",
 				  state->enabled);
 	if (state->is_counted && state->nr_on != state->nr_others_on)
 		return hv_err_new(EINVAL, "its tracepoint is off, and the kernel counts %u of %u",
 				  state->nr_on, state->nr_others_on);
 	if (state->static_call && state->static_call != plug->type->tracepoint.iterator.v &&
-	    state->static_call != plug->type->probe.v)
+	    state->static_call != plug->type->callback.v)
 		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
 				  (unsigned long long)state->static_call);
-	for (size_t i = 0; i < state->nr_places; i++)
-		if (state->places[i].jumps != jumps_when_off(state, i))
+	for (size_t i = 0; i < state->nr_key_sites; i++)
+		if (state->key_sites[i].jumps != jumps_when_off(state, i))
 			return hv_err_new(EINVAL, "its static key is %s, and 0x%llx %s",
-					  state->places[i].jumps ? "off" : "on",
-					  (unsigned long long)state->places[i].at.v,
-					  state->places[i].jumps ? "jumps" : "does not jump");
+					  state->key_sites[i].jumps ? "off" : "on",
+					  (unsigned long long)state->key_sites[i].at.v,
+					  state->key_sites[i].jumps ? "jumps" : "does not jump");
 	return NULL;
 }
 
@@ -290,33 +291,33 @@ static struct hv_err *add_jumps(const struct hv_tracee *t, const struct hv_trace
 {
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < state->nr_places; i++) {
-		const struct hv_key_place *place = &state->places[i];
+	for (size_t i = 0; !err && i < state->nr_key_sites; i++) {
+		const struct hv_key_site *key_site = &state->key_sites[i];
 		uint8_t jump[HV_SITE_LEN_MAX];
 
-		if (place->jumps)
+		if (key_site->jumps)
 			continue;
-		if (!t->kernel->core.as.arch->encode_jump_site(place->at, place->target,
-							       place->len_bytes, jump))
+		if (!t->kernel->core.as.arch->encode_jump_site(key_site->at, key_site->target,
+							       key_site->len_bytes, jump))
 			err = hv_err_new(EINVAL, "the target of 0x%llx is out of its reach",
-					 (unsigned long long)place->at.v);
+					 (unsigned long long)key_site->at.v);
 		if (!err)
-			err = add_change(t, place->at, HV_CHANGE_KEY, place->len_bytes,
-					 place->bytes, jump, ret);
+			err = add_change(t, key_site->at, HV_CHANGE_KEY, key_site->len_bytes,
+					 key_site->bytes, jump, ret);
 	}
 	return err;
 }
 
-/* Plans the changes that plug into a tracepoint without probes. */
+/* Plans the changes that plug into a tracepoint without callbacks. */
 static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			     const struct hv_plug *plug, const struct hv_tracepoint_state *state,
 			     struct hv_plug_changes *ret)
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 	const struct hv_plug_array array = {
-		.probes = {{.func = plug->type->probe.v,
-			    .data = file_of(t, plug),
-			    .priority = HV_PLUG_PRIORITY}},
+		.callbacks = {{.func = plug->type->callback.v,
+			       .data = file_of(t, plug),
+			       .priority = HV_PLUG_PRIORITY}},
 		.nr = 1,
 	};
 	struct hv_err *err = check_off(plug, state);
@@ -338,17 +339,17 @@ static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoi
 
 /* -- sharing with the guest -------------------------------------------------------------------- */
 
-/* Returns whether the kernel makes the static call lead to the first probe. It does so for an array
- * of one, even if that probe is its function that does nothing. */
+/* Returns whether the kernel makes the static call lead to the first callback. It does so for an
+ * array of one, even if that callback is its function that does nothing. */
 static bool is_direct(const struct hv_tracepoint_state *state)
 {
-	return state->nr_probes == 1;
+	return state->nr_callbacks == 1;
 }
 
 /* Returns the target of the static call without our changes. */
 static uint64_t own_target(const struct hv_tracepoint *tp, const struct hv_tracepoint_state *state)
 {
-	return is_direct(state) ? state->probes[0].func : tp->iterator.v;
+	return is_direct(state) ? state->callbacks[0].func : tp->iterator.v;
 }
 
 static bool all_lead_to(const struct hv_call_sites *calls, uint64_t target)
@@ -368,7 +369,8 @@ static bool is_in_one_page(const struct hv_tracee *t, struct hv_gva at, uint64_t
 }
 
 /* Returns whether each call can be changed to TARGET with one write, so that a process that is
- * killed leaves either the old or the new target. The linker places some calls across two pages. */
+ * killed leaves either the old or the new target. The linker key sites some calls across two pages.
+ * */
 static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *calls, uint64_t target)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -408,8 +410,8 @@ static struct hv_err *add_calls(const struct hv_tracee *t, const struct hv_call_
 	return err;
 }
 
-/* Returns whether the static call certainly leads to the iterator. With one probe it does so if we
- * left it there because a call could not be changed. */
+/* Returns whether the static call certainly leads to the iterator. With one callback it does so if
+ * we left it there because a call could not be changed. */
 static bool leads_to_iterator(const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state)
 {
@@ -441,47 +443,47 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
 
 	if (!state->enabled)
-		return hv_err_new(EINVAL, "its tracepoint has probes and is off");
+		return hv_err_new(EINVAL, "its tracepoint has callbacks and is off");
 	if (state->is_counted && state->nr_on != state->nr_others_on + 1)
 		return hv_err_new(EINVAL, "its tracepoint is on, and the kernel counts %u of %u",
 				  state->nr_on, state->nr_others_on + 1);
-	for (size_t i = 0; i < state->nr_places; i++) {
-		const struct hv_key_place *place = &state->places[i];
+	for (size_t i = 0; i < state->nr_key_sites; i++) {
+		const struct hv_key_site *key_site = &state->key_sites[i];
 
-		if (!place->jumps)
+		if (!key_site->jumps)
 			return hv_err_new(EINVAL, "its static key is on, and 0x%llx does not jump",
-					  (unsigned long long)place->at.v);
-		/* If the guest removes its probes, hvtrace must change this branch to a nop. */
-		if (!is_in_one_page(t, place->at, place->len_bytes))
+					  (unsigned long long)key_site->at.v);
+		/* If the guest removes its callbacks, hvtrace must change this branch to a nop. */
+		if (!is_in_one_page(t, key_site->at, key_site->len_bytes))
 			return hv_err_new(EOPNOTSUPP, "0x%llx is in two pages",
-					  (unsigned long long)place->at.v);
+					  (unsigned long long)key_site->at.v);
 	}
 	return check_static_call(t, tp, state);
 }
 
-/* Copies the probes of the guest's array that are not switched off. */
+/* Copies the callbacks of the guest's array that are not switched off. */
 static void take_live(const struct hv_tracepoint_layout *l, const struct hv_tracepoint_state *state,
 		      struct hv_plug_array *ret)
 {
-	for (size_t i = 0; i < state->nr_probes; i++)
-		if (state->probes[i].func != l->stub.v)
-			ret->probes[ret->nr++] = state->probes[i];
+	for (size_t i = 0; i < state->nr_callbacks; i++)
+		if (state->callbacks[i].func != l->trampoline.v)
+			ret->callbacks[ret->nr++] = state->callbacks[i];
 }
 
-/* Our probe is last and has the lowest priority, so that a copy of the array made by the kernel has
- * the same order. It is never the first one, because a vCPU may already have loaded that one's
+/* Our callback is last and has the lowest priority, so that a copy of the array made by the kernel
+ * has the same order. It is never the first one, because a vCPU may already have loaded that one's
  * data. */
 static void add_ours(const struct hv_tracee *t, const struct hv_plug *plug,
 		     struct hv_plug_array *ret)
 {
-	struct hv_tracepoint_probe probe = {.func = plug->type->probe.v,
-					    .data = file_of(t, plug),
-					    .priority = HV_PLUG_PRIORITY};
+	struct hv_tracepoint_callback callback = {.func = plug->type->callback.v,
+						  .data = file_of(t, plug),
+						  .priority = HV_PLUG_PRIORITY};
 
 	for (size_t i = 0; i < ret->nr; i++)
-		if ((int32_t)ret->probes[i].priority < (int32_t)probe.priority)
-			probe.priority = ret->probes[i].priority;
-	ret->probes[ret->nr++] = probe;
+		if ((int32_t)ret->callbacks[i].priority < (int32_t)callback.priority)
+			callback.priority = ret->callbacks[i].priority;
+	ret->callbacks[ret->nr++] = callback;
 }
 
 static struct hv_err *make_array(const struct hv_tracee *t,
@@ -491,11 +493,11 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 {
 	struct hv_plug_array array = {.stands_for = state->funcs};
 
-	if (!array_has_room(layout, state->nr_probes + 1))
+	if (!array_has_room(layout, state->nr_callbacks + 1))
 		return hv_err_new(EBUSY,
-				  "the guest itself uses its tracepoint, with %zu probes, for "
+				  "the guest itself uses its tracepoint, with %zu callbacks, for "
 				  "which there is no room",
-				  state->nr_probes);
+				  state->nr_callbacks);
 	take_live(layout, state, &array);
 	if (!array.nr)
 		return hv_err_new(EBUSY, "the guest itself uses its tracepoint");
@@ -503,7 +505,7 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 	return put_array(t, layout, plug->index, &array, plug->array_use);
 }
 
-/* Plans the changes that add PLUG to the guest's probes. The array is already built. */
+/* Plans the changes that add PLUG to the guest's callbacks. The array is already built. */
 static struct hv_err *plan_join(const struct hv_tracee *t,
 				const struct hv_tracepoint_layout *layout,
 				const struct hv_plug *plug, const struct hv_tracepoint_state *state,
@@ -530,25 +532,26 @@ static struct hv_err *plan_join(const struct hv_tracee *t,
 	return err;
 }
 
-/* Returns whether the guest's array still has those probes of ARRAY that are not ours. */
+/* Returns whether the guest's array still has those callbacks of ARRAY that are not ours. */
 static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		     const struct hv_tracepoint_state *own, const struct hv_plug_array *array)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < array->nr; i++) {
-		if (is_our_file(t, array->probes[i].data) || array->probes[i].func == l->stub.v)
+		if (is_our_file(t, array->callbacks[i].data) ||
+		    array->callbacks[i].func == l->trampoline.v)
 			continue;
-		while (n < own->nr_probes && own->probes[n].func == l->stub.v)
+		while (n < own->nr_callbacks && own->callbacks[n].func == l->trampoline.v)
 			n++;
-		if (n == own->nr_probes || own->probes[n].func != array->probes[i].func ||
-		    own->probes[n].data != array->probes[i].data)
+		if (n == own->nr_callbacks || own->callbacks[n].func != array->callbacks[i].func ||
+		    own->callbacks[n].data != array->callbacks[i].data)
 			return false;
 		n++;
 	}
-	while (n < own->nr_probes && own->probes[n].func == l->stub.v)
+	while (n < own->nr_callbacks && own->callbacks[n].func == l->trampoline.v)
 		n++;
-	return n == own->nr_probes;
+	return n == own->nr_callbacks;
 }
 
 /* Reads the guest's array that ARRAY replaces. The guest does not free it as long as our array is
@@ -559,12 +562,12 @@ static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracep
 	struct hv_err *err = NULL;
 
 	if (!array->stands_for || hv_gva_in(hv_gva(array->stands_for), t->range))
-		err = hv_err_new(EINVAL, "the array of the guest's probes is lost");
+		err = hv_err_new(EINVAL, "the array of the guest's callbacks is lost");
 	if (!err)
-		err = hv_tracepoint_probes_at(t->kernel, layout, array->stands_for, ret);
+		err = hv_tracepoint_callbacks_at(t->kernel, layout, array->stands_for, ret);
 	if (!err && !has_same(t, layout, ret, array)) {
 		hv_tracepoint_state_deinit(ret);
-		err = hv_err_new(EINVAL, "the guest changed its array of probes at 0x%llx",
+		err = hv_err_new(EINVAL, "the guest changed its array of callbacks at 0x%llx",
 				 (unsigned long long)array->stands_for);
 	}
 	return err;
@@ -585,7 +588,7 @@ static bool has_changed_any(const struct hv_tracee *t, const struct hv_call_site
 	return false;
 }
 
-/* Plans to replace ARRAY, our array with the guest's probes, by the guest's own array. */
+/* Plans to replace ARRAY, our array with the guest's callbacks, by the guest's own array. */
 static struct hv_err *plan_leave(const struct hv_tracee *t,
 				 const struct hv_tracepoint_layout *layout,
 				 const struct hv_tracepoint *tp,
@@ -616,8 +619,8 @@ static struct hv_err *plan_leave(const struct hv_tracee *t,
 	return err;
 }
 
-/* Plans the changes that restore the static call of a tracepoint that has only guest probes, if we
- * changed any of its calls. */
+/* Plans the changes that restore the static call of a tracepoint that has only guest callbacks, if
+ * we changed any of its calls. */
 static struct hv_err *plan_calls(const struct hv_tracee *t, const struct hv_tracepoint *tp,
 				 const struct hv_tracepoint_state *state,
 				 struct hv_plug_changes *ret)
@@ -637,19 +640,19 @@ static struct hv_err *plan_calls(const struct hv_tracee *t, const struct hv_trac
 	return err;
 }
 
-/* Adds to parts 2 and 3 the changes that make the static call of a tracepoint without probes lead
- * to the iterator, as the kernel does, because the guest may have added and removed probes beside
- * ours. If one of the calls cannot be changed, or has another form, all stay unchanged: nothing is
- * called through them. */
-static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_tracepoint *tp,
-				    const struct hv_tracepoint_state *state,
-				    struct hv_plug_changes *ret)
+/* Adds to parts 2 and 3 the changes that make the static call of a tracepoint without callbacks
+ * lead to the iterator, as the kernel does, because the guest may have added and removed callbacks
+ * beside ours. If one of the calls cannot be changed, or has another form, all stay unchanged:
+ * nothing is called through them. */
+static struct hv_err *plan_no_callback(const struct hv_tracee *t, const struct hv_tracepoint *tp,
+				       const struct hv_tracepoint_state *state,
+				       struct hv_plug_changes *ret)
 {
 	bool leads = state->calls.nr && all_lead_to(&state->calls, state->static_call) &&
 		     can_lead(t, &state->calls, tp->iterator.v);
 	struct hv_err *err = NULL;
 
-	/* The calls are first, because the warden derives from them which targets the key may
+	/* The calls are first, because the broker derives from them which targets the key may
 	 * have. */
 	if (leads)
 		err = add_calls(t, &state->calls, tp->iterator.v, ret);
@@ -662,12 +665,13 @@ static struct hv_err *plan_no_probe(const struct hv_tracee *t, const struct hv_t
 
 /* -- plans ------------------------------------------------------------------------------------- */
 
-/* Returns whether an array of the guest has one of our probes that is not switched off. */
+/* Returns whether an array of the guest has one of our callbacks that is not switched off. */
 static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		     const struct hv_tracepoint_state *state)
 {
-	for (size_t i = 0; i < state->nr_probes; i++)
-		if (state->probes[i].func != l->stub.v && is_our_file(t, state->probes[i].data))
+	for (size_t i = 0; i < state->nr_callbacks; i++)
+		if (state->callbacks[i].func != l->trampoline.v &&
+		    is_our_file(t, state->callbacks[i].data))
 			return true;
 	return false;
 }
@@ -680,8 +684,8 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	struct hv_err *err = hv_plug_check(t->kernel, layout, plug->type);
 
 	if (!err && (hv_gva_in(hv_gva(state->funcs), t->range) || has_ours(t, layout, state)))
-		err = hv_err_new(EBUSY,
-				 "its tracepoint already has hvtrace's probe, for another event");
+		err = hv_err_new(
+			EBUSY, "its tracepoint already has hvtrace's callback, for another event");
 	if (err)
 		return err;
 	make_room(state, &changes);
@@ -703,45 +707,46 @@ static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 {
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < state->nr_probes; i++) {
-		const struct hv_tracepoint_probe *probe = &state->probes[i];
+	for (size_t i = 0; !err && i < state->nr_callbacks; i++) {
+		const struct hv_tracepoint_callback *callback = &state->callbacks[i];
 
-		if (is_our_file(t, probe->data) && probe->func != l->stub.v)
-			err = add_word(t, hv_gva_add(probe->at, l->func), probe->func, l->stub.v,
-				       ret);
+		if (is_our_file(t, callback->data) && callback->func != l->trampoline.v)
+			err = add_word(t, hv_gva_add(callback->at, l->func), callback->func,
+				       l->trampoline.v, ret);
 	}
 	return err;
 }
 
-/* Finds the bytes that PLACE had before our change. */
-static bool find_before(const struct hv_tracee *t, const struct hv_key_place *place, uint8_t ret[8])
+/* Finds the bytes that KEY_SITE had before our change. */
+static bool find_before(const struct hv_tracee *t, const struct hv_key_site *key_site,
+			uint8_t ret[8])
 {
 	struct hv_mapping m;
-	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, place->at, &m);
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, key_site->at, &m);
 
 	return !err && m.present && hv_patcher_old_bytes(t->patcher, m.gpa, ret);
 }
 
-/* Finds the nop for the static branch PLACE. A branch in a module loaded while we were plugged in
- * gets the bytes of other branches of its length. If hvtrace replaced none, because the guest
+/* Finds the nop for the static branch KEY_SITE. A branch in a module loaded while we were plugged
+ * in gets the bytes of other branches of its length. If hvtrace replaced none, because the guest
  * switched the key on before we joined, the branch gets the nop that the kernel would write. */
 static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			       const struct hv_tracepoint_state *state,
-			       const struct hv_key_place *place, uint8_t ret[8])
+			       const struct hv_key_site *key_site, uint8_t ret[8])
 {
 	struct hv_err *err;
 
-	if (find_before(t, place, ret))
+	if (find_before(t, key_site, ret))
 		return NULL;
-	for (size_t i = 0; i < state->nr_places; i++) {
-		const struct hv_key_place *other = &state->places[i];
+	for (size_t i = 0; i < state->nr_key_sites; i++) {
+		const struct hv_key_site *other = &state->key_sites[i];
 
-		if (other->len_bytes == place->len_bytes && find_before(t, other, ret))
+		if (other->len_bytes == key_site->len_bytes && find_before(t, other, ret))
 			return NULL;
 	}
-	err = hv_jump_nop_find(t->kernel, &l->jumps, place->len_bytes, ret);
+	err = hv_jump_nop_find(t->kernel, &l->jumps, key_site->len_bytes, ret);
 	return err ? hv_err_in(err, "the original instruction at 0x%llx is not known",
-			       (unsigned long long)place->at.v)
+			       (unsigned long long)key_site->at.v)
 		   : NULL;
 }
 
@@ -750,22 +755,22 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 {
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < state->nr_places; i++) {
-		const struct hv_key_place *place = &state->places[i];
+	for (size_t i = 0; !err && i < state->nr_key_sites; i++) {
+		const struct hv_key_site *key_site = &state->key_sites[i];
 		uint8_t nop[8];
 
-		if (!place->jumps || jumps_when_off(state, i))
+		if (!key_site->jumps || jumps_when_off(state, i))
 			continue;
-		err = find_nop(t, l, state, place, nop);
+		err = find_nop(t, l, state, key_site, nop);
 		if (!err)
-			err = add_change(t, place->at, HV_CHANGE_KEY, place->len_bytes,
-					 place->bytes, nop, ret);
+			err = add_change(t, key_site->at, HV_CHANGE_KEY, key_site->len_bytes,
+					 key_site->bytes, nop, ret);
 	}
 	return err;
 }
 
 /* Plans to switch off a tracepoint that only hvtrace uses. If its array is the guest's, a vCPU may
- * still be reading that, so our probe in it is disabled, too. */
+ * still be reading that, so our callback in it is disabled, too. */
 static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
@@ -773,7 +778,8 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	struct hv_err *err;
 
 	if (state->enabled > 1)
-		return hv_err_new(EINVAL, "its tracepoint has hvtrace's probe, and its key is %u",
+		return hv_err_new(EINVAL,
+				  "its tracepoint has hvtrace's callback, and its key is %u",
 				  state->enabled);
 	err = add_nops(t, l, state, ret);
 	if (!err && state->enabled)
@@ -787,11 +793,11 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 		err = add_word(t, tp->funcs, state->funcs, 0, ret);
 	end_part(ret, 1);
 	if (!err)
-		err = plan_no_probe(t, tp, state, ret);
+		err = plan_no_callback(t, tp, state, ret);
 	return err;
 }
 
-/* Returns whether the tracepoint has one of our arrays, *RET, with guest probes. */
+/* Returns whether the tracepoint has one of our arrays, *RET, with guest callbacks. */
 static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
 {
@@ -802,7 +808,8 @@ static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_lay
 	err = hv_plug_array_read(t, l, state->funcs, ret);
 	hv_err_free(err);
 	for (size_t i = 0; !err && i < ret->nr; i++)
-		if (ret->probes[i].func != l->stub.v && !is_our_file(t, ret->probes[i].data))
+		if (ret->callbacks[i].func != l->trampoline.v &&
+		    !is_our_file(t, ret->callbacks[i].data))
 			return true;
 	return false;
 }
@@ -816,11 +823,11 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 	struct hv_plug_array array;
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; i < state->nr_probes; i++) {
-		bool is_gone = state->probes[i].func == layout->stub.v;
+	for (size_t i = 0; i < state->nr_callbacks; i++) {
+		bool is_gone = state->callbacks[i].func == layout->trampoline.v;
 
-		nr_ours += !is_gone && is_our_file(t, state->probes[i].data);
-		nr_others += !is_gone && !is_our_file(t, state->probes[i].data);
+		nr_ours += !is_gone && is_our_file(t, state->callbacks[i].data);
+		nr_others += !is_gone && !is_our_file(t, state->callbacks[i].data);
 	}
 	make_room(state, &changes);
 	if (has_joined(t, layout, state, &array)) {

@@ -314,8 +314,8 @@ static void forget(const struct hv_tracee *t, const struct hv_tracepoint_layout 
 		forget_at(t, s->calls.list[i].at);
 }
 
-/* If an array of the guest has one of our probes, it may be a copy of an older one that a task may
- * still be using. */
+/* If an array of the guest has one of our callbacks, it may be a copy of an older one that a task
+ * may still be using. */
 static void note_copies(struct hv_tracee *t, const struct hv_plug_step *step)
 {
 	if (step->plug || hv_gva_in(hv_gva(step->state.funcs), t->range))
@@ -394,7 +394,7 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 
 static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_off, uint64_t end_off)
 {
-	struct hv_gva start = hv_gva_add(t->range.start, start_off - HV_REGION_STUBS_OFF);
+	struct hv_gva start = hv_gva_add(t->range.start, start_off - HV_REGION_TRAMPOLINES_OFF);
 
 	return (struct hv_gva_range){start, hv_gva_add(start, end_off - start_off)};
 }
@@ -410,7 +410,7 @@ static struct plug_memory memory_of(const struct hv_tracee *t, const bool *which
 	return (struct plug_memory){
 		{
 			range_of(t, HV_REGION_FILES_OFF, HV_REGION_FILES_END),
-			range_of(t, HV_REGION_PROBES_OFF, HV_REGION_STACKS_OFF),
+			range_of(t, HV_REGION_CALLBACKS_OFF, HV_REGION_STACKS_OFF),
 			range_of(t, t->plan.drafts_off, hv_plan_end_off(&t->plan)),
 		},
 		which};
@@ -431,9 +431,9 @@ static bool is_in(const struct plug_memory *m, uint64_t word)
 	return false;
 }
 
-/* Functions that call probes, and probes themselves. All of them have one of our addresses in a
- * register or a frame during the call. Probes of perf and BPF on the same tracepoint are called by
- * __traceiter_*. */
+/* Functions that call callbacks, and callbacks themselves. All of them have one of our addresses in
+ * a register or a frame during the call. Callbacks of perf and BPF on the same tracepoint are
+ * called by __traceiter_*. */
 static const char *const users[] = {"__traceiter_", "trace_event_raw_event_",
 				    "do_trace_event_raw_event_", "__probestub_",
 				    "trace_event_buffer_"};
@@ -524,7 +524,7 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 		err = check_registers(&looking.memory, regs, nr_vcpus);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack%s", where,
-				 iterators ? ", or calls the probes of a tracepoint" : "");
+				 iterators ? ", or calls the callbacks of a tracepoint" : "");
 	return err;
 }
 
@@ -535,7 +535,7 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 /* Tracepoints changed in one hold. */
 #define STEPS_OF_A_HOLD 24u
 
-/* Maximum number of searches for our probes while some are still found. */
+/* Maximum number of searches for our callbacks while some are still found. */
 #define LOOKS_MAX 8u
 
 struct making_all {
@@ -681,8 +681,8 @@ struct hv_err *hv_plugs_take_out(struct hv_tracee *t, const struct hv_tracepoint
 /* Prefix of tracepoint symbols. Other, shorter symbols also begin with it. */
 #define PREFIX "__tracepoint_"
 
-/* Returns whether a static call of TP, which has only guest probes, still has our target, because a
- * process was killed while it joined or left. */
+/* Returns whether a static call of TP, which has only guest callbacks, still has our target,
+ * because a process was killed while it joined or left. */
 static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			  const struct hv_tracepoint *tp)
 {
@@ -698,19 +698,19 @@ static bool has_our_calls(const struct hv_tracee *t, const struct hv_tracepoint_
 	return !err && changes.nr;
 }
 
-/* Returns whether TP has one of our probes. If TP cannot be read, it calls no probe. */
+/* Returns whether TP has one of our callbacks. If TP cannot be read, it calls no callback. */
 static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_tracepoint *tp)
 {
 	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state state = {0};
 	HV_AUTO_ERR struct hv_err *err =
-		hv_tracepoint_probes_read(t->kernel, layout, tp, t->range, &state);
+		hv_tracepoint_callbacks_read(t->kernel, layout, tp, t->range, &state);
 	bool ret = !err && hv_gva_in(hv_gva(state.funcs), t->range);
 
-	for (size_t i = 0; !err && i < state.nr_probes; i++)
-		ret |= state.probes[i].func != layout->stub.v &&
-		       hv_gva_in(hv_gva(state.probes[i].data), t->range);
-	return ret || (!err && state.nr_probes && has_our_calls(t, layout, tp));
+	for (size_t i = 0; !err && i < state.nr_callbacks; i++)
+		ret |= state.callbacks[i].func != layout->trampoline.v &&
+		       hv_gva_in(hv_gva(state.callbacks[i].data), t->range);
+	return ret || (!err && state.nr_callbacks && has_our_calls(t, layout, tp));
 }
 
 static bool is_tracepoint(const struct hv_tracepoint_layout *layout,
@@ -769,8 +769,8 @@ struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoi
 	return NULL;
 }
 
-struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
-				   bool *ret)
+struct hv_err *hv_plugs_know_change(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				    bool *ret)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX] = {0};

@@ -11,7 +11,7 @@
 
 /* -- entries of directories -------------------------------------------------------------------- */
 
-bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret)
+bool hv_cpu_name(const struct hv_path *dir, const char *word, size_t index, struct hv_text *ret)
 {
 	if (index >= hv_instances_nr_cpus(hv_instance_all(dir->instance)))
 		return false;
@@ -20,7 +20,7 @@ bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, str
 }
 
 /* "cpu7" is a name; "cpu07" and "cpu+7" are not. */
-bool hv_cpu_find(struct hv_place *at, const char *word, const char *name)
+bool hv_cpu_find(struct hv_path *at, const char *word, const char *name)
 {
 	const char *number = hv_after_prefix(name, word);
 	HV_AUTO_TEXT struct hv_text want = {0};
@@ -35,12 +35,12 @@ bool hv_cpu_find(struct hv_place *at, const char *word, const char *name)
 	return true;
 }
 
-static bool per_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool per_cpu_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
 	return hv_cpu_name(dir, "cpu", index, ret);
 }
 
-static bool find_per_cpu(struct hv_place *at, const char *name)
+static bool find_per_cpu(struct hv_path *at, const char *name)
 {
 	return hv_cpu_find(at, "cpu", name);
 }

@@ -18,12 +18,12 @@
 #define SPACES " \t\n\v\f\r"
 
 /* Executes one command, LEN bytes long. */
-typedef struct hv_err *(*command_obey)(struct hv_file *f, const char *line, size_t len);
+typedef struct hv_err *(*command_fn)(struct hv_file *f, const char *line, size_t len);
 
 /* Write operation of these files. Commands before a refused one stay executed
  * (trace_parse_run_command()). */
 static struct hv_err *write_commands(struct hv_file *f, const char *buf, size_t len_bytes,
-				     command_obey obey, size_t *ret_len)
+				     command_fn run_command, size_t *ret_len)
 {
 	struct hv_err *err = NULL;
 	size_t at = 0;
@@ -33,7 +33,7 @@ static struct hv_err *write_commands(struct hv_file *f, const char *buf, size_t 
 		size_t len = end ? (size_t)(end - buf) - at : len_bytes - at;
 		const char *comment = memchr(buf + at, '#', len);
 
-		err = obey(f, buf + at, comment ? (size_t)(comment - buf) - at : len);
+		err = run_command(f, buf + at, comment ? (size_t)(comment - buf) - at : len);
 		at += len + 1;
 	}
 	if (!err)
@@ -107,7 +107,7 @@ static char *command_in(const char *line, size_t len)
 }
 
 /* create_or_delete_synth_event() */
-static struct hv_err *obey_synthetic(struct hv_file *f, const char *line, size_t len)
+static struct hv_err *run_synthetic_command(struct hv_file *f, const char *line, size_t len)
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
 
@@ -133,7 +133,7 @@ static struct hv_err *open_synthetic(struct hv_file *f)
 static struct hv_err *write_synthetic(struct hv_file *f, const char *buf, size_t len_bytes,
 				      size_t *ret_len)
 {
-	return write_commands(f, buf, len_bytes, obey_synthetic, ret_len);
+	return write_commands(f, buf, len_bytes, run_synthetic_command, ret_len);
 }
 
 static void show_synthetic(struct hv_file *f)
@@ -202,7 +202,7 @@ static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
 
 /* Executes a command of kprobe_events, or of dynamic_events except definitions of synthetic events
  * and event probes. */
-static struct hv_err *obey_kprobe(struct hv_file *f, const char *line, size_t len)
+static struct hv_err *run_kprobe_command(struct hv_file *f, const char *line, size_t len)
 {
 	hv_cleanup(words_deinit) struct words w = split_words(line, len);
 	struct hv_instances *all = hv_file_instances(f);
@@ -232,7 +232,7 @@ static struct hv_err *open_events(struct hv_file *f)
 static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	return write_commands(f, buf, len_bytes, obey_kprobe, ret_len);
+	return write_commands(f, buf, len_bytes, run_kprobe_command, ret_len);
 }
 
 static void show_events(struct hv_file *f)
@@ -313,7 +313,7 @@ static struct hv_err *define_eprobe(struct hv_file *f, const char *line, size_t 
 	return log_fault(f, &w, err, &fault);
 }
 
-static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t len)
+static struct hv_err *run_dynamic_command(struct hv_file *f, const char *line, size_t len)
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
 
@@ -322,7 +322,7 @@ static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t l
 		return define(f, command);
 	if (command[0] == 'e')
 		return define_eprobe(f, line, len);
-	return obey_kprobe(f, line, len);
+	return run_kprobe_command(f, line, len);
 }
 
 static struct hv_err *open_dynamic(struct hv_file *f)
@@ -342,7 +342,7 @@ static struct hv_err *open_dynamic(struct hv_file *f)
 static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
-	return write_commands(f, buf, len_bytes, obey_dynamic, ret_len);
+	return write_commands(f, buf, len_bytes, run_dynamic_command, ret_len);
 }
 
 static void show_dynamic(struct hv_file *f)

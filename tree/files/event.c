@@ -29,12 +29,12 @@ static bool has_host(const struct hv_file *f, const struct hv_event_type *type,
 	struct hv_raw_layout layout;
 
 	return strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "funcgraph_exit") == 0 &&
-	       hv_place_raw_layout(&f->at, &layout, field);
+	       hv_path_raw_layout(&f->at, &layout, field);
 }
 
 static struct hv_err *fill_format(struct hv_file *f)
 {
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	const struct hv_event_type *type;
 	struct hv_event_field host;
 	struct hv_err *err;
@@ -57,7 +57,7 @@ static struct hv_err *fill_id(struct hv_file *f)
 
 	if (f->nr_fills)
 		return NULL;
-	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+	err = hv_event_ref_find(f->state, hv_path_catalogue(&f->at), &type);
 	if (!err)
 		hv_text_printf(&f->text, "%" PRIu32 "\n", type->id);
 	return err;
@@ -66,7 +66,7 @@ static struct hv_err *fill_id(struct hv_file *f)
 static struct hv_err *fill_hist(struct hv_file *f)
 {
 	const struct hv_event_ref *ref = f->state;
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	const struct hv_event_type *type;
 	struct hv_err *err;
 
@@ -130,7 +130,7 @@ static struct hv_err *fill_event(struct hv_file *f)
 
 	if (f->nr_fills)
 		return NULL;
-	err = hv_event_ref_find(ref, hv_place_catalogue(&f->at), &type);
+	err = hv_event_ref_find(ref, hv_path_catalogue(&f->at), &type);
 	if (err)
 		return err;
 	hv_instances_drain(hv_instance_all(in));
@@ -147,7 +147,7 @@ static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len
 	struct hv_err *err = value_written(buf, len_bytes, &change.on);
 
 	if (!err)
-		err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+		err = hv_event_ref_find(f->state, hv_path_catalogue(&f->at), &type);
 	if (err)
 		return err;
 	hv_event_switch_add(&change, type);
@@ -164,7 +164,7 @@ static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len
 static struct hv_err *fill_types(struct hv_file *f, const char *system)
 {
 	static const char *const states[] = {"0\n", "0\n", "1\n", "X\n"};
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	unsigned state = 0;
 
 	if (f->nr_fills)
@@ -182,7 +182,7 @@ static struct hv_err *fill_types(struct hv_file *f, const char *system)
 static struct hv_err *write_types(struct hv_file *f, const char *system, const char *buf,
 				  size_t len_bytes, size_t *ret_len)
 {
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	struct hv_event_switch change = {0};
 	struct hv_err *err = value_written(buf, len_bytes, &change.on);
 
@@ -315,7 +315,7 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	struct hv_err *err = filter_written(buf, len_bytes, &filter);
 
 	if (!err)
-		err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+		err = hv_event_ref_find(f->state, hv_path_catalogue(&f->at), &type);
 	if (err)
 		return err;
 	if (is_removal(filter))
@@ -358,7 +358,7 @@ static struct hv_err *write_system_filter(struct hv_file *f, const char *buf, si
 {
 	const struct hv_event_system_state *state = f->state;
 	HV_AUTO_FREE char *filter = NULL;
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	struct hv_err *err = filter_written(buf, len_bytes, &filter);
 	size_t nr = 0;
 
@@ -414,7 +414,7 @@ static struct hv_err *fill_trigger(struct hv_file *f)
 
 	if (f->nr_fills)
 		return NULL;
-	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+	err = hv_event_ref_find(f->state, hv_path_catalogue(&f->at), &type);
 	if (!err)
 		hv_instance_triggers_text(f->at.instance, type, &f->text);
 	return err;
@@ -422,7 +422,7 @@ static struct hv_err *fill_trigger(struct hv_file *f)
 
 static struct hv_err *open_trigger(struct hv_file *f)
 {
-	const struct hv_event_type *type = hv_place_event_type(&f->at);
+	const struct hv_event_type *type = hv_path_event_type(&f->at);
 	struct hv_err *err = hv_event_ref_open(f);
 
 	if (err || !hv_file_truncates(f))
@@ -439,8 +439,8 @@ static void log_filter(struct hv_file *f, const char *text, const struct hv_filt
 				  filter + strlen(" if "), fault->at);
 }
 
-static struct hv_err *obey_hist(struct hv_file *f, const struct hv_event_type *type,
-				const char *text)
+static struct hv_err *run_hist_command(struct hv_file *f, const struct hv_event_type *type,
+				       const char *text)
 {
 	HV_AUTO_FREE char *where = hv_format("hist:%s:%s", type->system, type->name);
 	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
@@ -454,13 +454,14 @@ static struct hv_err *obey_hist(struct hv_file *f, const struct hv_event_type *t
 	return err;
 }
 
-static struct hv_err *obey(struct hv_file *f, const struct hv_event_type *type, const char *text)
+static struct hv_err *run_command(struct hv_file *f, const struct hv_event_type *type,
+				  const char *text)
 {
 	struct hv_filter_fault fault;
 	struct hv_err *err;
 
 	if (hv_hist_spec_is(text))
-		return obey_hist(f, type, text);
+		return run_hist_command(f, type, text);
 	err = hv_instance_write_trigger(f->at.instance, type, text, &fault);
 	if (err)
 		log_filter(f, text, &fault);
@@ -476,9 +477,9 @@ static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t l
 
 	if (len_bytes > TRIGGER_MAX)
 		return hv_err_new(EINVAL, "a trigger of %zu bytes is too long", len_bytes);
-	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+	err = hv_event_ref_find(f->state, hv_path_catalogue(&f->at), &type);
 	if (!err && len_bytes)
-		err = obey(f, type, text);
+		err = run_command(f, type, text);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

@@ -12,7 +12,7 @@
 #include "tree/format/raw_page.h"
 #include "tree/instance/events/match.h"
 
-const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
+const struct hv_catalogue *hv_path_catalogue(const struct hv_path *at)
 {
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(at->instance)->types, &c);
@@ -23,27 +23,27 @@ const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 	return hv_tracer_types();
 }
 
-bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
-			 struct hv_event_field *host)
+bool hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
+			struct hv_event_field *host)
 {
-	hv_raw_layout_init(ret, hv_place_catalogue(at));
+	hv_raw_layout_init(ret, hv_path_catalogue(at));
 	return hv_options_on(hv_instance_options(at->instance), HV_OPT_FUNCGRAPH_HOST) &&
 	       hv_raw_layout_add_host(ret, host);
 }
 
 /* In a path in events/SYSTEM/, `entry` is the index of the system. It is valid only until the
  * guest's modules are read again. */
-static const struct hv_event_system *system_of(const struct hv_place *at)
+static const struct hv_event_system *system_of(const struct hv_path *at)
 {
-	const struct hv_catalogue *c = hv_place_catalogue(at);
+	const struct hv_catalogue *c = hv_path_catalogue(at);
 
 	return at->entry < c->nr_systems ? &c->systems[at->entry] : NULL;
 }
 
 /* In a path in events/SYSTEM/EVENT/, `entry` is the id of the type. */
-const struct hv_event_type *hv_place_event_type(const struct hv_place *at)
+const struct hv_event_type *hv_path_event_type(const struct hv_path *at)
 {
-	return hv_catalogue_by_id(hv_place_catalogue(at), at->entry);
+	return hv_catalogue_by_id(hv_path_catalogue(at), at->entry);
 }
 
 struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
@@ -59,7 +59,7 @@ struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv
 
 struct hv_err *hv_event_ref_open(struct hv_file *f)
 {
-	const struct hv_event_type *type = hv_place_event_type(&f->at);
+	const struct hv_event_type *type = hv_path_event_type(&f->at);
 	struct hv_event_ref *ref = f->state;
 
 	if (!type)
@@ -119,10 +119,10 @@ struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *ch
 	return err;
 }
 
-bool hv_event_system_can_switch(const struct hv_place *dir)
+bool hv_event_system_can_switch(const struct hv_path *dir)
 {
 	const struct hv_event_system *system = system_of(dir);
-	const struct hv_catalogue *c = hv_place_catalogue(dir);
+	const struct hv_catalogue *c = hv_path_catalogue(dir);
 
 	for (size_t i = 0; system && i < system->nr; i++)
 		if (hv_catalogue_at(c, system, i)->is_available)
@@ -130,31 +130,31 @@ bool hv_event_system_can_switch(const struct hv_place *dir)
 	return false;
 }
 
-bool hv_event_can_switch(const struct hv_place *dir)
+bool hv_event_can_switch(const struct hv_path *dir)
 {
-	const struct hv_event_type *type = hv_place_event_type(dir);
+	const struct hv_event_type *type = hv_path_event_type(dir);
 
 	return type && type->is_available;
 }
 
 /* Programs pass the id to perf_event_open(), which accepts types that can be registered. */
-bool hv_event_has_id(const struct hv_place *dir)
+bool hv_event_has_id(const struct hv_path *dir)
 {
-	const struct hv_event_type *type = hv_place_event_type(dir);
+	const struct hv_event_type *type = hv_path_event_type(dir);
 
 	return type && type->id && type->reg_kind != HV_EVENT_REG_NONE;
 }
 
-bool hv_event_has_trigger(const struct hv_place *dir)
+bool hv_event_has_trigger(const struct hv_path *dir)
 {
-	const struct hv_event_type *type = hv_place_event_type(dir);
+	const struct hv_event_type *type = hv_path_event_type(dir);
 
 	return type && hv_event_type_has_triggers(type);
 }
 
-static bool system_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool system_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
-	const struct hv_catalogue *c = hv_place_catalogue(dir);
+	const struct hv_catalogue *c = hv_path_catalogue(dir);
 
 	if (index >= c->nr_systems)
 		return false;
@@ -162,9 +162,9 @@ static bool system_name(const struct hv_place *dir, size_t index, struct hv_text
 	return true;
 }
 
-static bool find_system(struct hv_place *at, const char *name)
+static bool find_system(struct hv_path *at, const char *name)
 {
-	const struct hv_catalogue *c = hv_place_catalogue(at);
+	const struct hv_catalogue *c = hv_path_catalogue(at);
 	const struct hv_event_system *system = hv_catalogue_system(c, name);
 
 	if (!system)
@@ -173,21 +173,21 @@ static bool find_system(struct hv_place *at, const char *name)
 	return true;
 }
 
-static bool event_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool event_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
 	const struct hv_event_system *system = system_of(dir);
 
 	if (!system || index >= system->nr)
 		return false;
-	hv_text_add(ret, hv_catalogue_at(hv_place_catalogue(dir), system, index)->name);
+	hv_text_add(ret, hv_catalogue_at(hv_path_catalogue(dir), system, index)->name);
 	return true;
 }
 
-static bool find_event(struct hv_place *at, const char *name)
+static bool find_event(struct hv_path *at, const char *name)
 {
 	const struct hv_event_system *system = system_of(at);
 	const struct hv_event_type *type =
-		system ? hv_catalogue_find(hv_place_catalogue(at), system->name, name) : NULL;
+		system ? hv_catalogue_find(hv_path_catalogue(at), system->name, name) : NULL;
 
 	if (!type)
 		return false;
@@ -215,7 +215,7 @@ const struct hv_entries hv_event_entries = {
 static void show_header_page(struct hv_file *f)
 {
 	bool has_char = hv_page_header_has_char(hv_file_session(f)->kernel);
-	bool char_is_signed = hv_place_catalogue(&f->at)->char_is_signed;
+	bool char_is_signed = hv_path_catalogue(&f->at)->char_is_signed;
 
 	hv_text_add(&f->text, "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 			      "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n");

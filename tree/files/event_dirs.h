@@ -11,13 +11,13 @@
 
 /* Returns the guest's catalogue, or only the tracers' types if it cannot be read. Borrowed until
  * the next hv_tree_refresh(). */
-const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at);
+const struct hv_catalogue *hv_path_catalogue(const struct hv_path *at);
 /* Fills in the record layout of trace_pipe_raw. Returns whether it includes HOST, the field that
  * the instance's option funcgraph-host adds to function_graph returns. */
-bool hv_place_raw_layout(const struct hv_place *at, struct hv_raw_layout *ret,
-			 struct hv_event_field *host);
+bool hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
+			struct hv_event_field *host);
 /* Returns the type of a path below events/SYSTEM/EVENT/, or NULL if the guest no longer has it. */
-const struct hv_event_type *hv_place_event_type(const struct hv_place *at);
+const struct hv_event_type *hv_path_event_type(const struct hv_path *at);
 
 /* ENODEV: the guest no longer has it. */
 struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
@@ -46,7 +46,7 @@ struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *ch
 
 /* Return whether directories events/SYSTEM/ and events/SYSTEM/EVENT/ have the files enable, id and
  * trigger. */
-bool hv_event_system_can_switch(const struct hv_place *dir);
-bool hv_event_can_switch(const struct hv_place *dir);
-bool hv_event_has_id(const struct hv_place *dir);
-bool hv_event_has_trigger(const struct hv_place *dir);
+bool hv_event_system_can_switch(const struct hv_path *dir);
+bool hv_event_can_switch(const struct hv_path *dir);
+bool hv_event_has_id(const struct hv_path *dir);
+bool hv_event_has_trigger(const struct hv_path *dir);

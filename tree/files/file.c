@@ -6,7 +6,7 @@
 #include "tree/files/files.h"
 #include "tree/instance/core/instance.h"
 
-struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
+struct hv_file *hv_file_new(const struct hv_path *at, const struct hv_rights *rights,
 			    const char *path, int flags)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
@@ -35,8 +35,8 @@ void hv_file_free(struct hv_file *f)
 	free(f);
 }
 
-struct hv_err *hv_place_check(const struct hv_place *at, const struct hv_rights *rights,
-			      uint32_t need)
+struct hv_err *hv_path_check(const struct hv_path *at, const struct hv_rights *rights,
+			     uint32_t need)
 {
 	uint32_t lacks = hv_rights_lack(rights, hv_instance_need(at->instance, need));
 

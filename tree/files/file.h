@@ -18,7 +18,7 @@ struct hv_tree {
 };
 
 struct hv_file {
-	struct hv_place at;
+	struct hv_path at;
 	const struct hv_rights *rights; /* borrowed; of the client that opened the file */
 	char *path;			/* owned; for messages */
 	int flags;			/* as for open(2) */
@@ -32,18 +32,18 @@ struct hv_file {
 };
 
 /* Makes an open file; the caller calls the node's open(). PATH is copied. */
-struct hv_file *hv_file_new(const struct hv_place *at, const struct hv_rights *rights,
+struct hv_file *hv_file_new(const struct hv_path *at, const struct hv_rights *rights,
 			    const char *path, int flags) hv_must_use;
 /* Calls the node's release(), not its close(). */
 void hv_file_free(struct hv_file *f);
 
 /* EACCES: RIGHTS are not sufficient for NEED at AT (rights.h). */
-struct hv_err *hv_place_check(const struct hv_place *at, const struct hv_rights *rights,
-			      uint32_t need) hv_must_use;
-/* Like hv_place_check(), for the client that opened F. Files call it after parsing a write. */
+struct hv_err *hv_path_check(const struct hv_path *at, const struct hv_rights *rights,
+			     uint32_t need) hv_must_use;
+/* Like hv_path_check(), for the client that opened F. Files call it after parsing a write. */
 static inline hv_must_use struct hv_err *hv_file_check(const struct hv_file *f, uint32_t need)
 {
-	return hv_place_check(&f->at, f->rights, need);
+	return hv_path_check(&f->at, f->rights, need);
 }
 
 static inline bool hv_file_writes(const struct hv_file *f)

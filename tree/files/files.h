@@ -6,13 +6,13 @@
 #include "tree/files/file.h"
 
 /* Return whether the guest's architecture supports function_graph, or the profile. */
-bool hv_place_has_graph(const struct hv_place *at);
-bool hv_place_has_profile(const struct hv_place *at);
+bool hv_path_has_graph(const struct hv_path *at);
+bool hv_path_has_profile(const struct hv_path *at);
 
 /* cpus.c: directories with one entry per vCPU, whose names are a word and a number ("cpu7") */
 /* Implement name and find of struct hv_entries, for entries whose names begin with WORD. */
-bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, struct hv_text *ret);
-bool hv_cpu_find(struct hv_place *at, const char *word, const char *name);
+bool hv_cpu_name(const struct hv_path *dir, const char *word, size_t index, struct hv_text *ret);
+bool hv_cpu_find(struct hv_path *at, const char *word, const char *name);
 extern const struct hv_entries hv_per_cpu_entries;
 extern const struct hv_node hv_cpumask_node;
 
@@ -76,7 +76,7 @@ extern const struct hv_node hv_profile_node;
 extern const struct hv_entries hv_profile_entries;
 
 /* stack_trace.c, filter.c; the first returns whether the stack tracer is supported */
-bool hv_place_has_stack_tracer(const struct hv_place *at);
+bool hv_path_has_stack_tracer(const struct hv_path *at);
 extern const struct hv_node hv_stack_filter_node;
 extern const struct hv_node hv_stack_max_node;
 extern const struct hv_node hv_stack_trace_node;

@@ -11,7 +11,7 @@
 
 #include "base/nearest.h"
 #include "kernel/kernel.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/trace.h"
@@ -57,9 +57,10 @@ static struct hv_err *open_filter(struct hv_file *f)
 	return NULL;
 }
 
-static int64_t left(void *ctx, enum hv_probe_command command, const struct hv_probe *probe)
+static int64_t left(void *ctx, enum hv_func_command_kind command,
+		    const struct hv_func_command *func_command)
 {
-	return hv_commands_left(ctx, command, probe);
+	return hv_commands_left(ctx, command, func_command);
 }
 
 static char *event(void *ctx, struct hv_event_ref ref)
@@ -72,7 +73,7 @@ static void show_filter(struct hv_file *f)
 	bool is_notrace = list_of(f) == HV_LIST_NOTRACE || list_of(f) == HV_LIST_GRAPH_NOTRACE;
 	const struct hv_sites *sites = sites_of(f);
 	struct hv_instance *in = f->at.instance;
-	const struct hv_probes_shown shown = {left, event, in};
+	const struct hv_func_commands_shown shown = {left, event, in};
 	const struct edit *edit = f->state;
 
 	if (hv_filter_is_all(&edit->list))
@@ -88,7 +89,7 @@ static void show_filter(struct hv_file *f)
 	if (list_of(f) != HV_LIST_FILTER)
 		return;
 	hv_instances_drain(hv_instance_all(in));
-	hv_probes_text(hv_instance_commands(in), sites, &shown, &f->text);
+	hv_func_commands_text(hv_instance_commands(in), sites, &shown, &f->text);
 }
 
 static struct hv_err *no_match(const struct hv_file *f, const char *func, const char *module)
@@ -138,12 +139,12 @@ static struct hv_err *apply_module(struct hv_file *f, const char *func, const ch
 static struct hv_err *apply_command(struct hv_file *f, const char *func, const char *name,
 				    char *param)
 {
-	enum hv_probe_command command;
+	enum hv_func_command_kind command;
 	struct hv_err *err;
 
-	if (list_of(f) != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
+	if (list_of(f) != HV_LIST_FILTER || !hv_func_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' in this file", name);
-	err = hv_file_check(f, hv_probe_command_need(command));
+	err = hv_file_check(f, hv_func_command_need(command));
 	return err ? err : hv_instance_set_command(f->at.instance, func, command, param);
 }
 
@@ -319,7 +320,7 @@ static void show_addresses(struct hv_file *f)
 /* Shows each function as the kernel does if it has one user, no flags and no trampoline. */
 static void show_enabled(struct hv_file *f)
 {
-	const uint8_t *patched = hv_site_stubs_now(hv_file_session(f)->stubs);
+	const uint8_t *patched = hv_site_trampolines_now(hv_file_session(f)->trampolines);
 	const struct hv_sites *sites = sites_of(f);
 
 	for (size_t i = 0; i < sites->nr; i++) {

@@ -8,7 +8,7 @@
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size in whole pages of the kernel's buffer */
 
-static bool instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool instance_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
 	const struct hv_instance *in =
 		hv_instance_next(hv_instances_top(hv_instance_all(dir->instance)));
@@ -20,7 +20,7 @@ static bool instance_name(const struct hv_place *dir, size_t index, struct hv_te
 	return in != NULL;
 }
 
-static bool find_instance(struct hv_place *at, const char *name)
+static bool find_instance(struct hv_path *at, const char *name)
 {
 	for (struct hv_instance *in =
 		     hv_instance_next(hv_instances_top(hv_instance_all(at->instance)));
@@ -43,7 +43,7 @@ static struct hv_err *new_buffer(const struct hv_instances *all, struct hv_buffe
 	return hv_buffer_new(hv_instances_session(all)->buffer, sizes_bytes, ret);
 }
 
-static struct hv_err *make_instance(const struct hv_place *dir, const char *name)
+static struct hv_err *make_instance(const struct hv_path *dir, const char *name)
 {
 	struct hv_instances *all = hv_instance_all(dir->instance);
 	struct hv_buffer *host;
@@ -54,7 +54,7 @@ static struct hv_err *make_instance(const struct hv_place *dir, const char *name
 	return err;
 }
 
-static struct hv_err *remove_instance(const struct hv_place *at)
+static struct hv_err *remove_instance(const struct hv_path *at)
 {
 	struct hv_instance *in = at->instance;
 	struct hv_err *err;

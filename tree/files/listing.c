@@ -24,7 +24,7 @@ static void use(struct hv_reader *r, struct hv_buffer *buffer, enum hv_cursor_mo
 	r->buffer = buffer;
 }
 
-void hv_reader_begin(struct hv_reader *r, const struct hv_place *at, struct hv_buffer *buffer,
+void hv_reader_begin(struct hv_reader *r, const struct hv_path *at, struct hv_buffer *buffer,
 		     enum hv_cursor_mode mode)
 {
 	r->instance = at->instance;
@@ -193,13 +193,13 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 
 #define TEXT_LEN_BYTES 65536 /* size of a chunk of text */
 
-void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
+void hv_listing_begin(struct hv_listing *l, const struct hv_path *at, struct hv_buffer *buffer)
 {
 	hv_buffer_note_names(buffer);
 	hv_reader_begin(&l->lines.reader, at, buffer, HV_CURSOR_DUMP);
 }
 
-void hv_listing_begin_worst(struct hv_listing *l, const struct hv_place *at)
+void hv_listing_begin_worst(struct hv_listing *l, const struct hv_path *at)
 {
 	struct hv_instance *in = at->instance;
 

@@ -25,7 +25,7 @@ struct hv_reader {
 };
 
 /* Starts to read BUFFER, for a file at AT. */
-void hv_reader_begin(struct hv_reader *r, const struct hv_place *at, struct hv_buffer *buffer,
+void hv_reader_begin(struct hv_reader *r, const struct hv_path *at, struct hv_buffer *buffer,
 		     enum hv_cursor_mode mode);
 void hv_reader_deinit(struct hv_reader *r);
 /* If the instance's buffer was replaced, continues in the new one. */
@@ -79,9 +79,9 @@ struct hv_listing {
 };
 
 /* Starts to show BUFFER, for a file at AT. */
-void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer);
+void hv_listing_begin(struct hv_listing *l, const struct hv_path *at, struct hv_buffer *buffer);
 /* Starts to show the worst wait that a wakeup tracer keeps in the snapshot, from its beginning. */
-void hv_listing_begin_worst(struct hv_listing *l, const struct hv_place *at);
+void hv_listing_begin_worst(struct hv_listing *l, const struct hv_path *at);
 void hv_listing_deinit(struct hv_listing *l);
 /* Implements fill() of F, whose state contains L. */
 void hv_listing_fill(struct hv_listing *l, struct hv_file *f);

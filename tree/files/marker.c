@@ -31,7 +31,7 @@ static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind, size_t
 	struct hv_gva at;
 	size_t max;
 
-	hv_raw_layout_init(&layout, hv_place_catalogue(&f->at));
+	hv_raw_layout_init(&layout, hv_path_catalogue(&f->at));
 	layout.data_bytes = hv_buffers_page_data(hv_instance_buffers(f->at.instance));
 	max = hv_raw_text_max(&layout, kind) - more_bytes;
 	if (max > old_max && !hv_kernel_symbol(k, "ring_buffer_max_event_size", &at))

@@ -18,7 +18,7 @@ struct hv_node;
 struct hv_tree;
 
 /* A resolved path. */
-struct hv_place {
+struct hv_path {
 	struct hv_tree *tree;
 	struct hv_instance *instance;
 	const struct hv_node *node;
@@ -34,20 +34,20 @@ struct hv_child {
 	const char *help;      /* its text in README; NULL: the node's */
 	unsigned only_top : 1; /* not in the directories of instances/ */
 	/* Returns whether DIR has it; NULL: always. */
-	bool (*is_in)(const struct hv_place *dir);
+	bool (*is_in)(const struct hv_path *dir);
 };
 
 /* Variable names in a directory, which depend on the session. All have the same node. */
 struct hv_entries {
 	const char *shown_as; /* one name for all of them in README: "cpuN" */
 	/* Adds the name of the INDEXth entry of DIR. Returns false after the last one. */
-	bool (*name)(const struct hv_place *dir, size_t index, struct hv_text *ret);
+	bool (*name)(const struct hv_path *dir, size_t index, struct hv_text *ret);
 	/* Moves AT from the directory to its entry NAME: sets instance, cpu or entry. Returns false
 	 * if there is no such entry. */
-	bool (*find)(struct hv_place *at, const char *name);
+	bool (*find)(struct hv_path *at, const char *name);
 	/* mkdir and rmdir; NULL: EPERM. NAME does not exist yet; AT is the entry. */
-	hv_must_use struct hv_err *(*make)(const struct hv_place *dir, const char *name);
-	hv_must_use struct hv_err *(*remove)(const struct hv_place *at);
+	hv_must_use struct hv_err *(*make)(const struct hv_path *dir, const char *name);
+	hv_must_use struct hv_err *(*remove)(const struct hv_path *at);
 };
 
 /* Operations may be NULL: open, close and release then do nothing, read and write return EINVAL. */

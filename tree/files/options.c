@@ -55,13 +55,13 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 	return err;
 }
 
-static bool is_in(const struct hv_place *dir, enum hv_option option)
+static bool is_in(const struct hv_path *dir, enum hv_option option)
 {
 	return hv_options_have(hv_instance_options(dir->instance), option) &&
 	       (!hv_option_infos[option].only_top || hv_instance_is_top(dir->instance));
 }
 
-static bool option_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool option_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++) {
 		if (!is_in(dir, i) || index--)
@@ -72,7 +72,7 @@ static bool option_name(const struct hv_place *dir, size_t index, struct hv_text
 	return false;
 }
 
-static bool find_option(struct hv_place *at, const char *name)
+static bool find_option(struct hv_path *at, const char *name)
 {
 	enum hv_option option;
 

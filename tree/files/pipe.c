@@ -117,7 +117,7 @@ static struct hv_err *open_raw(struct hv_file *f)
 	struct hv_event_field host;
 
 	hv_instance_pipes(in)->nr_raw++;
-	(void)hv_place_raw_layout(&f->at, &raw->layout, &host);
+	(void)hv_path_raw_layout(&f->at, &raw->layout, &host);
 	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_UNNAMED);
 	return NULL;
 }

@@ -43,12 +43,12 @@ static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t l
 	return err;
 }
 
-static bool profile_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool profile_name(const struct hv_path *dir, size_t index, struct hv_text *ret)
 {
 	return hv_cpu_name(dir, "function", index, ret);
 }
 
-static bool find_profile(struct hv_place *at, const char *name)
+static bool find_profile(struct hv_path *at, const char *name)
 {
 	return hv_cpu_find(at, "function", name);
 }

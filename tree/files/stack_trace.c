@@ -9,7 +9,7 @@
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/settings/token.h"
 
-bool hv_place_has_stack_tracer(const struct hv_place *at)
+bool hv_path_has_stack_tracer(const struct hv_path *at)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_stack_tracer_check(hv_instance_all(at->instance));
 

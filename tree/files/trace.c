@@ -274,7 +274,7 @@ static const struct hv_node node = {
 struct hv_file *hv_dump_open(struct hv_tree *tree)
 {
 	struct hv_dump *dump = hv_instances_dump(tree->instances);
-	struct hv_place at = {
+	struct hv_path at = {
 		.tree = tree,
 		.instance = hv_instances_top(tree->instances),
 		.node = &node,

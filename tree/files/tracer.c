@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tree/files/files.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
@@ -122,19 +122,20 @@ const struct hv_node hv_max_latency_node = {
 
 /* -- max_graph_depth and tracing_thresh -------------------------------------------------------- */
 
-static bool has_stub(const struct hv_place *at, unsigned stub)
+static bool has_trampoline(const struct hv_path *at, unsigned trampoline)
 {
-	return hv_stubs_have(hv_instance_session(at->instance)->kernel->core.as.arch, stub);
+	return hv_trampolines_have(hv_instance_session(at->instance)->kernel->core.as.arch,
+				   trampoline);
 }
 
-bool hv_place_has_graph(const struct hv_place *at)
+bool hv_path_has_graph(const struct hv_path *at)
 {
-	return has_stub(at, HV_STUB_GRAPH);
+	return has_trampoline(at, HV_TRAMPOLINE_GRAPH);
 }
 
-bool hv_place_has_profile(const struct hv_place *at)
+bool hv_path_has_profile(const struct hv_path *at)
 {
-	return has_stub(at, HV_STUB_PROFILED);
+	return has_trampoline(at, HV_TRAMPOLINE_PROFILED);
 }
 
 /* An unsigned int shown as an int (graph_depth_read, graph_depth_write). */

@@ -401,7 +401,7 @@ static bool find_form(const char **at, const struct hv_event_field *field, enum 
 	return false;
 }
 
-size_t hv_probe_text_places(const struct hv_event_type *type)
+size_t hv_probe_text_nr_addresses(const struct hv_event_type *type)
 {
 	if (type->probed)
 		return 0;
@@ -413,7 +413,7 @@ void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, st
 {
 	const char *at = type->probed ? type->print_fmt : strchr(type->print_fmt, ')');
 
-	for (size_t i = hv_probe_text_places(type); at && i < type->fields.nr; i++) {
+	for (size_t i = hv_probe_text_nr_addresses(type); at && i < type->fields.nr; i++) {
 		const struct hv_event_field *field = &type->fields.list[i];
 		unsigned count = count_of(field), nr = count ? count : 1;
 		enum form form;

@@ -214,8 +214,8 @@ static bool add_syscall(const struct hv_event_texts *t, struct hv_text *out,
 }
 
 /* seq_print_ip_sym(), with sym-offset or without */
-static void add_place(const struct hv_event_texts *t, struct hv_text *out,
-		      const struct hv_options *options, bool has_off, struct hv_gva addr)
+static void add_location(const struct hv_event_texts *t, struct hv_text *out,
+			 const struct hv_options *options, bool has_off, struct hv_gva addr)
 {
 	const char *name, *module;
 	uint64_t off;
@@ -242,7 +242,7 @@ static bool add_probe(const struct hv_event_texts *t, struct hv_text *out,
 		      const struct hv_options *options, const struct hv_event_type *type,
 		      struct hv_span entry)
 {
-	bool is_return = hv_probe_text_places(type) == 2;
+	bool is_return = hv_probe_text_nr_addresses(type) == 2;
 	uint64_t addr, caller = 0;
 
 	if (!hv_span_u64(entry, type->fields.list[0].off, &addr) ||
@@ -250,10 +250,10 @@ static bool add_probe(const struct hv_event_texts *t, struct hv_text *out,
 		return false;
 	hv_text_add(out, "(");
 	if (is_return) {
-		add_place(t, out, options, true, hv_gva(caller));
+		add_location(t, out, options, true, hv_gva(caller));
 		hv_text_add(out, " <- ");
 	}
-	add_place(t, out, options, !is_return, hv_gva(addr));
+	add_location(t, out, options, !is_return, hv_gva(addr));
 	hv_text_add(out, ")");
 	hv_probe_text_add(out, type, entry, &t->resolver);
 	return true;

@@ -75,7 +75,7 @@ static inline uint32_t context_of(const struct hv_event *e)
 	       (uint32_t)e->lazy_depth << 24;
 }
 
-static inline size_t place_of(const struct hv_event *e)
+static inline size_t bucket_of(const struct hv_event *e)
 {
 	uint64_t mixed = ids_of(e) ^ (uint64_t)context_of(e) << 24;
 
@@ -84,7 +84,7 @@ static inline size_t place_of(const struct hv_event *e)
 
 char *hv_line_texts_put_context(const struct hv_line_texts *t, const struct hv_event *e, char *at)
 {
-	const struct kept *k = &t->list[place_of(e)];
+	const struct kept *k = &t->list[bucket_of(e)];
 
 	if (!k->len || k->key.ids != ids_of(e) || k->key.context != context_of(e) ||
 	    memcmp(k->key.comm, e->comm, sizeof(e->comm)) != 0)
@@ -97,7 +97,7 @@ void hv_line_texts_keep_context(struct hv_line_texts *t, const struct hv_text *o
 				const struct hv_event *e)
 {
 	size_t len = out->len_bytes - start;
-	struct kept *k = &t->list[place_of(e)];
+	struct kept *k = &t->list[bucket_of(e)];
 
 	if (len > HV_LINE_PART_MAX)
 		return;

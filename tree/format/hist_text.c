@@ -140,8 +140,8 @@ static void pad(struct hv_text *out, size_t start, size_t width)
 }
 
 /* Adds an address as %ps or %pS does. */
-static void add_place(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
-		      struct hv_text *out)
+static void add_location(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
+			 struct hv_text *out)
 {
 	const char *name, *module;
 	uint64_t off;
@@ -168,7 +168,7 @@ static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_mo
 
 	hv_text_printf(out, ": [%" PRIx64 "] ", addr);
 	start = out->len_bytes;
-	add_place(k, addr, modifier, out);
+	add_location(k, addr, modifier, out);
 	pad(out, start, modifier == HV_HIST_SYM_OFFSET ? OFFSET_WIDTH : SYMBOL_WIDTH);
 }
 
@@ -185,7 +185,7 @@ static void add_stack(const struct hv_hist_field *f, const uint8_t *key, const s
 		if (!addr)
 			return;
 		hv_text_add_fill(out, ' ', STACK_INDENT);
-		add_place(k, addr, HV_HIST_SYM_OFFSET, out);
+		add_location(k, addr, HV_HIST_SYM_OFFSET, out);
 		hv_text_add(out, "\n");
 	}
 }

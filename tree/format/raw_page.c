@@ -79,8 +79,8 @@ static enum hv_raw_field field_named(const struct named_field *fields, size_t nr
 	return HV_NR_RAW_FIELDS;
 }
 
-/* Sets FIELD's place to the guest's. Returns false if no kernel has such an offset or size. */
-static bool place(struct hv_raw_record *r, enum hv_raw_field field, const struct hv_event_field *f)
+/* Sets FIELD's position to the guest's. Returns false if no kernel has such an offset or size. */
+static bool locate(struct hv_raw_record *r, enum hv_raw_field field, const struct hv_event_field *f)
 {
 	bool is_number = f->size_bytes == 1 || f->size_bytes == 2 || f->size_bytes == 4 ||
 			 f->size_bytes == 8;
@@ -93,15 +93,15 @@ static bool place(struct hv_raw_record *r, enum hv_raw_field field, const struct
 }
 
 /* Unknown fields are part of the record, with zeros. */
-static bool place_all(struct hv_raw_record *r, const struct hv_event_fields *fields,
-		      const struct named_field *names, size_t nr_names)
+static bool locate_all(struct hv_raw_record *r, const struct hv_event_fields *fields,
+		       const struct named_field *names, size_t nr_names)
 {
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct hv_event_field *f = &fields->list[i];
 		enum hv_raw_field field = field_named(names, nr_names, f->name);
 		uint64_t end = (uint64_t)f->off + f->size_bytes;
 
-		if (field != HV_NR_RAW_FIELDS && !place(r, field, f))
+		if (field != HV_NR_RAW_FIELDS && !locate(r, field, f))
 			return false;
 		if (field == HV_RAW_REST || r->fields[HV_RAW_REST].len_bytes)
 			end = r->fields[HV_RAW_REST].off;
@@ -136,9 +136,9 @@ void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c)
 		struct hv_raw_record r = {0};
 
 		if (!type || type->id > UINT16_MAX ||
-		    !place_all(&r, &c->common, common, HV_ARRAY_LEN(common)) ||
-		    !place_all(&r, &type->fields, types[kind].fields,
-			       HV_ARRAY_LEN(types[kind].fields)) ||
+		    !locate_all(&r, &c->common, common, HV_ARRAY_LEN(common)) ||
+		    !locate_all(&r, &type->fields, types[kind].fields,
+				HV_ARRAY_LEN(types[kind].fields)) ||
 		    !is_complete(&r, &l->records[kind]))
 			continue;
 		r.id = (uint16_t)type->id;

@@ -59,7 +59,7 @@ void hv_format_address(struct hv_text *out, const struct hv_style *style, struct
 /* -- cache of texts ---------------------------------------------------------------------------- */
 
 #define NR_KEPT	   8192 /* a power of two */
-#define NR_PLACES  4	/* ways of the set-associative cache; a power of two */
+#define NR_WAYS	   4	/* ways of the set-associative cache; a power of two */
 #define TEXT_MAX   54	/* makes an element as large as a cache line */
 #define HASH_SHIFT (64 - 11)
 
@@ -71,7 +71,7 @@ struct kept {
 };
 
 _Static_assert(sizeof(struct kept) == 64, "a cache line");
-_Static_assert(NR_KEPT / NR_PLACES == UINT64_C(1) << (64 - HASH_SHIFT),
+_Static_assert(NR_KEPT / NR_WAYS == UINT64_C(1) << (64 - HASH_SHIFT),
 	       "as many as the hash has values");
 _Static_assert(HV_SYMBOL_TEXT_MAX >= TEXT_MAX, "room");
 
@@ -99,18 +99,18 @@ void hv_symbol_texts_of(struct hv_symbol_texts *t, uint64_t version)
 }
 
 /* Returns the first element of ADDR's set. */
-static size_t place_of(struct hv_gva addr)
+static size_t set_of(struct hv_gva addr)
 {
-	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT) * NR_PLACES;
+	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT) * NR_WAYS;
 }
 
 /* Returns NULL if it is not cached. */
 static inline const struct kept *find(const struct hv_symbol_texts *t, struct hv_gva addr,
 				      enum hv_symbol_form form)
 {
-	const struct kept *k = &t->list[place_of(addr)];
+	const struct kept *k = &t->list[set_of(addr)];
 
-	for (unsigned i = 0; i < NR_PLACES && addr.v; i++, k++)
+	for (unsigned i = 0; i < NR_WAYS && addr.v; i++, k++)
 		if (k->addr == addr.v && k->form == form)
 			return k;
 	return NULL;
@@ -139,14 +139,14 @@ char *hv_symbol_texts_put(const struct hv_symbol_texts *t, struct hv_gva addr,
 }
 
 /* Returns the element with ADDR's text, else an unused one, else the one to replace. */
-static struct kept *place_for(struct hv_symbol_texts *t, struct hv_gva addr)
+static struct kept *entry_for(struct hv_symbol_texts *t, struct hv_gva addr)
 {
-	struct kept *first = &t->list[place_of(addr)];
+	struct kept *first = &t->list[set_of(addr)];
 
-	for (unsigned i = 0; i < NR_PLACES; i++)
+	for (unsigned i = 0; i < NR_WAYS; i++)
 		if (first[i].addr == addr.v || !first[i].addr)
 			return &first[i];
-	return &first[t->nr_replaced++ % NR_PLACES];
+	return &first[t->nr_replaced++ % NR_WAYS];
 }
 
 void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, size_t start,
@@ -157,7 +157,7 @@ void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, 
 
 	if (!t || len > TEXT_MAX || !addr.v)
 		return;
-	k = place_for(t, addr);
+	k = entry_for(t, addr);
 	k->addr = addr.v;
 	k->form = (uint8_t)form;
 	k->len = (uint8_t)len;

@@ -12,7 +12,7 @@
 struct hv_budget {
 	struct hv_load *load; /* owned; NULL: no limit was set yet */
 	uint64_t load_ppm;    /* latest measurement */
-	uint64_t taken_ns;    /* vCPU time spent in stubs while measuring, in total */
+	uint64_t taken_ns;    /* vCPU time spent in trampolines while measuring, in total */
 	struct hv_filter aside;
 	uint64_t named[NAMED_MAX]; /* the first functions put aside, in that order */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Limits the fraction of vCPU time that a guest spends in stubs. If the limit is exceeded, the most
- * expensive functions are put aside: no instance traces them until the tracer or a filter of any
- * instance is set again. tracer/load.h measures; functions.h selects the stub of each site. */
+/* Limits the fraction of vCPU time that a guest spends in trampolines. If the limit is exceeded,
+ * the most expensive functions are put aside: no instance traces them until the tracer or a filter
+ * of any instance is set again. tracer/load.h measures; functions.h selects the trampoline of each
+ * site. */
 #pragma once
 
 #include "base/addr.h"
@@ -21,7 +22,7 @@ struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint
 			      size_t *ret_nr) hv_must_use;
 /* Traces these functions again, from the next time that sites are published. */
 void hv_budget_forget(struct hv_instances *all);
-/* The latest measurement, and the vCPU time spent in stubs while measuring, in total. */
+/* The latest measurement, and the vCPU time spent in trampolines while measuring, in total. */
 uint64_t hv_budget_load_ppm(const struct hv_instances *all);
 uint64_t hv_budget_taken_ns(const struct hv_instances *all);
 /* Returns whether the function at IP is put aside. */

@@ -8,21 +8,21 @@
 #include "tree/instance/latency/stack_tracer.h"
 
 /* The guest's action for each command, without and with a count. */
-static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
-	[HV_PROBE_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
-	[HV_PROBE_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
-	[HV_PROBE_STACKTRACE] = {HV_ACTION_STACK, HV_ACTION_STACK_COUNTED},
-	[HV_PROBE_SNAPSHOT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
-	[HV_PROBE_DUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
-	[HV_PROBE_CPUDUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
-	[HV_PROBE_ENABLE_EVENT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
-	[HV_PROBE_DISABLE_EVENT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+static const enum hv_action actions[HV_NR_FUNC_COMMAND_KINDS][2] = {
+	[HV_FUNC_COMMAND_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
+	[HV_FUNC_COMMAND_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
+	[HV_FUNC_COMMAND_STACKTRACE] = {HV_ACTION_STACK, HV_ACTION_STACK_COUNTED},
+	[HV_FUNC_COMMAND_SNAPSHOT] = {HV_ACTION_REPORT, HV_ACTION_REPORT_COUNTED},
+	[HV_FUNC_COMMAND_DUMP] = {HV_ACTION_REPORT, HV_ACTION_REPORT_COUNTED},
+	[HV_FUNC_COMMAND_CPUDUMP] = {HV_ACTION_REPORT, HV_ACTION_REPORT_COUNTED},
+	[HV_FUNC_COMMAND_ENABLE_EVENT] = {HV_ACTION_REPORT, HV_ACTION_REPORT_COUNTED},
+	[HV_FUNC_COMMAND_DISABLE_EVENT] = {HV_ACTION_REPORT, HV_ACTION_REPORT_COUNTED},
 };
 
-static bool guest_counts(enum hv_probe_command command)
+static bool guest_counts(enum hv_func_command_kind command)
 {
-	return command == HV_PROBE_TRACEON || command == HV_PROBE_TRACEOFF ||
-	       command == HV_PROBE_STACKTRACE;
+	return command == HV_FUNC_COMMAND_TRACEON || command == HV_FUNC_COMMAND_TRACEOFF ||
+	       command == HV_FUNC_COMMAND_STACKTRACE;
 }
 
 #define PROBES	 (1u << HV_ACTION_REGS | 1u << HV_ACTION_ALL_REGS | 1u << HV_ACTION_RETURN)
@@ -66,17 +66,17 @@ static size_t join(struct hv_site_actions *list, size_t nr)
 /* Adds the actions for the commands of SET. If the host executes commands, the guest only records
  * that the function was called. The host then counts, and a command with a used-up count needs no
  * action. */
-static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
+static void add_set(const struct hv_func_command_set *set, unsigned host_runs_commands,
 		    struct hv_site_actions *list, size_t *nr)
 {
-	enum hv_action action = actions[set->command][set->counted && !host_obeys];
+	enum hv_action action = actions[set->command][set->counted && !host_runs_commands];
 
-	if (host_obeys && set->command != HV_PROBE_STACKTRACE)
-		action = HV_ACTION_TELL;
+	if (host_runs_commands && set->command != HV_FUNC_COMMAND_STACKTRACE)
+		action = HV_ACTION_REPORT;
 	for (size_t i = 0; i < set->nr; i++) {
 		struct hv_site_actions *to;
 
-		if (host_obeys && set->counted && set->list[i].count <= 0)
+		if (host_runs_commands && set->counted && set->list[i].count <= 0)
 			continue;
 		to = &list[(*nr)++];
 		*to = (struct hv_site_actions){.ip = set->list[i].ip, .bits = 1u << action};
@@ -92,7 +92,7 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 	for (size_t n = 0; hv_kprobes_needed_site(in, &n, &site);)
 		list[(*nr)++] = (struct hv_site_actions){
 			.ip = site.at.v,
-			.place = site.place,
+			.probe_site = site.probe_site,
 			.bits = 1u << (site.is_return	     ? HV_ACTION_RETURN
 				       : site.needs_all_regs ? HV_ACTION_ALL_REGS
 							     : HV_ACTION_REGS) |
@@ -198,7 +198,7 @@ static struct hv_err *tell(struct hv_instances *all)
 
 /* Counts a function with two counted commands twice, although the guest needs only one entry for
  * both counts. */
-static bool guest_can_count(const struct hv_probes *p)
+static bool guest_can_count(const struct hv_func_commands *p)
 {
 	size_t nr = 0;
 
@@ -207,9 +207,9 @@ static bool guest_can_count(const struct hv_probes *p)
 	return nr <= HV_ACTIONS_COUNTED_MAX;
 }
 
-static bool must_host_obey(struct hv_instances *all)
+static bool must_host_run_commands(struct hv_instances *all)
 {
-	const struct hv_probes *tops = hv_instance_commands(hv_instances_top(all));
+	const struct hv_func_commands *tops = hv_instance_commands(hv_instances_top(all));
 
 	for (const struct hv_instance *in = hv_instance_next(hv_instances_top(all)); in;
 	     in = hv_instance_next(in))
@@ -221,14 +221,15 @@ static bool must_host_obey(struct hv_instances *all)
 	if (tops->nr && hv_instances_single(all) != hv_instances_top(all))
 		return true;
 	/* Dumps stop recording and must not contain events after the call. */
-	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
-	       hv_probes_have_events(tops) || !guest_can_count(tops);
+	return hv_func_commands_have(tops, HV_FUNC_COMMAND_DUMP) ||
+	       hv_func_commands_have(tops, HV_FUNC_COMMAND_CPUDUMP) ||
+	       hv_func_commands_have_events(tops) || !guest_can_count(tops);
 }
 
 /* Takes over tracing_on and the counts from the guest, which has executed the commands so far. */
 static void learn(struct hv_instance *top)
 {
-	struct hv_probes *p = hv_instance_commands(top);
+	struct hv_func_commands *p = hv_instance_commands(top);
 
 	hv_recording_learn(top);
 	for (size_t i = 0; i < p->nr; i++)
@@ -239,22 +240,23 @@ static void learn(struct hv_instance *top)
 
 struct hv_err *hv_commands_publish(struct hv_instances *all)
 {
-	unsigned host_obeys = must_host_obey(all);
-	struct hv_err *err = host_obeys ? hv_instance_need_host(hv_instances_top(all)) : NULL;
+	unsigned host_runs_commands = must_host_run_commands(all);
+	struct hv_err *err =
+		host_runs_commands ? hv_instance_need_host(hv_instances_top(all)) : NULL;
 
 	if (err)
 		return err;
-	if (host_obeys && !hv_recording_host_has_commands(all))
+	if (host_runs_commands && !hv_recording_host_has_commands(all))
 		learn(hv_instances_top(all));
-	hv_recording_set_host_has_commands(all, host_obeys);
+	hv_recording_set_host_has_commands(all, host_runs_commands);
 	return tell(all);
 }
 
-int64_t hv_commands_left(const struct hv_instance *in, enum hv_probe_command command,
-			 const struct hv_probe *probe)
+int64_t hv_commands_left(const struct hv_instance *in, enum hv_func_command_kind command,
+			 const struct hv_func_command *func_command)
 {
 	if (hv_recording_host_has_commands(hv_instance_all(in)) || !guest_counts(command))
-		return probe->count;
-	return hv_actions_left(hv_instance_session(in)->actions, probe->ip, actions[command][1],
-			       probe->count);
+		return func_command->count;
+	return hv_actions_left(hv_instance_session(in)->actions, func_command->ip,
+			       actions[command][1], func_command->count);
 }

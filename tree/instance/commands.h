@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decides where function commands (probes.h) are executed, and which actions the session needs for
- * them:
+/* Decides where function commands (func_commands.h) are executed, and which actions the session
+ * needs for them:
  *
  *   in the guest   at the call itself, if only the top instance has commands, no other instance
  *                  traces, no instance has triggers, and the guest can keep all counts
@@ -15,6 +15,6 @@
 /* Passes the actions of all functions to the session, according to the instances' settings. The
  * next hv_sites_publish() changes the guest's sites. ENOMEM. */
 struct hv_err *hv_commands_publish(struct hv_instances *all) hv_must_use;
-/* Returns the remaining count of PROBE. */
-int64_t hv_commands_left(const struct hv_instance *in, enum hv_probe_command command,
-			 const struct hv_probe *probe);
+/* Returns the remaining count of COMMAND. */
+int64_t hv_commands_left(const struct hv_instance *in, enum hv_func_command_kind command,
+			 const struct hv_func_command *func_command);

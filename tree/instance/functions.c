@@ -4,8 +4,8 @@
 #include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
 #include "tracer/graph/graph_tracer.h"
-#include "tracer/guest/stubs.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/guest/trampolines.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
@@ -15,7 +15,7 @@ struct state {
 	enum hv_forks forks;		  /* whether the guest follows forks, as published last */
 	unsigned wait;			  /* sites are changed when recording starts */
 	const struct hv_instance *begins; /* recording starts in it after the sites are changed */
-	struct hv_gva inexact_told;	  /* the refused site that was reported last */
+	struct hv_gva inexact_reported;	  /* the refused site that was reported last */
 };
 
 static struct state *state_of(const struct hv_instances *all)
@@ -174,13 +174,13 @@ struct hv_err *hv_instance_before_recording(struct hv_instance *in)
 	return err;
 }
 
-/* Returns the stub that SITE must call for IN. */
-static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
+/* Returns the trampoline that SITE must call for IN. */
+static uint8_t trampoline_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	if (!hv_instance_has_functions(in) || site->invalid ||
 	    !hv_selection_has_function(hv_instance_selection(in), site->ip))
-		return HV_STUB_NONE;
-	return hv_instance_tracer(in)->stub_of(in, site);
+		return HV_TRAMPOLINE_NONE;
+	return hv_instance_tracer(in)->trampoline_of(in, site);
 }
 
 /* The profile counts the functions in its instance's filter, regardless of the tracer
@@ -191,7 +191,7 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 	     in = hv_instance_next(in))
 		if (hv_instance_profiles(in) &&
 		    hv_selection_has_function(hv_instance_selection(in), site->ip))
-			return HV_STUB_PROFILED;
+			return HV_TRAMPOLINE_PROFILED;
 	return 0;
 }
 
@@ -199,38 +199,39 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 static bool needs_sites(const struct hv_instance *in)
 {
 	return state_of(hv_instance_all(in))->begins == in || hv_instance_tracing_on(in) ||
-	       hv_probes_have(hv_instance_commands(in), HV_PROBE_TRACEON) ||
+	       hv_func_commands_have(hv_instance_commands(in), HV_FUNC_COMMAND_TRACEON) ||
 	       hv_triggers_have(in, HV_TRIGGER_TRACEON);
 }
 
-/* Returns the stub that records what A and B record. check_stacks() ensures that it exists. */
+/* Returns the trampoline that records what A and B record. check_stacks() ensures that it exists.
+ * */
 static uint8_t join(uint8_t a, uint8_t b)
 {
-	bool graph_a = a >= HV_STUB_FIRST_GRAPH, graph_b = b >= HV_STUB_FIRST_GRAPH;
+	bool graph_a = a >= HV_TRAMPOLINE_FIRST_GRAPH, graph_b = b >= HV_TRAMPOLINE_FIRST_GRAPH;
 
 	if (a && b && graph_a != graph_b)
-		return HV_STUB_FUNCTION_AND_GRAPH;
+		return HV_TRAMPOLINE_FUNCTION_AND_GRAPH;
 	return a > b ? a : b;
 }
 
-/* Returns the stub that SITE must call. It is HV_STUB_LATER if only instances that do not record
- * want the site, and no profile. Functions put aside get no stub (budget.h). */
-static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site *site)
+/* Returns the trampoline that SITE must call. It is HV_TRAMPOLINE_LATER if only instances that do
+ * not record want the site, and no profile. Functions put aside get no trampoline (budget.h). */
+static uint8_t wanted_trampoline(const struct hv_instances *all, const struct hv_site *site)
 {
-	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
+	uint8_t most = HV_TRAMPOLINE_NONE, later = HV_TRAMPOLINE_NONE;
 
 	if (hv_budget_has(all, site->ip))
-		return HV_STUB_NONE;
+		return HV_TRAMPOLINE_NONE;
 	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
-		uint8_t stub = stub_of(in, site);
+		uint8_t trampoline = trampoline_of(in, site);
 
-		if (stub && !needs_sites(in))
-			later = join(later, stub);
+		if (trampoline && !needs_sites(in))
+			later = join(later, trampoline);
 		else
-			most = join(most, stub);
+			most = join(most, trampoline);
 	}
 	if (later && !most && !profile_of(all, site))
-		return later | HV_STUB_LATER;
+		return later | HV_TRAMPOLINE_LATER;
 	return join(most, later) | profile_of(all, site);
 }
 
@@ -252,8 +253,8 @@ static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 	if (!has_graph(beside))
 		return NULL;
 	for (size_t i = 0; i < sites->nr; i++)
-		if (stub_of(in, &sites->list[i]) == HV_STUB_FUNCTION_STACK &&
-		    stub_of(beside, &sites->list[i]))
+		if (trampoline_of(in, &sites->list[i]) == HV_TRAMPOLINE_FUNCTION_STACK &&
+		    trampoline_of(beside, &sites->list[i]))
 			return hv_err_new(
 				EBUSY,
 				"func_stack_trace of %s%s: %s of %s%s has"
@@ -264,7 +265,7 @@ static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 	return NULL;
 }
 
-/* No stub can both record the stack of a call and replace its return address. */
+/* No trampoline can both record the stack of a call and replace its return address. */
 static struct hv_err *check_stacks(struct hv_instances *all)
 {
 	struct hv_err *err = NULL;
@@ -281,16 +282,16 @@ static struct hv_err *check_stacks(struct hv_instances *all)
 }
 
 /* Reports in error_log, once, a refused site that makes the graph or the pids inexact. */
-static void tell_inexact(struct hv_instance *in)
+static void report_inexact(struct hv_instance *in)
 {
 	struct state *s = state_of(hv_instance_all(in));
 	struct hv_gva at;
 	HV_AUTO_ERR struct hv_err *why =
-		hv_site_stubs_why_inexact(hv_instance_session(in)->stubs, &at);
+		hv_site_trampolines_why_inexact(hv_instance_session(in)->trampolines, &at);
 
-	if (why && at.v != s->inexact_told.v)
-		hv_instance_tell(in, why);
-	s->inexact_told = at;
+	if (why && at.v != s->inexact_reported.v)
+		hv_instance_report(in, why);
+	s->inexact_reported = at;
 }
 
 struct hv_err *hv_sites_publish(struct hv_instance *in)
@@ -303,15 +304,15 @@ struct hv_err *hv_sites_publish(struct hv_instance *in)
 	if (err)
 		return err;
 	for (size_t i = 0; i < sites->nr; i++) {
-		wanted[i] = wanted_stub(hv_instance_all(in), &sites->list[i]);
-		waits |= wanted[i] & HV_STUB_LATER;
+		wanted[i] = wanted_trampoline(hv_instance_all(in), &sites->list[i]);
+		waits |= wanted[i] & HV_TRAMPOLINE_LATER;
 	}
 	hv_sites_publish_graph(in);
-	err = hv_site_stubs_set(hv_instance_session(in)->stubs, wanted);
+	err = hv_site_trampolines_set(hv_instance_session(in)->trampolines, wanted);
 	if (err)
 		return err;
 	state_of(hv_instance_all(in))->wait = waits;
-	tell_inexact(in);
+	report_inexact(in);
 	return NULL;
 }
 

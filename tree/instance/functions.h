@@ -10,16 +10,16 @@ extern const struct hv_part hv_functions_part;
 
 /* -- sites ------------------------------------------------------------------------------------- */
 
-/* Each site calls the stub that records the union of what the instances want.
+/* Each site calls the trampoline that records the union of what the instances want.
  *
- * While an instance does not record, sites without a stub are not changed for it until recording
- * begins. So programs that stop recording and undo their settings one by one, which temporarily
- * selects other functions, do not cause patching. */
+ * While an instance does not record, sites without a trampoline are not changed for it until
+ * recording begins. So programs that stop recording and undo their settings one by one, which
+ * temporarily selects other functions, do not cause patching. */
 
 /* Changes the sites that waited for IN to record. Call it before setting IN's tracing_on. */
 struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
-/* Passes the stub of each site, as the settings of all instances require, to the session, and calls
- * hv_sites_publish_graph(). On error the sites keep their previous state. */
+/* Passes the trampoline of each site, as the settings of all instances require, to the session, and
+ * calls hv_sites_publish_graph(). On error the sites keep their previous state. */
 struct hv_err *hv_sites_publish(struct hv_instance *in) hv_must_use;
 /* Selects the calls that function_graph records from now on, and their contents. This depends on
  * max_graph_depth, tracing_thresh, and the options of the instance that traces function_graph, or

@@ -104,7 +104,7 @@ static void retrace(struct hv_instance *in)
 		return;
 	}
 	if (!s->nr_failed || needs_recovery(err))
-		hv_instance_tell(in, err);
+		hv_instance_report(in, err);
 	s->failed_now = 1;
 	if (needs_recovery(err)) {
 		s->nr_failed = 0;

@@ -11,7 +11,7 @@ extern const struct hv_part hv_housekeeping_part;
 /* Detects loaded and removed modules. Applies words that waited for a module, and publishes again,
  * so that without a filter the functions of new modules are traced too. */
 void hv_instances_refresh(struct hv_instances *all);
-/* Removes the stubs of commands with used-up counts, and retries earlier failures. Ends one
+/* Removes the trampolines of commands with used-up counts, and retries earlier failures. Ends one
  * period. */
 void hv_instances_retire(struct hv_instances *all);
 /* Stops function_graph, the profile and return probes if a livepatch waits for them. EBUSY: a

@@ -29,8 +29,8 @@
 struct wanted {
 	struct hv_event_want *list; /* owned */
 	size_t nr;
-	struct hv_stub_filter *filters;	  /* owned; referenced by LIST */
-	struct hv_stub_program *programs; /* owned; referenced by LIST */
+	struct hv_trampoline_filter *filters;	/* owned; referenced by LIST */
+	struct hv_trampoline_program *programs; /* owned; referenced by LIST */
 };
 
 static void wanted_deinit(struct wanted *w)
@@ -165,9 +165,9 @@ static bool needs_others(const struct hv_instance *in, const struct hv_event_typ
 }
 
 static bool find_filter(const struct hv_instances *all, const struct hv_event_type *type,
-			struct hv_stub_filter *ret)
+			struct hv_trampoline_filter *ret)
 {
-	struct hv_stub_filter program, sum = {0};
+	struct hv_trampoline_filter program, sum = {0};
 
 	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
 		const struct hv_event_filter *filter;
@@ -181,7 +181,7 @@ static bool find_filter(const struct hv_instances *all, const struct hv_event_ty
 			return false;
 		if (!sum.nr)
 			sum = program;
-		else if (!hv_stub_filter_or(&sum, &program))
+		else if (!hv_trampoline_filter_or(&sum, &program))
 			return false;
 	}
 	if (!sum.nr || makes_syscalls(all, type))
@@ -192,7 +192,7 @@ static bool find_filter(const struct hv_instances *all, const struct hv_event_ty
 
 void hv_publish_filter(const struct hv_instances *all, const struct hv_event_type *type)
 {
-	struct hv_stub_filter filter;
+	struct hv_trampoline_filter filter;
 	bool may = find_filter(all, type, &filter);
 
 	hv_event_tracer_set_filter(hv_instances_session(all)->events, type, may ? &filter : NULL);
@@ -222,7 +222,7 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 		return NULL;
 	w->programs = hv_alloc((hv_eprobes_nr(all) + 2) * sizeof(*w->programs));
 	for (size_t i = 0; !err && i < w->nr; i++) {
-		struct hv_stub_program *program = &w->programs[nr];
+		struct hv_trampoline_program *program = &w->programs[nr];
 
 		err = hv_eprobes_program(all, c, w->list[i].type, program);
 		if (!err)
@@ -232,9 +232,9 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 			nr++;
 		}
 	}
-	if (!err && nr > HV_STUB_PROGRAMS_MAX)
+	if (!err && nr > HV_TRAMPOLINE_PROGRAMS_MAX)
 		err = hv_err_new(ENOSPC, "probes read memory for more than %zu events",
-				 (size_t)HV_STUB_PROGRAMS_MAX);
+				 (size_t)HV_TRAMPOLINE_PROGRAMS_MAX);
 	return err;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Computes the guest events that all parts of all instances need, and passes them to the session:
- * enabled types, types with stacks, memory that stubs read, and filters that stubs apply
- * (tree/settings/event_filter.h). Each instance filters the recorded events again
+ * enabled types, types with stacks, memory that trampolines read, and filters that trampolines
+ * apply (tree/settings/event_filter.h). Each instance filters the recorded events again
  * (event_filters.h).
  *
  * The guest applies filters only if nothing needs the event except instances that enabled it with a

@@ -75,18 +75,18 @@ static void take_back(struct hv_instance *in, bool sites)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-/* Sets the tracer and the commands of IN, after prepare(). On success IN owns PROBES, and the
- * caller owns IN's previous commands. */
+/* Sets the tracer and the commands of IN, after prepare(). On success IN owns FUNC_COMMANDS, and
+ * the caller owns IN's previous commands. */
 static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops *tracer,
-			     struct hv_probes probes)
+			     struct hv_func_commands func_commands)
 {
-	const struct hv_probes probes_before = *hv_instance_commands(in);
+	const struct hv_func_commands before_change = *hv_instance_commands(in);
 	const struct hv_tracer_ops *before = hv_instance_tracer(in);
 	struct hv_err *err;
 	bool sites_changed = false;
 
 	hv_instance_selection(in)->tracer = tracer;
-	*hv_instance_commands(in) = probes;
+	*hv_instance_commands(in) = func_commands;
 	err = publish(in, &sites_changed);
 	if (!err) {
 		if (!tracer->is_graph)
@@ -94,7 +94,7 @@ static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops 
 		return NULL;
 	}
 	hv_instance_selection(in)->tracer = before;
-	*hv_instance_commands(in) = probes_before;
+	*hv_instance_commands(in) = before_change;
 	take_back(in, sites_changed);
 	return err;
 }
@@ -102,12 +102,13 @@ static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops 
 /* Sets the commands of IN, and the events that the guest records for those that switch events.
  * Ownership as for change(). */
 static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tracer_ops *tracer,
-				      struct hv_probes probes)
+				      struct hv_func_commands func_commands)
 {
-	const struct hv_probes before = *hv_instance_commands(in);
-	struct hv_err *err = change(in, tracer, probes);
+	const struct hv_func_commands before = *hv_instance_commands(in);
+	struct hv_err *err = change(in, tracer, func_commands);
 
-	if (err || !(hv_probes_have_events(&before) || hv_probes_have_events(&probes)))
+	if (err || !(hv_func_commands_have_events(&before) ||
+		     hv_func_commands_have_events(&func_commands)))
 		return err;
 	err = hv_instance_publish_events(in);
 	if (!err)
@@ -140,7 +141,7 @@ struct hv_err *hv_trace_again(struct hv_instance *in)
 
 struct hv_err *hv_instance_stop(struct hv_instance *in)
 {
-	struct hv_probes before = *hv_instance_commands(in);
+	struct hv_func_commands before = *hv_instance_commands(in);
 	struct hv_err *err;
 
 	err = hv_instance_end_triggers(in);
@@ -158,35 +159,35 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	if (!err)
 		err = prepare(in, &hv_tracer_nop);
 	if (!err)
-		err = change_commands(in, &hv_tracer_nop, (struct hv_probes){0});
+		err = change_commands(in, &hv_tracer_nop, (struct hv_func_commands){0});
 	if (!err)
-		hv_probes_deinit(&before);
+		hv_func_commands_deinit(&before);
 	return err;
 }
 
 /* Prepares everything that COMMAND needs to run. */
-static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_command command)
+static struct hv_err *prepare_command(struct hv_instance *in, enum hv_func_command_kind command)
 {
 	struct hv_err *err;
 
-	if (command == HV_PROBE_STACKTRACE)
+	if (command == HV_FUNC_COMMAND_STACKTRACE)
 		return hv_callers_prepare(hv_instance_session(in)->callers);
-	if (command != HV_PROBE_SNAPSHOT)
+	if (command != HV_FUNC_COMMAND_SNAPSHOT)
 		return NULL;
 	err = hv_instance_need_host(in);
 	return err ? err : hv_buffers_need_snapshot(hv_instance_buffers(in));
 }
 
 struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
-				       enum hv_probe_command command, char *param)
+				       enum hv_func_command_kind command, char *param)
 {
 	const struct hv_sites *sites = &hv_instance_session(in)->kernel->sites;
 	struct hv_err *err = func[0] == '!' ? NULL : prepare_command(in, command);
 	struct hv_event_ref event = {0};
-	struct hv_probes probes, before;
+	struct hv_func_commands func_commands, before;
 	const char *count = param;
 
-	if (!err && hv_probe_command_has_event(command))
+	if (!err && hv_func_command_has_event(command))
 		err = hv_event_command_prepare(in, param, &event, &count);
 	if (!err)
 		err = prepare(in, hv_instance_tracer(in));
@@ -194,11 +195,11 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 		return err;
 	/* After the drain in prepare(), which decrements counts. */
 	before = *hv_instance_commands(in);
-	probes = hv_probes_dup(&before);
-	err = hv_probes_apply(&probes, sites, func, command, event, count);
+	func_commands = hv_func_commands_dup(&before);
+	err = hv_func_commands_apply(&func_commands, sites, func, command, event, count);
 	if (!err)
-		err = change_commands(in, hv_instance_tracer(in), probes);
-	hv_probes_deinit(err ? &probes : &before);
+		err = change_commands(in, hv_instance_tracer(in), func_commands);
+	hv_func_commands_deinit(err ? &func_commands : &before);
 	return err;
 }
 
@@ -327,8 +328,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	}
 }
 
-/* Returns whether a change of OPTION changes the stubs of sites. With sleep-time off or
- * funcgraph-host on, the functions in which tasks leave and re-enter the CPU call stubs. */
+/* Returns whether a change of OPTION changes the trampolines of sites. With sleep-time off or
+ * funcgraph-host on, the functions in which tasks leave and re-enter the CPU call trampolines. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
 	if (option == HV_OPT_FUNCTION_TRACE && hv_wakeups_are_on(in))

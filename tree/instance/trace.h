@@ -18,10 +18,10 @@ struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list 
 				    struct hv_pidlist *list) hv_must_use;
 /* MUTED has a byte per vCPU, as in struct hv_selection, and is copied. */
 void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted);
-/* Adds or removes the command FUNC:COMMAND[:PARAM]; see hv_probes_apply() and
+/* Adds or removes the command FUNC:COMMAND[:PARAM]; see hv_func_commands_apply() and
  * hv_event_command_prepare(). Modifies PARAM. */
 struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
-				       enum hv_probe_command command, char *param) hv_must_use;
+				       enum hv_func_command_kind command, char *param) hv_must_use;
 /* Sets OPTION and updates the guest and the buffer. EBUSY: function-fork while several instances
  * trace, or the reasons listed at hv_instance_set_tracer(). */
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option,

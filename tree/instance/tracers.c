@@ -5,7 +5,7 @@
 #include "base/guard.h"
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/tracer.h"
 #include "tree/instance/events/match.h"
@@ -47,24 +47,24 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 	uint16_t depth = event->depth;
 	struct hv_event own;
 
-	if (!hv_wants_traced(in, event, &depth))
+	if (!hv_match_traced(in, event, &depth))
 		return;
 	own = *event;
 	own.depth = depth;
 	hv_buffer_put(hv_instance_buffers(in)->host, cursor, &own);
 }
 
-static uint8_t function_stub(const struct hv_instance *in, const struct hv_site *site)
+static uint8_t function_trampoline(const struct hv_instance *in, const struct hv_site *site)
 {
 	(void)site;
 	return hv_options_on(hv_instance_options(in), HV_OPT_FUNC_STACK_TRACE)
-		       ? HV_STUB_FUNCTION_STACK
-		       : HV_STUB_FUNCTION;
+		       ? HV_TRAMPOLINE_FUNCTION_STACK
+		       : HV_TRAMPOLINE_FUNCTION;
 }
 
 const struct hv_tracer_ops hv_tracer_function = {
 	HV_TRACER_IS(function, FUNCTION),
-	.stub_of = function_stub,
+	.trampoline_of = function_trampoline,
 	.take = take,
 	.records_calls = 1,
 	.starts_empty = 1,
@@ -75,7 +75,8 @@ const struct hv_tracer_ops hv_tracer_function = {
 static bool graph_exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
 {
 	(void)ops;
-	return hv_stubs_have(hv_instance_session(in)->kernel->core.as.arch, HV_STUB_GRAPH);
+	return hv_trampolines_have(hv_instance_session(in)->kernel->core.as.arch,
+				   HV_TRAMPOLINE_GRAPH);
 }
 
 /* The guest measures call times in the same way for all instances. */
@@ -100,24 +101,24 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in)
 
 /* set_graph_notrace overrides set_graph_function (trace_graph_entry). For several instances the
  * guest records every call, and the host determines subtrees (match.h). */
-static uint8_t graph_stub(const struct hv_instance *in, const struct hv_site *site)
+static uint8_t graph_trampoline(const struct hv_instance *in, const struct hv_site *site)
 {
 	const struct hv_filter *lists = hv_instance_selection(in)->lists;
 
 	if (!hv_instances_single(hv_instance_all(in)))
-		return HV_STUB_GRAPH;
+		return HV_TRAMPOLINE_GRAPH;
 	if (hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], site->ip))
-		return HV_STUB_GRAPH_NOTRACE;
+		return HV_TRAMPOLINE_GRAPH_NOTRACE;
 	if (hv_filter_has(&lists[HV_LIST_GRAPH], site->ip))
-		return HV_STUB_GRAPH_ROOT;
-	return HV_STUB_GRAPH;
+		return HV_TRAMPOLINE_GRAPH_ROOT;
+	return HV_TRAMPOLINE_GRAPH;
 }
 
 const struct hv_tracer_ops hv_tracer_function_graph = {
 	HV_TRACER_IS(function_graph, FUNCTION_GRAPH),
 	.exists = graph_exists,
 	.check = check_sleep_time,
-	.stub_of = graph_stub,
+	.trampoline_of = graph_trampoline,
 	.take = take,
 	.records_calls = 1,
 	.is_graph = 1,

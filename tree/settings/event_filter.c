@@ -313,8 +313,8 @@ void hv_event_filter_free(struct hv_event_filter *f)
 	free(f);
 }
 
-/* Returns where the stub's program continues after step N, the predicate at AT, if it is IS_TRUE:
- * the distance in bytes to the next predicate that can change the result, or the end. */
+/* Returns where the trampoline's program continues after step N, the predicate at AT, if it is
+ * IS_TRUE: the distance in bytes to the next predicate that can change the result, or the end. */
 static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
 {
 	for (at++; at < f->nr_steps; at++) {
@@ -330,9 +330,9 @@ static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, boo
 	return is_true ? HV_FILTER_PASSES : HV_FILTER_DROPS;
 }
 
-bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_stub_filter *ret)
+bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_trampoline_filter *ret)
 {
-	struct hv_stub_filter program = {.nr = (unsigned)f->nr_predicates};
+	struct hv_trampoline_filter program = {.nr = (unsigned)f->nr_predicates};
 
 	if (f->nr_predicates > HV_FILTER_STEPS_MAX)
 		return false;
@@ -369,13 +369,14 @@ bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_fil
 	return is_true;
 }
 
-/* -- steps for the stub ------------------------------------------------------------------------ */
+/* -- steps for the trampoline
+ * ------------------------------------------------------------------------ */
 
 /* All number comparisons become one: (field - low) & mask <= span. N-bit numbers form a circle of
  * 2^N values, in which "from A to B" is an arc that begins at A. Signedness only changes the
  * starting point of the circle. */
 
-/* The only common field of an entry that the stub knows. */
+/* The only common field of an entry that the trampoline knows. */
 #define COMMON_PID_OFF 4
 
 static bool can_compare(const struct hv_predicate *p)
@@ -386,7 +387,7 @@ static bool can_compare(const struct hv_predicate *p)
 		return false;
 	if (p->off < HV_ENTRY_HEADER_LEN && (p->off != COMMON_PID_OFF || p->size_bytes != 4))
 		return false;
-	return end <= sizeof(struct hv_draft); /* the stub reads eight bytes for any field */
+	return end <= sizeof(struct hv_draft); /* the trampoline reads eight bytes for any field */
 }
 
 static enum hv_step_means range_step(const struct hv_predicate *p, struct hv_filter_step *ret)
@@ -444,13 +445,14 @@ enum hv_step_means hv_predicate_step(const struct hv_predicate *p, struct hv_fil
 	return p->kind == HV_PREDICATE_RANGE ? range_step(p, ret) : number_step(p, ret);
 }
 
-static bool is_same(const struct hv_stub_filter *a, const struct hv_stub_filter *b)
+static bool is_same(const struct hv_trampoline_filter *a, const struct hv_trampoline_filter *b)
 {
 	return a->nr == b->nr && memcmp(a->steps, b->steps, sizeof(a->steps)) == 0;
 }
 
 /* Entries that P would drop continue with the steps of OTHER. */
-bool hv_stub_filter_or(struct hv_stub_filter *p, const struct hv_stub_filter *other)
+bool hv_trampoline_filter_or(struct hv_trampoline_filter *p,
+			     const struct hv_trampoline_filter *other)
 {
 	if (is_same(p, other))
 		return true;

@@ -4,7 +4,7 @@
  * assigns filters to events. */
 #pragma once
 
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tree/settings/event_predicate.h"
 
 struct hv_event_filter;
@@ -16,8 +16,8 @@ struct hv_event_filter *hv_event_filter_parse(const struct hv_filter_scope *scop
 					      struct hv_filter_fault *ret_fault) hv_must_use;
 void hv_event_filter_free(struct hv_event_filter *f);
 
-/* Converts F to a program for the stub. Returns false if that is not possible. */
-bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_stub_filter *ret);
+/* Converts F to a program for the trampoline. Returns false if that is not possible. */
+bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_trampoline_filter *ret);
 
 /* Returns whether RECORD passes F. The time is bounded by the length of the filter and of the
  * record. */
@@ -25,10 +25,10 @@ bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_fil
 
 /* -- filters in the guest ---------------------------------------------------------------------- */
 
-/* Converts event filters to programs that the guest's stub executes (tracer/guest/stub_programs.h).
- * Only filters that compare numbers of the entry, at most HV_FILTER_STEPS_MAX times, can be
- * converted; the host evaluates the others. Program and filter (hv_event_filter_passes) agree on
- * every entry that has all fields of its type. */
+/* Converts event filters to programs that the guest's trampoline executes
+ * (tracer/guest/trampoline_programs.h). Only filters that compare numbers of the entry, at most
+ * HV_FILTER_STEPS_MAX times, can be converted; the host evaluates the others. Program and filter
+ * (hv_event_filter_passes) agree on every entry that has all fields of its type. */
 
 /* Relation of a predicate to its step: the step is equivalent, or its negation. */
 enum hv_step_means { HV_STEP_NOTHING, HV_STEP_SAME, HV_STEP_OPPOSITE };
@@ -38,4 +38,5 @@ enum hv_step_means hv_predicate_step(const struct hv_predicate *p, struct hv_fil
 
 /* Extends P to pass every entry that P or OTHER passes. Returns false and changes nothing if the
  * result has too many steps. Neither program may be the one that passes everything. */
-bool hv_stub_filter_or(struct hv_stub_filter *p, const struct hv_stub_filter *other) hv_must_use;
+bool hv_trampoline_filter_or(struct hv_trampoline_filter *p,
+			     const struct hv_trampoline_filter *other) hv_must_use;

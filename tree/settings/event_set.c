@@ -31,21 +31,21 @@ struct hv_event_set hv_event_set_dup(const struct hv_event_set *s)
 }
 
 /* Returns the index of the first type with an id of at least ID. */
-static size_t place_of(const struct hv_event_set *s, uint32_t id)
+static size_t index_of(const struct hv_event_set *s, uint32_t id)
 {
 	return HV_BISECT(i, s->nr, s->list[i].id < id);
 }
 
 bool hv_event_set_has_id(const struct hv_event_set *s, uint32_t id)
 {
-	size_t at = place_of(s, id);
+	size_t at = index_of(s, id);
 
 	return at < s->nr && s->list[at].id == id;
 }
 
 bool hv_event_set_has(const struct hv_event_set *s, struct hv_event_ref ref)
 {
-	size_t at = place_of(s, ref.id);
+	size_t at = index_of(s, ref.id);
 
 	return at < s->nr && s->list[at].id == ref.id && s->list[at].call == ref.call;
 }
@@ -60,7 +60,7 @@ bool hv_event_set_is_same(const struct hv_event_set *a, const struct hv_event_se
 
 void hv_event_set_add(struct hv_event_set *s, struct hv_event_ref ref)
 {
-	size_t at = place_of(s, ref.id);
+	size_t at = index_of(s, ref.id);
 
 	if (!hv_event_set_has_id(s, ref.id)) {
 		s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
@@ -72,7 +72,7 @@ void hv_event_set_add(struct hv_event_set *s, struct hv_event_ref ref)
 
 void hv_event_set_remove(struct hv_event_set *s, struct hv_event_ref ref)
 {
-	size_t at = place_of(s, ref.id);
+	size_t at = index_of(s, ref.id);
 
 	if (!hv_event_set_has(s, ref))
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A set of functions: the contents of set_ftrace_filter or set_ftrace_notrace, and the functions
  * that a word selects (ftrace_process_regex, match_records). token.h splits writes into words,
- * probes.h handles commands, files/filter.c publishes the set. */
+ * func_commands.h handles commands, files/filter.c publishes the set. */
 #pragma once
 
 #include <stdbool.h>

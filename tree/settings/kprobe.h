@@ -20,10 +20,10 @@
  * values come from the kernel's BTF. %pd and %pD, for the address of a dentry or a file, expand to
  * the FETCH that reads its name.
  *
- * The host computes each FETCH from the registers that a stub records with a call
+ * The host computes each FETCH from the registers that a trampoline records with a call
  * (HV_EVENT_ID_REGS) or a return (HV_EVENT_ID_RETURN, HV_EVENT_ID_RETURN_ARGS), and from guest
- * memory. A program made here (struct hv_fetch_step) tells the stub which memory to read at that
- * time. The number of concurrent calls, MAXACTIVE, is not limited.
+ * memory. A program made here (struct hv_fetch_step) tells the trampoline which memory to read at
+ * that time. The number of concurrent calls, MAXACTIVE, is not limited.
  *
  * Syntax and errors are the kernel's (kernel/trace/trace_probe.c, trace_kprobe.c, trace_fprobe.c).
  * EOPNOTSUPP: the kernel would accept the definition, but hvtrace does not support it. eprobe.h
@@ -102,7 +102,7 @@ struct hv_kprobe {
 	 * functions may have the same name. 0: FUNCTION alone identifies it. */
 	struct hv_gva entry;
 	bool is_return;
-	bool needs_all_regs; /* at an entry: needs the registers of HV_EVENT_ID_PLACE */
+	bool needs_all_regs; /* at an entry: needs the registers of HV_EVENT_ID_ALL_REGS */
 	bool needs_args;     /* IS_RETURN: fetches an argument of the call at its return */
 	bool is_fprobe;	     /* written with f or t: listed only in dynamic_events */
 	bool is_tracepoint;

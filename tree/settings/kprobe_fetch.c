@@ -248,11 +248,11 @@ static bool find_register(const struct hv_kprobe_parsing *p, const char *name,
 {
 	if (p->k->is_return)
 		return p->arch->find_return_register(name, ret);
-	if (!p->arch->find_place_register)
+	if (!p->arch->find_any_register)
 		return p->arch->find_register(name, ret);
 	if (p->k->is_inside || !p->arch->find_register(name, ret)) {
 		p->k->needs_all_regs |= !p->k->is_inside;
-		return p->arch->find_place_register(name, ret);
+		return p->arch->find_any_register(name, ret);
 	}
 	return true;
 }

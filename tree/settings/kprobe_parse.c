@@ -62,7 +62,7 @@ void hv_kprobe_take_stack(struct hv_kprobe_arg *arg, uint64_t nr)
 	arg->derefs[arg->nr_derefs++] = (struct hv_kprobe_deref){.off = (int64_t)nr * WORD};
 }
 
-/* Makes ARG the function argument NR for a return probe: a stub keeps it until the return. */
+/* Makes ARG the function argument NR for a return probe: a trampoline keeps it until the return. */
 static struct hv_err *take_kept_argument(const struct hv_kprobe_parsing *p,
 					 struct hv_kprobe_arg *arg, uint64_t nr, size_t off)
 {

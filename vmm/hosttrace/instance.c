@@ -73,19 +73,20 @@ void hv_host_trace_add_threads(pid_t pid, pid_t *list, size_t max, size_t *nr)
 
 struct hv_err *hv_host_tracefs(const char **ret)
 {
-	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	static const char *const mount_points[] = {"/sys/kernel/tracing",
+						   "/sys/kernel/debug/tracing"};
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(places); i++) {
-		HV_AUTO_FREE char *path = hv_format("%s/instances", places[i]);
+	for (size_t i = 0; i < HV_ARRAY_LEN(mount_points); i++) {
+		HV_AUTO_FREE char *path = hv_format("%s/instances", mount_points[i]);
 
 		if (access(path, F_OK) != 0)
 			continue;
-		*ret = places[i];
+		*ret = mount_points[i];
 		return NULL;
 	}
 	return hv_err_new(ENOENT,
 			  "this host's tracefs is not mounted at %s, or its kernel has no tracing",
-			  places[0]);
+			  mount_points[0]);
 }
 
 /* -- files ------------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ _Static_assert(HV_NR_HOST_EVENTS <= HV_HOST_EVENTS_MAX, "a mask has a bit for ea
 /* A tracefs instance on the host that records events of a guest's vCPU threads only, with the
  * host's time stamp counter. Its name contains the guest's id, so that it can be found and removed
  * after any process has died (hv_host_trace_remove). Needs root. tracer/host_tracer.h reads its
- * pages; far.h checks requests. */
+ * pages; server.h checks requests. */
 
 /* Returns the mount point of the host's tracefs. Fails with ENOENT if it is not mounted. */
 struct hv_err *hv_host_tracefs(const char **ret) hv_must_use;

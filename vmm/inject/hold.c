@@ -62,7 +62,7 @@ static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_n
 }
 
 /* Retries until no vCPU is in system management mode: its position in the kernel is unknown, and it
- * may be in a stub. The firmware leaves that mode after some microseconds. */
+ * may be in a trampoline. The firmware leaves that mode after some microseconds. */
 static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bool *ret_all_in_run)
 {
 	unsigned vcpu = 0;

@@ -40,8 +40,8 @@ struct hv_vmm_ops {
 	bool (*has_region)(void *self);
 	/* Finds guest-physical addresses below 2^PHYS_BITS for a region that nothing in the guest
 	 * uses or will use. Fails with ENOSPC if no range is free. */
-	struct hv_err *(*find_place)(void *self, unsigned phys_bits, uint64_t len_bytes,
-				     struct hv_gpa *ret);
+	struct hv_err *(*find_free_gpa)(void *self, unsigned phys_bits, uint64_t len_bytes,
+					struct hv_gpa *ret);
 
 	/* The pin (hv_guest_pin()) is a file with this image, which the VMM opens by PATH. Returns
 	 * its length. */

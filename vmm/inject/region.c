@@ -11,8 +11,8 @@
 #include "vmm/process/maps.h"
 #include "vmm/shared_memory.h"
 
-#define SLOTS_TRIED 4
-#define BITS_MIN    36
+#define SLOT_TRIES 4
+#define BITS_MIN   36
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
 #endif
@@ -22,7 +22,7 @@ static struct hv_err *make_at(struct hv_inject *j, uint32_t nr_slots, struct hv_
 {
 	struct hv_err *err = NULL;
 
-	for (unsigned i = 1; i <= SLOTS_TRIED && (!err || err->code == EEXIST); i++) {
+	for (unsigned i = 1; i <= SLOT_TRIES && (!err || err->code == EEXIST); i++) {
 		j->kvm.region =
 			(struct hv_fd_link){.kind = HV_FD_REGION, .slot = nr_slots - i, .gpa = gpa};
 		hv_err_free(err);
@@ -47,7 +47,7 @@ static struct hv_err *make_new(struct hv_inject *j, unsigned bits)
 		struct hv_gpa gpa = {0};
 
 		hv_err_free(err);
-		err = j->vmm.ops->find_place(j->vmm.self, bits, HV_INJECT_REGION_BYTES, &gpa);
+		err = j->vmm.ops->find_free_gpa(j->vmm.self, bits, HV_INJECT_REGION_BYTES, &gpa);
 		if (err && err->code == ENOSPC)
 			continue;
 		if (!err)

@@ -52,9 +52,9 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 
 /* ---- the files ---- */
 
-/* Whether S is a window of whole pages in RAM. Its values come from the name of the VMM's file,
+/* Whether S is a range of whole pages in RAM. Its values come from the name of the VMM's file,
  * which the VMM can change. */
-static bool is_window(const struct hv_inject *j, const struct hv_shadow *s)
+static bool is_range(const struct hv_inject *j, const struct hv_shadow *s)
 {
 	uint64_t hva = 0, len_bytes = 0;
 
@@ -75,9 +75,9 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 	s->ram_here = ram.fd;
 	if (err)
 		return hv_err_in(err, "shadow");
-	if (!is_window(j, s))
+	if (!is_range(j, s))
 		return hv_err_new(EPROTO,
-				  "shadow: the window of %" PRIu64
+				  "shadow: the range of %" PRIu64
 				  " bytes at guest physical 0x%" PRIx64
 				  " does not consist of whole pages of RAM",
 				  s->len_bytes, s->start.v);
@@ -136,8 +136,8 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 			  "it cannot be replaced");
 }
 
-/* Creates the window around GPA and its file, if pages there can be replaced. */
-static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
+/* Creates the range around GPA and its file, if pages there can be replaced. */
+static struct hv_err *make_range(struct hv_inject *j, struct hv_gpa gpa)
 {
 	const struct hv_ram_range *r = range_of(j, gpa);
 	struct hv_shadow *s = &j->shadow;
@@ -250,7 +250,7 @@ struct hv_err *hv_shadow_prepare(struct hv_inject *j, const struct hv_gpa *gpas,
 	if (!s->wanted)
 		return NULL;
 	if (s->fd < 0 && nr)
-		err = make_window(j, gpas[0]);
+		err = make_range(j, gpas[0]);
 	for (size_t i = 0; !err && s->pages && i < nr; i++) {
 		uint64_t off = (gpas[i].v - s->start.v) & ~(PAGE - 1);
 

@@ -5,10 +5,10 @@
  * mapped again at the end.
  *
  *   in the VMM:   | RAM's file | shadow file | RAM's file |     the shadow file has the offsets
- *                 |            | k pages     |            |     of the window, and memory only
- *                 |<--------------- window ---------------->|     for pages that are copies
+ *                 |            | k pages     |            |     of the range, and memory only
+ *                 |<--------------- range ---------------->|     for pages that are copies
  *
- * A later hvtrace reads the properties of the window from the name of the shadow file, and the
+ * A later hvtrace reads the properties of the range from the name of the shadow file, and the
  * replaced pages from the VMM's mappings. The RAM must be a shared file of small pages: 4 KiB of a
  * huge page cannot be replaced, and private memory could not be mapped again with its contents
  * (docs/internals/inject.md).
@@ -26,14 +26,14 @@ struct hv_inject;
 struct hv_shadow {
 	bool wanted;	     /* new changes use copies */
 	int fd;		     /* the VMM's descriptor of the shadow file; -1: none */
-	struct hv_gpa start; /* of the window */
+	struct hv_gpa start; /* of the range */
 	uint64_t len_bytes;
-	uint64_t hva;	  /* of the window in the VMM */
+	uint64_t hva;	  /* of the range in the VMM */
 	int ram_fd;	  /* the VMM's descriptor of the RAM's file */
-	uint64_t ram_off; /* of the window in the RAM's file */
+	uint64_t ram_off; /* of the range in the RAM's file */
 	uint8_t *host;	  /* the shadow file, mapped here, LEN_BYTES */
 	int ram_here;	  /* this process's descriptor of the RAM's file */
-	uint8_t *pages;	  /* by page of the window: enum page_state in the source */
+	uint8_t *pages;	  /* by page of the range: enum page_state in the source */
 	size_t nr_in_place;
 	bool in_doubt; /* the answer to a call was lost, and the call may still be executing */
 };

@@ -235,7 +235,7 @@ struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *r
 	if (ioctl(vcpu_fd, KVM_GET_REGS, &regs) < 0)
 		return failed("KVM_GET_REGS");
 	run->msr.error = 0;
-	*ret_in_kernel = hv_gva_in(hv_gva(regs.rip), hv_arch_x86_64.image_window);
+	*ret_in_kernel = hv_gva_in(hv_gva(regs.rip), hv_arch_x86_64.image_range);
 	return NULL;
 }
 

@@ -77,8 +77,8 @@ void hv_minivm_go(struct hv_minivm *o)
 	(void)o;
 }
 
-struct hv_err *hv_minivm_sandbox_enter(int warden)
+struct hv_err *hv_minivm_sandbox_enter(int broker)
 {
-	(void)warden;
+	(void)broker;
 	return none();
 }

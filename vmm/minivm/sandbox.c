@@ -29,7 +29,7 @@ static const scmp_datum_t copies[] = {F_DUPFD_CLOEXEC, F_ADD_SEALS};
 
 #define NR_SOME (HV_ARRAY_LEN(controls) + HV_ARRAY_LEN(copies))
 
-static struct hv_err *leave_system_calls(int warden)
+static struct hv_err *leave_system_calls(int broker)
 {
 	struct hv_syscall_if some[NR_SOME];
 	size_t nr = 0;
@@ -40,7 +40,7 @@ static struct hv_err *leave_system_calls(int warden)
 	for (size_t i = 0; i < HV_ARRAY_LEN(copies); i++)
 		some[nr++] =
 			(struct hv_syscall_if){SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, copies[i])};
-	return hv_rights_leave_calls(warden, &(struct hv_syscalls){
+	return hv_rights_leave_calls(broker, &(struct hv_syscalls){
 						     .calls = calls,
 						     .nr_calls = HV_ARRAY_LEN(calls),
 						     .some = some,
@@ -51,12 +51,12 @@ static struct hv_err *leave_system_calls(int warden)
 					     });
 }
 
-struct hv_err *hv_minivm_sandbox_enter(int warden)
+struct hv_err *hv_minivm_sandbox_enter(int broker)
 {
 	struct hv_err *err;
 
 	if (geteuid() != 0)
 		return NULL;
 	err = hv_rights_leave_root();
-	return err ? err : leave_system_calls(warden);
+	return err ? err : leave_system_calls(broker);
 }

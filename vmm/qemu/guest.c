@@ -459,13 +459,13 @@ static uint64_t hotplug_end(const struct hv_machine *m)
 
 /* Checks the address that the VMM reports as free: it must not overlap memory that hvtrace reads as
  * RAM. A wrong answer can otherwise harm only the VMM's own guest. */
-static struct hv_err *check_place(const struct hv_machine *m, struct hv_gpa gpa, uint64_t len_bytes,
-				  unsigned bits, uint64_t floor)
+static struct hv_err *check_free_gpa(const struct hv_machine *m, struct hv_gpa gpa,
+				     uint64_t len_bytes, unsigned bits, uint64_t floor)
 {
 	const struct hv_ram *ram = &m->ram;
 	uint64_t end = gpa.v + len_bytes;
 	bool is_free = gpa.v >= floor && end > gpa.v && bits < 64 && end <= 1ull << bits &&
-		       gpa.v % HV_PLACE_UNIT == 0;
+		       gpa.v % HV_FREE_GPA_UNIT == 0;
 
 	for (size_t i = 0; is_free && i < ram->nr_ranges; i++)
 		is_free = ram->ranges[i].start.v >= end ||
@@ -477,14 +477,14 @@ static struct hv_err *check_place(const struct hv_machine *m, struct hv_gpa gpa,
 				    gpa.v);
 }
 
-static struct hv_err *find_place(void *self, unsigned phys_bits, uint64_t len_bytes,
-				 struct hv_gpa *ret)
+static struct hv_err *find_free_gpa(void *self, unsigned phys_bits, uint64_t len_bytes,
+				    struct hv_gpa *ret)
 {
 	struct hv_machine *m = self;
 	uint64_t floor = hotplug_end(m);
-	struct hv_err *err = hv_parser_place(m->monitor, phys_bits, floor, len_bytes, ret);
+	struct hv_err *err = hv_parser_free_gpa(m->monitor, phys_bits, floor, len_bytes, ret);
 
-	return err ? err : check_place(m, *ret, len_bytes, phys_bits, floor);
+	return err ? err : check_free_gpa(m, *ret, len_bytes, phys_bits, floor);
 }
 
 static struct hv_err *refusal(void *self)
@@ -595,7 +595,7 @@ struct hv_vmm hv_machine_vmm(struct hv_machine *m)
 		.released = released,
 		.pages_are_its_own = pages_are_its_own,
 		.has_region = has_region,
-		.find_place = find_place,
+		.find_free_gpa = find_free_gpa,
 		.pin_image = pin_image,
 		.pin_is_set = pin_is_set,
 		.pin_set = pin_set,

@@ -68,7 +68,7 @@ static bool make_as(const char *path, uid_t uid, gid_t gid)
 }
 
 /* Whether only root can redirect the path to PATH's directory. */
-static bool is_roots_place(const char *path)
+static bool is_roots_path(const char *path)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
 	HV_AUTO_FREE char *real = realpath(dirname(copy), NULL);
@@ -100,7 +100,7 @@ static enum maker make(const char *path, uid_t uid, gid_t gid)
 		return MADE_BY_USER;
 	if (errno != EACCES)
 		return MADE_BY_NONE;
-	if (is_roots_place(path))
+	if (is_roots_path(path))
 		return mkdir(path, 0700) == 0 ? MADE_BY_ROOT : MADE_BY_NONE;
 	errno = EACCES;
 	return MADE_BY_NONE;
@@ -108,7 +108,7 @@ static enum maker make(const char *path, uid_t uid, gid_t gid)
 
 void hv_stub_dir_remove(const char *path, uid_t uid, gid_t gid)
 {
-	if (is_roots_place(path)) {
+	if (is_roots_path(path)) {
 		rmdir(path);
 		return;
 	}
@@ -198,7 +198,7 @@ static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 }
 
 /* Checks that the VMM can open the directory by the path that this process uses. */
-static struct hv_err *check_place(const struct hv_machine *m)
+static struct hv_err *check_dir(const struct hv_machine *m)
 {
 	pid_t pid = m->process.pid;
 	HV_AUTO_FREE char *real = m->vmm_dir ? NULL : realpath(m->qmp_dir, NULL);
@@ -217,7 +217,7 @@ static struct hv_err *check_place(const struct hv_machine *m)
 static struct hv_err *choose_dir(struct hv_machine *m, char **ret)
 {
 	if (m->qmp_dir) {
-		struct hv_err *err = check_place(m);
+		struct hv_err *err = check_dir(m);
 
 		return err ? err : make_dir(m, ret);
 	}
@@ -285,8 +285,9 @@ static void remove_files(struct hv_machine *m)
 static void remove_socket(const struct hv_machine *m)
 {
 	HV_AUTO_FREE char *dir = m->qmp_dir ? dir_beside_qmp(m) : NULL;
-	const char *place = m->qmp_dir ? dir : m->private_dir;
-	HV_AUTO_FREE char *path = place ? hv_format("%s/%s", place, HV_STUB_SOCKET) : NULL;
+	const char *socket_dir = m->qmp_dir ? dir : m->private_dir;
+	HV_AUTO_FREE char *path =
+		socket_dir ? hv_format("%s/%s", socket_dir, HV_STUB_SOCKET) : NULL;
 
 	if (path)
 		hv_stub_file_remove(path, m->process.uid, m->process.gid);
@@ -560,7 +561,8 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 }
 
 /* Retries until no vCPU is hidden: the position of a hidden vCPU in the kernel is unknown, and it
- * may be in a stub. Firmware returns after some microseconds, a nested guest at its next exit. */
+ * may be in a trampoline. Firmware returns after some microseconds, a nested guest at its next
+ * exit. */
 static struct hv_err *begin_with_none_hidden(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
@@ -718,7 +720,7 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_wri
 		err = add_run(m, &packets, writes + i, run);
 	}
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:0");
-	return err ? err : hv_guardian_obey(m->guardian, &packets);
+	return err ? err : hv_guardian_execute(m->guardian, &packets);
 }
 
 /* Writes data through the stub, too, because only that ensures that no write is late: the stub

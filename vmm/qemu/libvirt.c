@@ -53,13 +53,13 @@ static bool is_trusted(const struct stat *st)
 
 static struct hv_err *open_status(const char *dir, const char *file, int *ret)
 {
-	HV_AUTO_FD int place = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	HV_AUTO_FD int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	HV_AUTO_FD int fd = -1;
 	struct stat in, st;
 
-	if (place < 0 || fstat(place, &in) < 0)
+	if (dir_fd < 0 || fstat(dir_fd, &in) < 0)
 		return failed(dir, file);
-	fd = openat(place, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(dir_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return failed(dir, file);
 	if (!S_ISREG(st.st_mode) || !is_trusted(&st) || !is_trusted(&in))
@@ -224,17 +224,17 @@ static char *lack; /* why libvirt is missing; NULL if it is loaded */
 
 static void load(void)
 {
-#define PLACE(name) {#name, (void **)&lib.name},
+#define LOADED(name) {#name, (void **)&lib.name},
 	static const struct {
 		const char *name;
-		void **place;
-	} functions[] = {FUNCTIONS(PLACE)};
-#undef PLACE
+		void **to;
+	} functions[] = {FUNCTIONS(LOADED)};
+#undef LOADED
 	void *library = dlopen(LIBRARY, RTLD_NOW);
 
 	for (size_t i = 0; library && i < HV_ARRAY_LEN(functions); i++) {
-		*functions[i].place = dlsym(library, functions[i].name);
-		if (!*functions[i].place)
+		*functions[i].to = dlsym(library, functions[i].name);
+		if (!*functions[i].to)
 			library = NULL;
 	}
 	if (!library)

@@ -456,13 +456,13 @@ static bool move_down(struct hv_taken *t, size_t nr, uint64_t len_bytes, uint64_
 			continue;
 		if (t[i].start < len_bytes)
 			return false;
-		*at = (t[i].start - len_bytes) & ~(HV_PLACE_UNIT - 1);
+		*at = (t[i].start - len_bytes) & ~(HV_FREE_GPA_UNIT - 1);
 	}
 	return true;
 }
 
-bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
-		     uint64_t len_bytes, struct hv_gpa *ret)
+bool hv_free_gpa_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
+			uint64_t len_bytes, struct hv_gpa *ret)
 {
 	HV_AUTO_FREE struct hv_taken *sorted = hv_alloc((taken->nr + 1) * sizeof(*sorted));
 	uint64_t at;
@@ -473,7 +473,7 @@ bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint
 		phys_bits = BITS_MAX;
 	if (floor < 4 * GIB)
 		floor = 4 * GIB;
-	at = ((3ull << (phys_bits - 2)) - HT_BYTES - len_bytes) & ~(HV_PLACE_UNIT - 1);
+	at = ((3ull << (phys_bits - 2)) - HT_BYTES - len_bytes) & ~(HV_FREE_GPA_UNIT - 1);
 	if (taken->nr)
 		memcpy(sorted, taken->list, taken->nr * sizeof(*sorted));
 	if (!move_down(sorted, taken->nr, len_bytes, &at) || at < floor)

@@ -60,11 +60,11 @@ void hv_taken_deinit(struct hv_taken_list *t);
  * large as an address space. Returns false if there are more than HV_TAKEN_MAX. */
 bool hv_taken_parse(struct hv_taken_list *t, const char *text);
 
-#define HV_PLACE_UNIT (2ull << 20)
+#define HV_FREE_GPA_UNIT (2ull << 20)
 
-/* Chooses the highest address for LEN bytes that is aligned to HV_PLACE_UNIT, above 4 GiB and
+/* Chooses the highest address for LEN bytes that is aligned to HV_FREE_GPA_UNIT, above 4 GiB and
  * FLOOR, and in the lower three quarters of the PHYS_BITS address space: firmware puts PCI windows
  * into the last eighth, and AMD has a HyperTransport hole in the last 12 GiB. Returns false if
  * there is no free range. */
-bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
-		     uint64_t len_bytes, struct hv_gpa *ret);
+bool hv_free_gpa_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
+			uint64_t len_bytes, struct hv_gpa *ret);

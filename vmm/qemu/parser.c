@@ -532,10 +532,10 @@ struct hv_err *hv_parser_devices(struct hv_parser *p, enum hv_vmm_device *ret)
 	return err;
 }
 
-struct hv_err *hv_parser_place(struct hv_parser *p, unsigned phys_bits, uint64_t floor,
-			       uint64_t len_bytes, struct hv_gpa *ret)
+struct hv_err *hv_parser_free_gpa(struct hv_parser *p, unsigned phys_bits, uint64_t floor,
+				  uint64_t len_bytes, struct hv_gpa *ret)
 {
-	struct asked a = {.kind = PARSER_PLACE, .args = {phys_bits, floor, len_bytes}};
+	struct asked a = {.kind = PARSER_FREE_GPA, .args = {phys_bits, floor, len_bytes}};
 	struct hv_err *err = ask(p, &a);
 
 	if (!err)

@@ -138,5 +138,5 @@ struct hv_err *hv_parser_pin_is_set(struct hv_parser *p, bool *ret) hv_must_use;
 struct hv_err *hv_parser_pin_set(struct hv_parser *p, const char *path) hv_must_use;
 struct hv_err *hv_parser_pin_clear(struct hv_parser *p) hv_must_use;
 struct hv_err *hv_parser_devices(struct hv_parser *p, enum hv_vmm_device *ret) hv_must_use;
-struct hv_err *hv_parser_place(struct hv_parser *p, unsigned phys_bits, uint64_t floor,
-			       uint64_t len_bytes, struct hv_gpa *ret) hv_must_use;
+struct hv_err *hv_parser_free_gpa(struct hv_parser *p, unsigned phys_bits, uint64_t floor,
+				  uint64_t len_bytes, struct hv_gpa *ret) hv_must_use;

@@ -374,7 +374,7 @@ static struct hv_err *ask_place(struct hv_monitor *m, unsigned phys_bits, uint64
 	struct hv_taken_list taken = {0};
 	struct hv_err *err = load_taken(m, &taken);
 
-	if (!err && !hv_place_choose(&taken, phys_bits, floor, len_bytes, ret))
+	if (!err && !hv_free_gpa_choose(&taken, phys_bits, floor, len_bytes, ret))
 		err = hv_err_new(ENOSPC, "inject: no free guest-physical addresses above the "
 					 "guest's RAM for the region");
 	hv_taken_deinit(&taken);
@@ -752,7 +752,7 @@ ANSWER(answer_devices)
 	return err;
 }
 
-ANSWER(answer_place)
+ANSWER(answer_free_gpa)
 {
 	struct hv_gpa gpa = {0};
 	struct hv_err *err = ask_place(m, (unsigned)asked[0], asked[1], asked[2], &gpa);
@@ -779,7 +779,7 @@ static const answer_fn answers[PARSER_NR_KINDS] = {
 	[PARSER_PIN_SET] = answer_pin_set,
 	[PARSER_PIN_CLEAR] = answer_pin_clear,
 	[PARSER_DEVICES] = answer_devices,
-	[PARSER_PLACE] = answer_place,
+	[PARSER_FREE_GPA] = answer_free_gpa,
 };
 
 struct hv_err *parser_answer(struct hv_monitor *m, const struct parser_head *question,

@@ -32,8 +32,8 @@ enum parser_kind {
 	PARSER_PIN_IS_SET, /* -> 1: set */
 	PARSER_PIN_SET,	   /* path */
 	PARSER_PIN_CLEAR,
-	PARSER_DEVICES, /* -> enum hv_vmm_device */
-	PARSER_PLACE,	/* bits, floor, length -> gpa */
+	PARSER_DEVICES,	 /* -> enum hv_vmm_device */
+	PARSER_FREE_GPA, /* bits, floor, length -> gpa */
 	PARSER_NR_KINDS,
 	PARSER_RELAY,
 	PARSER_RELAYED,

@@ -502,13 +502,13 @@ static struct hv_outage waited_at_end(struct latency_thread *t, const struct lat
 	struct hv_outage o = {
 		.from_ns = less(t->time_ns, ns),
 		.to_ns = t->time_ns,
-		.taken_ns = less(ns, t->told_ns),
-		.longest_ns = less(ns, t->told_ns),
+		.taken_ns = less(ns, t->reported_ns),
+		.longest_ns = less(ns, t->reported_ns),
 		.why = HV_OUTAGE_WAITED,
 	};
 
-	if (ns > t->told_ns)
-		t->told_ns = ns;
+	if (ns > t->reported_ns)
+		t->reported_ns = ns;
 	return o;
 }
 
@@ -658,7 +658,7 @@ static struct hv_share share_of(const struct latency_host *h, const struct laten
 
 	s.ran_ns = lesser(less(t->on_cpu_ns, t->begin_on_cpu_ns), s.window_ns);
 	s.stopped_ns = lesser(t->stopped_ns, s.window_ns - s.ran_ns);
-	s.waited_ns = lesser(less(t->waited_ns, t->begin_waited_ns) + t->told_ns,
+	s.waited_ns = lesser(less(t->waited_ns, t->begin_waited_ns) + t->reported_ns,
 			     s.window_ns - s.ran_ns - s.stopped_ns);
 	s.limited_ns = limit ? lesser(limit->throttled_ns, s.waited_ns) : 0;
 	return s;

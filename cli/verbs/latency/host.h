@@ -74,7 +74,7 @@ struct latency_thread {
 	bool has_sample;	   /* the following fields are valid */
 	uint64_t time_ns, on_cpu_ns, waited_ns, nr_slices;
 	char state;
-	uint64_t told_ns; /* time waited before the end, but reported after it */
+	uint64_t reported_ns; /* time waited before the end, but reported after it */
 	uint64_t begin_ns, begin_on_cpu_ns, begin_waited_ns; /* from its first sample */
 	uint64_t stopped_ns;				     /* since then */
 	char *cgroup; /* owned; only for vCPU threads; NULL: unknown */

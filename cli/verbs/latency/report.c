@@ -253,7 +253,7 @@ static void latency_add_shares(struct hv_text *out, const struct latency_report 
 	memcpy(list, shares->list, shares->nr * sizeof(*list));
 	qsort(list, shares->nr, sizeof(*list), more_taken_first);
 	for (unsigned i = 0; i < shares->nr; i++) {
-		if (!list[i].window_ns || (shown >= LATENCY_VCPUS && !r->tells_all))
+		if (!list[i].window_ns || (shown >= LATENCY_VCPUS && !r->reports_all))
 			continue;
 		shown++;
 		hv_text_printf(out, "vCPU %u: ", list[i].cpu);
@@ -419,7 +419,7 @@ static void add_one(struct hv_text *out, const struct latency_report *r, size_t 
 	add_where(out, &c->longest);
 	add_samples(out, &c->longest);
 	add_counts(out, c);
-	if (r->tells_before && !i)
+	if (r->reports_before && !i)
 		add_before(out, &c->longest);
 	add_more(out, r, c);
 	hv_text_add(out, "\n");
@@ -470,7 +470,7 @@ static void add_calls(struct hv_text *out, const struct latency_report *r)
 void latency_text(struct hv_text *out, const struct latency_report *r)
 {
 	size_t shown =
-		r->tells_all || r->verdict->nr < LATENCY_CAUSES ? r->verdict->nr : LATENCY_CAUSES;
+		r->reports_all || r->verdict->nr < LATENCY_CAUSES ? r->verdict->nr : LATENCY_CAUSES;
 
 	latency_add_answer(out, r);
 	for (size_t i = 0; i < shown; i++)
@@ -478,9 +478,9 @@ void latency_text(struct hv_text *out, const struct latency_report *r)
 	if (shown < r->verdict->nr)
 		hv_text_printf(out, "%zu more cause%s: --all\n", r->verdict->nr - shown,
 			       hv_plural(r->verdict->nr - shown));
-	if (r->verdict->nr_left_out)
+	if (r->verdict->nr_skipped)
 		hv_text_printf(out, "%" PRIu64 " more stalls are not shown\n",
-			       r->verdict->nr_left_out);
+			       r->verdict->nr_skipped);
 	latency_add_shares(out, r);
 	hv_text_printf(out, "measured %.1f s on %u vCPU%s: %" PRIu64 " events",
 		       (double)r->measured_ns / HV_NS_PER_S, r->nr_cpus, hv_plural(r->nr_cpus),
@@ -707,7 +707,7 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 	put_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)
 		put_victim(o, &c->victim);
-	if (r->tells_before)
+	if (r->reports_before)
 		put_before(o, s);
 	latency_add_command(&command, r, c);
 	if (command.len_bytes)

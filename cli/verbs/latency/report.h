@@ -20,8 +20,8 @@ struct latency_report {
 	unsigned nr_cpus;
 	uint64_t vmm_pid;
 	uint64_t load_ppm;		   /* the part of a vCPU's time that tracing took */
-	bool tells_before;		   /* show the task that ran before the worst stall */
-	bool tells_all;			   /* show more causes than LATENCY_CAUSES */
+	bool reports_before;		   /* show the task that ran before the worst stall */
+	bool reports_all;		   /* show more causes than LATENCY_CAUSES */
 	const struct vmm_limit *vmm_limit; /* the limit that held longest; NULL: no limit held */
 	const struct latency_neighbours *neighbours; /* NULL: unknown */
 	struct hv_export *calls;    /* of hv_calls_format, whose calls are sorted; NULL: no calls */

@@ -110,7 +110,7 @@ struct hv_err *latency_stacks_begin(struct latency_stacks *s, struct client *c, 
 	return NULL;
 }
 
-void latency_stacks_tell(const struct latency_stacks *s, struct hv_latency *l)
+void latency_stacks_report(const struct latency_stacks *s, struct hv_latency *l)
 {
 	for (unsigned kind = 0; kind < HV_NR_MOMENTS; kind++)
 		if (s->kinds & UINT32_C(1) << kind)

@@ -44,7 +44,7 @@ struct latency_stacks {
 struct hv_err *latency_stacks_begin(struct latency_stacks *s, struct client *c, const char *dir,
 				    char **ret_why) hv_must_use;
 /* Informs L about the moments that have stacks. */
-void latency_stacks_tell(const struct latency_stacks *s, struct hv_latency *l);
+void latency_stacks_report(const struct latency_stacks *s, struct hv_latency *l);
 struct hv_err *latency_stacks_end(struct latency_stacks *s, struct client *c, const char *dir,
 				  struct hv_latency *l) hv_must_use;
 
@@ -99,7 +99,7 @@ struct latency_calls {
 	struct hv_text filter; /* globs separated by blanks; empty: no functions were requested */
 	struct recording recording;
 	bool is_on;
-	bool tells_put_back; /* the user was already informed that functions were put back */
+	bool reports_put_back; /* the user was already informed that functions were put back */
 };
 #define LATENCY_CALLS_NONE                                                                         \
 	{                                                                                          \

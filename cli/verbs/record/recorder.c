@@ -294,10 +294,10 @@ static int check_settings(const struct cli *cli, const struct record_request *q)
 	exit_code = s->tracer ? usage_tracer(cli, s->tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if ((s->graph.len_bytes || s->tells_host) &&
+	if ((s->graph.len_bytes || s->reports_host) &&
 	    (!s->tracer || strcmp(s->tracer, "function_graph") != 0))
 		return usage_error(cli, "%s needs -p function_graph",
-				   s->tells_host ? "--host-time" : "-g");
+				   s->reports_host ? "--host-time" : "-g");
 	if (q->for_ns && q->command)
 		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
 	return EXIT_OK;

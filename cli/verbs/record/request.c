@@ -13,11 +13,11 @@
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/verb.h"
 
-#define TOLD_MAX    8
-#define OF_HOST	    "host:"
-#define ERROR	    ": error: " /* precedes the reason in error_log */
-#define PROBES_FILE "kprobe_events"
-#define MARK_EVENT  "hvtrace:mark"
+#define REPORTED_MAX 8
+#define OF_HOST	     "host:"
+#define ERROR	     ": error: " /* precedes the reason in error_log */
+#define PROBES_FILE  "kprobe_events"
+#define MARK_EVENT   "hvtrace:mark"
 
 /* -- events ----------------------------------------------------------------------------------- */
 
@@ -114,7 +114,7 @@ static struct hv_err *switch_on(struct client *c, const char *dir, const char *w
 	return client_put(c, path, O_WRONLY | O_APPEND, line);
 }
 
-static bool may_be_left_out(const struct hv_err *err)
+static bool may_be_skipped(const struct hv_err *err)
 {
 	return err && (err->code == EBUSY || err->code == ENODEV || err->code == EOPNOTSUPP);
 }
@@ -134,7 +134,7 @@ static struct hv_err *switch_on_each(struct client *c, const char *dir, const ch
 	HV_AUTO_FREE char *copy = hv_strdup(found);
 	HV_AUTO_TEXT struct hv_text told = {0};
 	HV_AUTO_ERR struct hv_err *first = NULL;
-	size_t nr = 0, nr_left_out = 0;
+	size_t nr = 0, nr_skipped = 0;
 	char *rest = copy;
 
 	for (char *word; (word = strsep(&rest, " ")); nr++) {
@@ -142,19 +142,19 @@ static struct hv_err *switch_on_each(struct client *c, const char *dir, const ch
 
 		if (!err)
 			continue;
-		if (!may_be_left_out(err) || !is_of(err, word))
+		if (!may_be_skipped(err) || !is_of(err, word))
 			return err;
-		if (nr_left_out < TOLD_MAX)
-			hv_text_printf(&told, "%s%s", nr_left_out ? "; " : "", err->reason);
-		nr_left_out++;
+		if (nr_skipped < REPORTED_MAX)
+			hv_text_printf(&told, "%s%s", nr_skipped ? "; " : "", err->reason);
+		nr_skipped++;
 		hv_err_keep_first(&first, err);
 	}
-	if (nr_left_out == nr)
+	if (nr_skipped == nr)
 		return hv_take(first);
-	if (nr_left_out > TOLD_MAX)
-		hv_text_printf(&told, "; and %zu more", nr_left_out - TOLD_MAX);
-	if (nr_left_out)
-		hv_text_printf(ret_notes, "%zu of %zu events cannot be recorded: %s\n", nr_left_out,
+	if (nr_skipped > REPORTED_MAX)
+		hv_text_printf(&told, "; and %zu more", nr_skipped - REPORTED_MAX);
+	if (nr_skipped)
+		hv_text_printf(ret_notes, "%zu of %zu events cannot be recorded: %s\n", nr_skipped,
 			       nr, told.data);
 	return NULL;
 }
@@ -167,7 +167,7 @@ static struct hv_err *record_events_switch_on(struct client *c, const char *dir,
 {
 	struct hv_err *err = switch_on(c, dir, found);
 
-	if (may_be_left_out(err)) {
+	if (may_be_skipped(err)) {
 		hv_err_free(err);
 		err = switch_on_each(c, dir, found, ret_notes);
 	}
@@ -201,7 +201,7 @@ static struct hv_err *record_pairs_switch_on(struct client *c, const char *dir, 
 		nr_on += *pair && !err;
 		if (!err)
 			continue;
-		if (!may_be_left_out(err))
+		if (!may_be_skipped(err))
 			return err->code != ECONNRESET ? client_error("set_event", err) : err;
 		if (err->code == EBUSY)
 			err = hv_err_add(err, "; try again when the guest's own tracing (events, "
@@ -501,7 +501,7 @@ struct hv_err *record_settings_put(const struct record_settings *s, const struct
 		err = recording_set(r, "set_ftrace_pid", s->pids.data);
 	if (!err && record_section_has(s->tracer) && (s->filter.len_bytes || s->notrace.len_bytes))
 		err = recording_set(r, "options/function-trace", "1");
-	if (!err && s->tells_host)
+	if (!err && s->reports_host)
 		err = recording_set(r, "options/funcgraph-host", "1");
 	if (!err && s->tracer)
 		err = recording_set(r, "current_tracer", s->tracer);
@@ -544,7 +544,7 @@ bool record_request_take_option(struct cli *cli, struct record_request *q, int o
 	else if (option == 'j')
 		q->is_json = true;
 	else if (option == 'H')
-		s->tells_host = true;
+		s->reports_host = true;
 	else if (option == 'D')
 		q->target.has_date = true;
 	else if (option == 'T' && !duration_parse(optarg, &q->for_ns))

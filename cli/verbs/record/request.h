@@ -30,7 +30,7 @@ struct record_filters {
 /* Zero-initialised is empty. The char pointers are borrowed. */
 struct record_settings {
 	const char *tracer;    /* NULL: none */
-	bool tells_host;       /* record for how long of a call the host did not run the vCPU */
+	bool reports_host;     /* record for how long of a call the host did not run the vCPU */
 	struct hv_text filter; /* globs, with a blank before each except the first */
 	struct hv_text notrace;
 	struct hv_text graph;

@@ -15,7 +15,7 @@
 #include "kernel/early.h"
 #include "kernel/kernel.h"
 #include "vmm/minivm/minivm.h"
-#include "vmm/warden/far.h"
+#include "vmm/broker/server.h"
 
 /* -- in the service: waiting for the kernel --------------------------------------------------- */
 
@@ -124,7 +124,7 @@ static struct hv_err *run_until_up(struct hv_guest *guest, const struct service_
 struct run_session {
 	struct hv_minivm *vm;
 	const char *name;
-	int socket;    /* to the warden */
+	int socket;    /* to the broker */
 	int client_fd; /* to the service */
 	int up_fd;     /* closed when the machine has ended */
 	struct service_child service;
@@ -170,7 +170,7 @@ struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config 
 	machine.client_fd = client[1];
 	machine.end_fd = up[1];
 	in.machine = &machine;
-	/* If the service dies, this process becomes the warden's parent. */
+	/* If the service dies, this process becomes the broker's parent. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!err)
 		err = service_fork(&in, &s->service);
@@ -234,13 +234,13 @@ static struct hv_err *hear(struct run_session *s, void (*ready)(void *ctx, const
 }
 
 /* Returns false if there will be no more requests. */
-static bool answer(struct run_session *s, struct hv_far *far)
+static bool answer(struct run_session *s, struct hv_broker_server *server)
 {
 	HV_AUTO_MESSAGE struct hv_message question = {0};
 	struct hv_err *err = hv_channel_receive(s->socket, &question);
 
 	if (!err)
-		err = hv_far_answer(far, s->socket, &question);
+		err = hv_broker_server_answer(server, s->socket, &question);
 	hv_err_free(err);
 	return err == NULL;
 }
@@ -276,10 +276,10 @@ static struct hv_err *how_it_ended(struct run_session *s)
 	if (has_ended(s))
 		return NULL;
 	if (hv_minivm_is_patched(s->vm))
-		return hv_err_new(ECHILD, "the session's warden was killed: the guest stays "
+		return hv_err_new(ECHILD, "the session's broker was killed: the guest stays "
 					  "patched until the machine ends");
 	if (WIFSIGNALED(s->status))
-		return hv_err_new(ECHILD, "the session's service was killed: its warden has put "
+		return hv_err_new(ECHILD, "the session's service was killed: its broker has put "
 					  "everything back");
 	return have_ended ? NULL
 			  : hv_err_new(ETIME, "the session is over, but not all of its processes "
@@ -290,7 +290,7 @@ struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 				 void (*ready)(void *ctx, const char *line), void *ctx,
 				 void (*tell)(const char *line))
 {
-	struct hv_far *far = hv_far_new(guest, HV_ADOPTS_NOTHING);
+	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
 	struct hv_err *err = NULL;
 	bool goes_on = true;
 
@@ -310,11 +310,11 @@ struct hv_err *run_session_serve(struct run_session *s, struct hv_guest *guest,
 		if (err)
 			service_child_close(&s->service);
 		if (fds[0].revents)
-			goes_on = answer(s, far);
+			goes_on = answer(s, server);
 	}
-	hv_far_free(far);
+	hv_broker_server_free(server);
 	hv_guest_end_stop(guest);
-	/* The service reports after its warden has exited. */
+	/* The service reports after its broker has exited. */
 	while (!err && !s->has_begun)
 		if (poll(&(struct pollfd){s->service.report_fd, POLLIN, 0}, 1, -1) > 0)
 			err = hear(s, ready, ctx, tell);

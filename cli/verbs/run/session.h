@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The session of a machine of `hvtrace run`, from the VMM's side. The service, which parses the
- * guest's data, and its warden, which has root's rights, are separate processes. This process
- * answers the warden's requests about the guest (vmm/warden/far.h). vmm/minivm/ is the machine,
+ * guest's data, and its broker, which has root's rights, are separate processes. This process
+ * answers the broker's requests about the guest (vmm/broker/server.h). vmm/minivm/ is the machine,
  * cli/service/ the service. */
 #pragma once
 

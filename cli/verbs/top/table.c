@@ -192,7 +192,7 @@ void top_table_sort(struct top_table *t, enum top_key key, unsigned reversed)
 /* -- the counters of a domain ----------------------------------------------------------------- */
 
 #define NS_PER_US 1e3
-#define CALL_NS	  26 /* of a profiled call and its return; bench/results/stubs.md */
+#define CALL_NS	  26 /* of a profiled call and its return; bench/results/trampolines.md */
 
 /* A counter that is lower than before was reset. */
 static uint64_t grown(uint64_t before, uint64_t now)

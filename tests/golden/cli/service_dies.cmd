@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace attach fake
-# Its warden restores everything.
+# Its broker restores everything.
 kill -9 $(cat $RUN/*/pid)
-hvtrace recover fake 2>/dev/null # it waits for the warden
+hvtrace recover fake 2>/dev/null # it waits for the broker
 hvtrace attach fake
 # If both die, the user must run recover.
 kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)

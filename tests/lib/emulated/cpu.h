@@ -12,7 +12,7 @@ void emu_cpu_prepare(struct emu_world *w);
 /* Sets up the state that calls of functions leave unchanged. */
 void emu_cpu_set_up(struct emu_world *w);
 /* Fills in the holes that only this architecture has. */
-void emu_cpu_add_values(struct hv_stub_values *ret);
+void emu_cpu_add_values(struct hv_trampoline_values *ret);
 
 /* Return libunicorn's numbers of general register X (0..EMU_NR_REGS - 1) and of the program
  * counter. */
@@ -34,5 +34,6 @@ void emu_cpu_enter(struct emu_world *w, struct emu_regs *regs);
 bool emu_cpu_lacks(const struct emu_world *w, uint64_t pc);
 void emu_cpu_execute(struct emu_world *w);
 
-/* Writes the function at OFF. It calls byte TO of the stubs and returns its second argument. */
+/* Writes the function at OFF. It calls byte TO of the trampolines and returns its second argument.
+ */
 void emu_cpu_make_function(const struct emu_world *w, uint64_t off, uint64_t to);

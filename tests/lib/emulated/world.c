@@ -92,8 +92,8 @@ static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 	}
 	w->nr_left--;
 	w->nr_done++;
-	if (pc - emu_gva(EMU_CODE_OFF) < EMU_ARCH.stubs.len_bytes)
-		w->nr_in_stubs++;
+	if (pc - emu_gva(EMU_CODE_OFF) < EMU_ARCH.trampolines.len_bytes)
+		w->nr_in_trampolines++;
 	w->lacks = emu_cpu_lacks(w, pc);
 	if (w->lacks)
 		uc_emu_stop(cpu);
@@ -140,9 +140,9 @@ void emu_set_current(struct emu_world *w, const struct emu_task *task)
 	emu_cpu_set_current(w, emu_gva((uint64_t)((const uint8_t *)task - w->host)));
 }
 
-static struct hv_stub_values values_of_world(void)
+static struct hv_trampoline_values values_of_world(void)
 {
-	return (struct hv_stub_values){
+	return (struct hv_trampoline_values){
 		.hole = {
 			[HV_HOLE_cpu_number] = offsetof(struct emu_task, cpu_number),
 			[HV_HOLE_preempt_count] = offsetof(struct emu_task, preempt_count),
@@ -172,15 +172,15 @@ static struct hv_stub_values values_of_world(void)
 		}};
 }
 
-static size_t stub_off(const struct emu_case *c)
+static size_t trampoline_off(const struct emu_case *c)
 {
-	const struct hv_stub_image *stubs = &EMU_ARCH.stubs;
+	const struct hv_trampoline_image *trampolines = &EMU_ARCH.trampolines;
 
 	if (c->has_stack)
-		return stubs->function_stack_off;
+		return trampolines->function_stack_off;
 	if (c->trace == HV_TRACE_NOTHING && !c->profiled && c->role == HV_ROLE_NONE)
-		return stubs->function_off;
-	return hv_call_off(stubs, c->role, c->trace, c->profiled);
+		return trampolines->function_off;
+	return hv_call_off(trampolines, c->role, c->trace, c->profiled);
 }
 
 static void make_states(const struct emu_world *w)
@@ -198,14 +198,14 @@ static void make_states(const struct emu_world *w)
 	emu_state(w, 0)->last_pid = cat.pid;
 }
 
-static void link_stubs(const struct emu_world *w)
+static void link_trampolines(const struct emu_world *w)
 {
 	uint8_t *code = w->host + EMU_CODE_OFF;
 	const char *bad;
 
-	assert(EMU_CODE_OFF + EMU_ARCH.stubs.len_bytes <= EMU_TEXT_OFF);
-	memcpy(code, EMU_ARCH.stubs.code, EMU_ARCH.stubs.len_bytes);
-	bad = EMU_ARCH.link(&EMU_ARCH.stubs, &w->values, hv_gva(emu_gva(EMU_CODE_OFF)), code);
+	assert(EMU_CODE_OFF + EMU_ARCH.trampolines.len_bytes <= EMU_TEXT_OFF);
+	memcpy(code, EMU_ARCH.trampolines.code, EMU_ARCH.trampolines.len_bytes);
+	bad = EMU_ARCH.link(&EMU_ARCH.trampolines, &w->values, hv_gva(emu_gva(EMU_CODE_OFF)), code);
 	if (bad)
 		printf("%s does not fit\n", bad);
 	assert(!bad);
@@ -219,14 +219,17 @@ static void forget_code(struct emu_world *w)
 
 void emu_call_action(struct emu_world *w, unsigned nr, uint32_t does, bool records)
 {
-	const struct hv_stub_image *stubs = &EMU_ARCH.stubs;
-	struct hv_slot *slots = (struct hv_slot *)(w->host + EMU_PARAMS_OFF + HV_SLOTS_OFF);
+	const struct hv_trampoline_image *trampolines = &EMU_ARCH.trampolines;
+	struct hv_action_group *groups =
+		(struct hv_action_group *)(w->host + EMU_PARAMS_OFF + HV_ACTION_GROUPS_OFF);
 
-	slots[nr] = (struct hv_slot){
+	groups[nr] = (struct hv_action_group){
 		.does = does,
-		.goes_on = records ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0,
+		.goes_on = records ? (uint32_t)(HV_TRAMPOLINES_CODE_OFF + trampolines->function_off)
+				   : 0,
 	};
-	emu_cpu_make_function(w, EMU_TRACED_OFF, stubs->actions_off + nr * stubs->action_len_bytes);
+	emu_cpu_make_function(w, EMU_TRACED_OFF,
+			      trampolines->actions_off + nr * trampolines->action_len_bytes);
 	forget_code(w);
 }
 
@@ -241,10 +244,10 @@ void emu_set_up(struct emu_world *w, const struct emu_case *c)
 	emu_cpu_add_values(&w->values);
 	w->fp = 0;
 	w->irqs = EMU_IRQS_OFF;
-	emu_cpu_make_function(w, EMU_TRACED_OFF, stub_off(c));
+	emu_cpu_make_function(w, EMU_TRACED_OFF, trampoline_off(c));
 	/* Interrupts cannot arrive in the middle of the scheduler. */
 	other.role = HV_ROLE_NONE;
-	emu_cpu_make_function(w, EMU_TRACED_OTHER_OFF, stub_off(&other));
+	emu_cpu_make_function(w, EMU_TRACED_OTHER_OFF, trampoline_off(&other));
 	tasks->cat = cat;
 	tasks->dd = dd;
 	tasks->cat.stack = emu_stack_end(0) - EMU_STACK_BYTES;
@@ -256,7 +259,7 @@ void emu_set_up(struct emu_world *w, const struct emu_case *c)
 	c->prepare(w);
 	emu_control(w)->graph_mode = !hv_graph_is_plain(params);
 	params->profile_mode = hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0;
-	link_stubs(w);
+	link_trampolines(w);
 	forget_code(w);
 }
 
@@ -276,7 +279,7 @@ struct hv_stack *emu_open(const struct emu_world *w, unsigned nr, unsigned nr_fr
 
 	stack->word = emu_key(nr) | nr_frames * sizeof(struct hv_frame);
 	for (unsigned i = 0; i < nr_frames; i++)
-		stack->frames[i].slot_gva = emu_stack_end(nr) - 16 * i;
+		stack->frames[i].retp_gva = emu_stack_end(nr) - 16 * i;
 	return stack;
 }
 
@@ -354,11 +357,11 @@ static void other_task(struct emu_world *w)
 	emu_state(w, 0)->last_pid = 0;
 }
 
-/* The site calls an action entry that changes nothing and then continues to the stub. */
+/* The site calls an action entry that changes nothing and then continues to the trampoline. */
 static void action(struct emu_world *w)
 {
-	emu_call_action(w, HV_NR_SLOTS - 1, HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED,
-			true);
+	emu_call_action(w, HV_NR_ACTION_GROUPS - 1,
+			HV_DOES_ON | HV_DOES_ON_COUNTED | HV_DOES_OFF_COUNTED, true);
 }
 
 static void second_cpu(struct emu_world *w)

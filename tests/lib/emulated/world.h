@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The world of a stub of another architecture: one block with all memory that the stub accesses,
- * and an emulated CPU (libunicorn) that can stop at any instruction. Works on every host. The cases
- * cover every path through the stubs.
+/* The world of a trampoline of another architecture: one block with all memory that the trampoline
+ * accesses, and an emulated CPU (libunicorn) that can stop at any instruction. Works on every host.
+ * The cases cover every path through the trampolines.
  *
  * Users of this header are built once for each architecture, with layout.h from
- * tests/lib/emulated/<arch>. tests/lib/stub_world.h is the counterpart for x86-64.
+ * tests/lib/emulated/<arch>. tests/lib/trampoline_world.h is the counterpart for x86-64.
  *
  * The tests run the cases and check the results. */
 #pragma once
@@ -23,7 +23,7 @@
 /* Offsets in the block. Each part begins on a page boundary. The parts before PIDS are read-only
  * for the guest. */
 #define EMU_PARAMS_OFF	0x0000
-#define EMU_CODE_OFF	(EMU_PARAMS_OFF + HV_STUBS_CODE_OFF)
+#define EMU_CODE_OFF	(EMU_PARAMS_OFF + HV_TRAMPOLINES_CODE_OFF)
 #define EMU_TEXT_OFF	0x8000
 #define EMU_VCPUS_OFF	0x9000
 #define EMU_PIDS_OFF	0xa000
@@ -64,15 +64,15 @@ struct emu_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
 	/* Counters for the current execution: */
-	uint64_t until;	      /* stop at this address */
-	uint64_t nr_left;     /* instructions left before a forced stop */
-	uint64_t nr_done;     /* instructions executed in total */
-	uint64_t nr_in_stubs; /* instructions executed in stubs in total */
-	bool lacks;	      /* stopped at an instruction that the CPU cannot execute */
-	uint64_t time;	      /* next value of the clock; 0: libunicorn's clock */
-	uint64_t fp;	      /* the caller's frame pointer; 0: any */
-	enum emu_irqs irqs;   /* at the call */
-	struct hv_stub_values values;
+	uint64_t until;		    /* stop at this address */
+	uint64_t nr_left;	    /* instructions left before a forced stop */
+	uint64_t nr_done;	    /* instructions executed in total */
+	uint64_t nr_in_trampolines; /* instructions executed in trampolines in total */
+	bool lacks;		    /* stopped at an instruction that the CPU cannot execute */
+	uint64_t time;		    /* next value of the clock; 0: libunicorn's clock */
+	uint64_t fp;		    /* the caller's frame pointer; 0: any */
+	enum emu_irqs irqs;	    /* at the call */
+	struct hv_trampoline_values values;
 };
 
 struct emu_case {
@@ -94,13 +94,13 @@ struct emu_case {
 	unsigned nr_stacks;
 };
 
-/* Every path through the function stub. */
+/* Every path through the function trampoline. */
 extern const struct emu_case emu_cases[];
 extern const unsigned emu_nr_cases;
-/* Every path through the stubs of a graph and a profile. */
+/* Every path through the trampolines of a graph and a profile. */
 extern const struct emu_case emu_graph_cases[];
 extern const unsigned emu_nr_graph_cases;
-/* Every path through the stub that records stacks. */
+/* Every path through the trampoline that records stacks. */
 extern const struct emu_case emu_stack_cases[];
 extern const unsigned emu_nr_stack_cases;
 
@@ -206,7 +206,7 @@ static inline uint64_t emu_sp(unsigned nr)
 struct emu_world *emu_new(void);
 void emu_free(struct emu_world *w);
 
-/* Fills the block: the stubs, and the task cat as current on CPU 0 with its pid as the last
+/* Fills the block: the trampolines, and the task cat as current on CPU 0 with its pid as the last
  * recorded one, tracing on, no filter. Then applies the changes of the case. */
 void emu_set_up(struct emu_world *w, const struct emu_case *c);
 
@@ -216,7 +216,7 @@ struct hv_stack *emu_home(const struct emu_world *w, unsigned nr);
 /* Opens NR_FRAMES calls in the return stack of emu_home(). */
 struct hv_stack *emu_open(const struct emu_world *w, unsigned nr, unsigned nr_frames);
 /* Makes the traced function call action entry NR with the flags DOES. If RECORDS, the entry then
- * continues to the function tracer's stub. */
+ * continues to the function tracer's trampoline. */
 void emu_call_action(struct emu_world *w, unsigned nr, uint32_t does, bool records);
 /* Makes the traced function jump to the other one instead of returning. */
 void emu_make_tail_call(const struct emu_world *w);

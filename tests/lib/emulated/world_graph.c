@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases for the graph and profile stubs of every architecture. They have the names of the
- * x86-64 cases (stub_world_graph.c). */
+/* The cases for the graph and profile trampolines of every architecture. They have the names of the
+ * x86-64 cases (trampoline_world_graph.c). */
 #include <string.h>
 
 #include "tests/lib/emulated/world.h"
@@ -41,9 +41,9 @@ static void unknown(struct emu_world *w)
 }
 
 /* Other stacks occupy the home bucket and all further buckets except the last. */
-static void last_place(struct emu_world *w)
+static void last_bucket(struct emu_world *w)
 {
-	for (unsigned i = 0; i + 1 < HV_STACK_PROBES; i++)
+	for (unsigned i = 0; i + 1 < HV_STACK_LOOKUPS; i++)
 		home(w)[i].word = (emu_key(0) ^ 0x1000000 << i) | sizeof(struct hv_frame);
 }
 
@@ -266,7 +266,7 @@ static void profile_last_count(struct emu_world *w)
 	uint32_t function = emu_site_end(EMU_TRACED_OFF);
 
 	profile_first(w);
-	take_counts(w, hv_count_home(function, EMU_COUNTS_SHIFT) + HV_COUNT_PROBES - 1);
+	take_counts(w, hv_count_home(function, EMU_COUNTS_SHIFT) + HV_COUNT_LOOKUPS - 1);
 }
 
 static void profile_no_count(struct emu_world *w)
@@ -289,7 +289,7 @@ const struct emu_case emu_graph_cases[] = {
 	{"call and return, calls were missed", 0, 0, overrun, GRAPH(1, 1, 1, 0)},
 	{"call and return, first frame of a stack", 0, 0, first, GRAPH(1, 1, 0, 0)},
 	{"call and return, of a stack seen first", 0, 0, unknown, GRAPH(1, 1, 0, 0)},
-	{"call and return, last place there is", 0, 0, last_place, GRAPH(1, 1, 0, 0)},
+	{"call and return, last bucket", 0, 0, last_bucket, GRAPH(1, 1, 0, 0)},
 	{"two calls, one by a jump from the other", 0, 0, tail_call, GRAPH(2, 2, 0, 0)},
 	{"a new task's first call", 0, 0, new_task, ROLE(HV_ROLE_NEW_TASK, 1, 1, 0, 0)},
 	{"a task leaves the CPU", 0, 0, open_stack, ROLE(HV_ROLE_LEAVES, 1, 1, 0, 0)},
@@ -303,9 +303,8 @@ const struct emu_case emu_graph_cases[] = {
 	 PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},
 	{"profile, of a stack seen first", 0, 0, profile_unknown,
 	 PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},
-	{"profile, last place there is", 0, 0, profile_last_count,
-	 PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},
-	{"profile, no place", 0, 0, profile_no_count, PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 0)},
+	{"profile, last bucket", 0, 0, profile_last_count, PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},
+	{"profile, no bucket", 0, 0, profile_no_count, PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 0)},
 	{"profile, return stack full", 0, 0, profile_full, PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},
 	{"profile, return stack stopped", 0, 0, profile_stopped,
 	 PROFILE(HV_TRACE_NOTHING, 0, 0, 0, 1)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases for the stub that records stacks. They have the names of the x86-64 cases
- * (stub_world_stack.c). A stack has ten callers. */
+/* The cases for the trampoline that records stacks. They have the names of the x86-64 cases
+ * (trampoline_world_stack.c). A stack has ten callers. */
 #include "tests/lib/emulated/world.h"
 
 #define NR_RECORDS 9
@@ -36,18 +36,18 @@ static void interrupt_stack(struct emu_world *w)
 static void below_a_graph(struct emu_world *w)
 {
 	uint64_t fp = emu_chain_start(0),
-		 handler = emu_gva(EMU_CODE_OFF + EMU_ARCH.stubs.handler_off);
+		 handler = emu_gva(EMU_CODE_OFF + EMU_ARCH.trampolines.handler_off);
 	struct emu_record *record = emu_record(w, fp);
 	struct hv_stack *stack;
 
 	plain(w);
 	stack = emu_open(w, 0, 3);
 	for (unsigned i = 0; i < 3; i++) {
-		stack->frames[i].slot_gva = fp + EMU_SLOT_MIN;
+		stack->frames[i].retp_gva = fp + EMU_RETP_MIN;
 		stack->frames[i].caller_gva = handler;
 	}
 	stack->frames[0].caller_gva = record->caller;
-	stack->frames[2].slot_gva -= EMU_FRAME;
+	stack->frames[2].retp_gva -= EMU_FRAME;
 	record->caller = handler;
 }
 
@@ -56,7 +56,7 @@ static void below_a_graph(struct emu_world *w)
 static void commands(struct emu_world *w)
 {
 	plain(w);
-	emu_call_action(w, 0, HV_SLOT_STACK | HV_SLOT_TELL_COUNTED, true);
+	emu_call_action(w, 0, HV_DOES_STACK | HV_DOES_REPORT_COUNTED, true);
 }
 
 const struct emu_case emu_stack_cases[] = {

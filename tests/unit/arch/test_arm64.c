@@ -265,7 +265,7 @@ START_TEST(formats)
 			  0x10000 + (kinds[_i].root_entries - 1) * 8);
 	ck_assert_uint_eq(f->entry_at(hv_gpa(0x10000), 1, last).v,
 			  0x10000 + kinds[_i].page_bytes - 8);
-	ck_assert_uint_eq(f->image_window.start.v, 0 - (1ull << (kinds[_i].va_bits_min - 1)));
+	ck_assert_uint_eq(f->image_range.start.v, 0 - (1ull << (kinds[_i].va_bits_min - 1)));
 }
 END_TEST
 
@@ -461,15 +461,15 @@ START_TEST(calls_are_read_back)
 }
 END_TEST
 
-/* Compares a landing with the assembler's output and checks its target. */
-START_TEST(landings_lead_far)
+/* Compares a veneer with the assembler's output and checks its target. */
+START_TEST(veneers_lead_far)
 {
 	static const int64_t far[] = {0x1040, -0x1040, 0x7ffff000, -0x80000000, 0xfffff000};
 	struct hv_gva at = {0xffffa5b137600010};
-	uint32_t code[HV_LANDING_LEN / 4];
+	uint32_t code[HV_VENEER_LEN / 4];
 	uint8_t *bytes = (uint8_t *)code;
 
-	ck_assert(hv_arch_arm64.encode_landing(hv_gva(0x1010), hv_gva(0x6abc), bytes));
+	ck_assert(hv_arch_arm64.encode_veneer(hv_gva(0x1010), hv_gva(0x6abc), bytes));
 	ck_assert_uint_eq(code[0], 0xb0000030); /* adrp x16, 0x6000 */
 	ck_assert_uint_eq(code[1], 0x912af210); /* add x16, x16, #0xabc */
 	ck_assert_uint_eq(code[2], 0xd61f0200); /* br x16 */
@@ -477,7 +477,7 @@ START_TEST(landings_lead_far)
 		struct hv_gva target = {at.v + (uint64_t)far[i]};
 		uint32_t pages;
 
-		ck_assert(hv_arch_arm64.encode_landing(at, target, bytes));
+		ck_assert(hv_arch_arm64.encode_veneer(at, target, bytes));
 		pages = (code[0] >> 5 & 0x7ffff) << 2 | (code[0] >> 29 & 3);
 		ck_assert_uint_eq(
 			(at.v & ~0xfffull) +
@@ -485,9 +485,9 @@ START_TEST(landings_lead_far)
 				(code[1] >> 10 & 0xfff),
 			target.v);
 	}
-	ck_assert(!hv_arch_arm64.encode_landing(at, hv_gva(at.v + 0x100000000), bytes));
-	ck_assert(!hv_arch_arm64.encode_landing(at, hv_gva(at.v - 0x100001000), bytes));
-	ck_assert_ptr_null(hv_arch_x86_64.encode_landing);
+	ck_assert(!hv_arch_arm64.encode_veneer(at, hv_gva(at.v + 0x100000000), bytes));
+	ck_assert(!hv_arch_arm64.encode_veneer(at, hv_gva(at.v - 0x100001000), bytes));
+	ck_assert_ptr_null(hv_arch_x86_64.encode_veneer);
 }
 END_TEST
 
@@ -586,7 +586,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, roots);
 	tcase_add_test(tc, sites);
 	tcase_add_test(tc, calls_are_read_back);
-	tcase_add_test(tc, landings_lead_far);
+	tcase_add_test(tc, veneers_lead_far);
 	tcase_add_test(tc, jump_sites);
 	tcase_add_test(tc, classify_return);
 	tcase_add_test(tc, context);

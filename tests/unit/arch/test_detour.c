@@ -104,7 +104,7 @@ START_TEST(a_detour_out_of_reach_is_refused)
 		.kind = HV_DETOUR_BEGINS,
 		.at = hv_gva(TARGET),
 		.next = hv_gva(AT + 7),
-		.stub = hv_gva(TARGET - 0x1000),
+		.trampoline = hv_gva(TARGET - 0x1000),
 		.insn = insn,
 		.count = {.len_bytes = 7, .amount = 1},
 		.percpu = 0x1fb88,
@@ -120,7 +120,7 @@ START_TEST(a_detour_out_of_reach_is_refused)
 	d.next = hv_gva(AT + (UINT64_C(1) << 32));
 	ck_assert(!arch->make_detour(&d, code));
 	d.next = hv_gva(AT);
-	d.stub = hv_gva(TARGET - (UINT64_C(1) << 33));
+	d.trampoline = hv_gva(TARGET - (UINT64_C(1) << 33));
 	ck_assert(!arch->make_detour(&d, code));
 }
 END_TEST
@@ -131,11 +131,11 @@ static const uint8_t five[] = {0x50, 0xf8, 0x58, 0xf5, 0xe8, 0x00, 0x01, 0x00, 0
 static struct hv_detour detour_of_five(unsigned probes)
 {
 	struct hv_detour d = {
-		.kind = HV_DETOUR_PLACE,
+		.kind = HV_DETOUR_PROBE_SITE,
 		.at = hv_gva(TARGET),
-		.place = hv_gva(AT),
+		.probe_site = hv_gva(AT),
 		.next = hv_gva(AT + sizeof(five)),
-		.stub = hv_gva(TARGET - 0x1000),
+		.trampoline = hv_gva(TARGET - 0x1000),
 		.insn = five,
 		.len_bytes = sizeof(five),
 	};
@@ -147,7 +147,7 @@ static struct hv_detour detour_of_five(unsigned probes)
 }
 
 /* Any of five instructions may have probes. A detour has as many blocks as it needs, and is
- * recognized as a detour of these instructions with any probes and slots. */
+ * recognized as a detour of these instructions with any probes and action groups. */
 START_TEST(a_detour_of_several_probes)
 {
 	const unsigned nr_probes = (unsigned)__builtin_popcount((unsigned)_i);
@@ -160,16 +160,16 @@ START_TEST(a_detour_of_several_probes)
 	ck_assert_uint_eq(arch->make_detour(&d, code), nr_blocks[nr_probes]);
 	len = nr_blocks[nr_probes] * HV_DETOUR_LEN;
 	ck_assert_uint_eq(code[len], 0x11);
-	ck_assert(arch->is_place_detour(&any, code) == (nr_probes != 0));
+	ck_assert(arch->is_probe_detour(&any, code) == (nr_probes != 0));
 	for (size_t i = 0; i < len; i += len - 1) {
 		code[i] ^= 0x40;
-		ck_assert(!arch->is_place_detour(&any, code));
+		ck_assert(!arch->is_probe_detour(&any, code));
 		code[i] ^= 0x40;
 	}
 	memcpy(other, five, sizeof(five));
 	other[1] = 0xf9; /* stc */
 	any.insn = other;
-	ck_assert(!arch->is_place_detour(&any, code));
+	ck_assert(!arch->is_probe_detour(&any, code));
 }
 END_TEST
 

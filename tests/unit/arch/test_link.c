@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linking an image of stubs (arch->link): values, alternatives and returns, in a test image and in
- * the real one. */
+/* Linking an image of trampolines (arch->link): values, alternatives and returns, in a test image
+ * and in the real one. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #define HOLE_OFF 3
 #define ALT_OFF	 4
 
-static const struct hv_stub_image *const stubs = &hv_arch_x86_64.stubs;
+static const struct hv_trampoline_image *const trampolines = &hv_arch_x86_64.trampolines;
 
-static const char *link_at(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			   uint64_t at, uint8_t *code)
+static const char *link_at(const struct hv_trampoline_image *image,
+			   const struct hv_trampoline_values *values, uint64_t at, uint8_t *code)
 {
 	return hv_arch_x86_64.link(image, values, hv_gva(at), code);
 }
@@ -69,10 +69,12 @@ static size_t width_of(enum hv_hole_form form)
  * error. */
 START_TEST(a_value_fits_its_form)
 {
-	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
-					  HV_HOLE_stacks, values_of_forms[_i].addend};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	struct hv_stub_values values = {.hole = {[HV_HOLE_stacks] = values_of_forms[_i].value}};
+	const struct hv_trampoline_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
+						HV_HOLE_stacks, values_of_forms[_i].addend};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	struct hv_trampoline_values values = {
+		.hole = {[HV_HOLE_stacks] = values_of_forms[_i].value}};
 	uint8_t code[CODE_LEN], expected[CODE_LEN];
 	const char *bad;
 
@@ -92,10 +94,11 @@ END_TEST
 /* Addresses in the code itself follow from the code's address. */
 START_TEST(an_address_in_the_code)
 {
-	static const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_S32, HV_HOLE_code, 0x234};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	static const struct hv_trampoline_hole hole = {HOLE_OFF, HV_HOLE_S32, HV_HOLE_code, 0x234};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
 	/* The caller's value for this hole is ignored. */
-	const struct hv_stub_values values = {.hole = {[HV_HOLE_code] = 7}};
+	const struct hv_trampoline_values values = {.hole = {[HV_HOLE_code] = 7}};
 	uint8_t code[CODE_LEN];
 
 	ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
@@ -106,12 +109,12 @@ END_TEST
 
 /* -- alternatives ------------------------------------------------------------------------------ */
 
-static void put_alternative(const struct hv_stub_alternative *alternative, unsigned chosen,
+static void put_alternative(const struct hv_trampoline_alternative *alternative, unsigned chosen,
 			    uint8_t *code)
 {
-	const struct hv_stub_image image = {
+	const struct hv_trampoline_image image = {
 		.len_bytes = CODE_LEN, .alternatives = alternative, .nr_alternatives = 1};
-	const struct hv_stub_values values = {.alternatives = chosen};
+	const struct hv_trampoline_values values = {.alternatives = chosen};
 
 	memset(code, FILL, CODE_LEN);
 	ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
@@ -133,7 +136,7 @@ static const char *const nops[] = {
 START_TEST(an_alternative_that_is_a_nop)
 {
 	unsigned len_bytes = (unsigned)_i + 1;
-	const struct hv_stub_alternative a = {HV_ALT_NO_MIGRATE, ALT_OFF, len_bytes, 0};
+	const struct hv_trampoline_alternative a = {HV_ALT_NO_MIGRATE, ALT_OFF, len_bytes, 0};
 	uint8_t code[CODE_LEN], expected[CODE_LEN];
 
 	memset(expected, FILL, sizeof(expected));
@@ -155,8 +158,8 @@ START_TEST(an_alternative_that_is_a_jump)
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(jumps); i++)
 		for (uint32_t len_bytes = 5; len_bytes <= 9; len_bytes++) {
-			const struct hv_stub_alternative a = {HV_ALT_LAZY, ALT_OFF, len_bytes,
-							      jumps[i].target_off};
+			const struct hv_trampoline_alternative a = {HV_ALT_LAZY, ALT_OFF, len_bytes,
+								    jumps[i].target_off};
 			uint8_t code[CODE_LEN], expected[CODE_LEN];
 
 			memset(expected, FILL, sizeof(expected));
@@ -175,17 +178,18 @@ END_TEST
 START_TEST(an_alternative_that_is_copied)
 {
 	enum { HERE = 4, THERE = 18, LEN = 12 };
-	const struct hv_stub_alternative a = {HV_ALT_WIDE_COUNT | HV_ALT_COPIED, HERE, LEN, THERE};
-	const struct hv_stub_hole holes[] = {
+	const struct hv_trampoline_alternative a = {HV_ALT_WIDE_COUNT | HV_ALT_COPIED, HERE, LEN,
+						    THERE};
+	const struct hv_trampoline_hole holes[] = {
 		{HERE + 1, HV_HOLE_U8, HV_HOLE_key_shift, 0},
 		{THERE + 2, HV_HOLE_U8, HV_HOLE_key_shift, 1},
 	};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN,
-					    .holes = holes,
-					    .nr_holes = HV_ARRAY_LEN(holes),
-					    .alternatives = &a,
-					    .nr_alternatives = 1};
-	struct hv_stub_values values = {.hole = {[HV_HOLE_key_shift] = 7}};
+	const struct hv_trampoline_image image = {.len_bytes = CODE_LEN,
+						  .holes = holes,
+						  .nr_holes = HV_ARRAY_LEN(holes),
+						  .alternatives = &a,
+						  .nr_alternatives = 1};
+	struct hv_trampoline_values values = {.hole = {[HV_HOLE_key_shift] = 7}};
 	uint8_t code[CODE_LEN], expected[CODE_LEN];
 
 	for (unsigned chosen = 0; chosen < 2; chosen++) {
@@ -207,7 +211,7 @@ END_TEST
 
 static const struct {
 	uint64_t thunk;
-	const char *slot; /* NULL: out of reach */
+	const char *site; /* NULL: out of reach */
 } thunks[] = {
 	{0, "\xc3\xcc\xcc\xcc\xcc"},
 	{AT + ALT_OFF + 0x1000, "\xe9\xfb\x0f\0\0"},
@@ -221,62 +225,63 @@ static const struct {
 START_TEST(a_return)
 {
 	static const uint32_t off = ALT_OFF;
-	const struct hv_stub_image image = {
+	const struct hv_trampoline_image image = {
 		.len_bytes = CODE_LEN, .return_offs = &off, .nr_returns = 1};
-	const struct hv_stub_values values = {.return_thunk = {thunks[_i].thunk}};
+	const struct hv_trampoline_values values = {.return_thunk = {thunks[_i].thunk}};
 	uint8_t code[CODE_LEN], expected[CODE_LEN];
 	const char *bad;
 
 	memset(code, FILL, sizeof(code));
 	memset(expected, FILL, sizeof(expected));
 	bad = link_at(&image, &values, AT, code);
-	if (!thunks[_i].slot) {
+	if (!thunks[_i].site) {
 		ck_assert_pstr_eq(bad, "return_thunk");
 		return;
 	}
 	ck_assert_pstr_eq(bad, NULL);
-	memcpy(expected + ALT_OFF, thunks[_i].slot, 5);
+	memcpy(expected + ALT_OFF, thunks[_i].site, 5);
 	ck_assert_mem_eq(code, expected, CODE_LEN);
 }
 END_TEST
 
-/* -- the stubs' image -------------------------------------------------------------------------- */
+/* -- the trampolines' image -------------------------------------------------------------------- */
 
-static uint8_t *copy_of_stubs(void)
+static uint8_t *copy_of_trampolines(void)
 {
-	uint8_t *code = malloc(stubs->len_bytes);
+	uint8_t *code = malloc(trampolines->len_bytes);
 
 	ck_assert_ptr_nonnull(code);
-	memcpy(code, stubs->code, stubs->len_bytes);
+	memcpy(code, trampolines->code, trampolines->len_bytes);
 	return code;
 }
 
 /* The code uses each value, and refuses one that does not fit with the value's name. */
-START_TEST(every_value_of_the_stubs)
+START_TEST(every_value_of_the_trampolines)
 {
-	struct hv_stub_values values = {0};
-	uint8_t *code = copy_of_stubs();
+	struct hv_trampoline_values values = {0};
+	uint8_t *code = copy_of_trampolines();
 	bool used = false, fits = true;
 
 	values.hole[_i] = UINT64_C(1) << 40;
-	for (size_t i = 0; i < stubs->nr_holes; i++)
-		if (stubs->holes[i].hole == _i) {
+	for (size_t i = 0; i < trampolines->nr_holes; i++)
+		if (trampolines->holes[i].hole == _i) {
 			used = true;
-			fits = fits && stubs->holes[i].form == HV_HOLE_U64;
+			fits = fits && trampolines->holes[i].form == HV_HOLE_U64;
 		}
-	/* The low half of text_base is 0 here, so the stubs need not subtract it. The stubs do not
-	 * use the values for exceptions: the unwind tables contain that information. */
+	/* The low half of text_base is 0 here, so the trampolines need not subtract it. The
+	 * trampolines do not use the values for exceptions: the unwind tables contain that
+	 * information. */
 	used |= _i == HV_HOLE_text_base || _i == HV_HOLE_entry_code ||
 		_i == HV_HOLE_entry_code_len || _i == HV_HOLE_regs_bytes;
 	ck_assert_msg(used, "%s is not used", hv_hole_names[_i]);
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), fits ? NULL : hv_hole_names[_i]);
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, code), fits ? NULL : hv_hole_names[_i]);
 	free(code);
 }
 END_TEST
 
 static void mark(uint8_t *marks, size_t off, size_t len_bytes)
 {
-	ck_assert_uint_le(off + len_bytes, stubs->len_bytes);
+	ck_assert_uint_le(off + len_bytes, trampolines->len_bytes);
 	for (size_t i = off; i < off + len_bytes; i++) {
 		ck_assert_msg(!marks[i], "two things at %#zx", i);
 		marks[i] = 1;
@@ -284,30 +289,32 @@ static void mark(uint8_t *marks, size_t off, size_t len_bytes)
 }
 
 /* Holes and returns do not overlap, and they and the alternatives are inside the code. */
-START_TEST(places_in_the_stubs)
+START_TEST(addresses_in_the_trampolines)
 {
-	uint8_t *marks = calloc(1, stubs->len_bytes);
+	uint8_t *marks = calloc(1, trampolines->len_bytes);
 
 	ck_assert_ptr_nonnull(marks);
-	for (size_t i = 0; i < stubs->nr_holes; i++) {
-		ck_assert_uint_lt(stubs->holes[i].hole, HV_NR_HOLES);
-		mark(marks, stubs->holes[i].off, width_of(stubs->holes[i].form));
+	for (size_t i = 0; i < trampolines->nr_holes; i++) {
+		ck_assert_uint_lt(trampolines->holes[i].hole, HV_NR_HOLES);
+		mark(marks, trampolines->holes[i].off, width_of(trampolines->holes[i].form));
 	}
-	for (size_t i = 0; i < stubs->nr_returns; i++) {
-		ck_assert_mem_eq(stubs->code + stubs->return_offs[i], "\xc3\xcc\xcc\xcc\xcc", 5);
-		mark(marks, stubs->return_offs[i], 5);
+	for (size_t i = 0; i < trampolines->nr_returns; i++) {
+		ck_assert_mem_eq(trampolines->code + trampolines->return_offs[i],
+				 "\xc3\xcc\xcc\xcc\xcc", 5);
+		mark(marks, trampolines->return_offs[i], 5);
 	}
-	ck_assert_uint_gt(stubs->nr_alternatives, 0);
-	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
-		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+	ck_assert_uint_gt(trampolines->nr_alternatives, 0);
+	for (size_t i = 0; i < trampolines->nr_alternatives; i++) {
+		const struct hv_trampoline_alternative *a = &trampolines->alternatives[i];
 		bool is_copied = a->alternative & HV_ALT_COPIED;
 		uint32_t number = a->alternative & ~HV_ALT_COPIED;
 
 		ck_assert((number >= HV_ALT_NO_MIGRATE && number <= HV_ALT_TASK_SOFTIRQS) ||
 			  number == HV_ALT_UNLOCKED);
-		ck_assert_uint_le(is_copied ? a->target_off + a->len_bytes : 0, stubs->len_bytes);
-		ck_assert_uint_le(a->off + a->len_bytes, stubs->len_bytes);
-		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
+		ck_assert_uint_le(is_copied ? a->target_off + a->len_bytes : 0,
+				  trampolines->len_bytes);
+		ck_assert_uint_le(a->off + a->len_bytes, trampolines->len_bytes);
+		ck_assert_uint_lt(a->target_off, trampolines->len_bytes);
 		ck_assert_uint_eq(a->target_off == 0,
 				  number == HV_ALT_NO_MIGRATE || number == HV_ALT_NO_STEAL);
 	}
@@ -316,17 +323,17 @@ START_TEST(places_in_the_stubs)
 END_TEST
 
 /* Only instruction prefixes may differ, and each of them is listed. */
-START_TEST(stubs_without_locks)
+START_TEST(trampolines_without_locks)
 {
-	struct hv_stub_values values = {0};
-	uint8_t *locked = copy_of_stubs(), *unlocked = copy_of_stubs();
+	struct hv_trampoline_values values = {0};
+	uint8_t *locked = copy_of_trampolines(), *unlocked = copy_of_trampolines();
 	unsigned nr = 0;
 
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, locked), NULL);
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, locked), NULL);
 	values.alternatives = 1u << HV_ALT_UNLOCKED;
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, unlocked), NULL);
-	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
-		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, unlocked), NULL);
+	for (size_t i = 0; i < trampolines->nr_alternatives; i++) {
+		const struct hv_trampoline_alternative *a = &trampolines->alternatives[i];
 
 		if ((a->alternative & ~HV_ALT_COPIED) != HV_ALT_UNLOCKED)
 			continue;
@@ -337,20 +344,20 @@ START_TEST(stubs_without_locks)
 		nr++;
 	}
 	ck_assert_uint_gt(nr, 0);
-	ck_assert_mem_eq(locked, unlocked, stubs->len_bytes);
+	ck_assert_mem_eq(locked, unlocked, trampolines->len_bytes);
 	free(locked);
 	free(unlocked);
 }
 END_TEST
 
-/* If the kernel has a return thunk, no stub contains a bare return. */
-START_TEST(every_return_of_the_stubs)
+/* If the kernel has a return thunk, no trampoline contains a bare return. */
+START_TEST(every_return_of_the_trampolines)
 {
-	const struct hv_stub_values values = {.return_thunk = {AT + 0x100000}};
-	uint8_t *code = copy_of_stubs();
+	const struct hv_trampoline_values values = {.return_thunk = {AT + 0x100000}};
+	uint8_t *code = copy_of_trampolines();
 
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), NULL);
-	for (size_t i = 0; i + 5 <= stubs->len_bytes; i++)
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, code), NULL);
+	for (size_t i = 0; i + 5 <= trampolines->len_bytes; i++)
 		ck_assert_mem_ne(code + i, "\xc3\xcc\xcc\xcc\xcc", 5);
 	free(code);
 }
@@ -364,10 +371,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_alternative_that_is_a_jump);
 	tcase_add_test(tc, an_alternative_that_is_copied);
 	tcase_add_loop_test(tc, a_return, 0, HV_ARRAY_LEN(thunks));
-	tcase_add_loop_test(tc, every_value_of_the_stubs, 0, HV_HOLE_code);
-	tcase_add_test(tc, places_in_the_stubs);
-	tcase_add_test(tc, stubs_without_locks);
-	tcase_add_test(tc, every_return_of_the_stubs);
+	tcase_add_loop_test(tc, every_value_of_the_trampolines, 0, HV_HOLE_code);
+	tcase_add_test(tc, addresses_in_the_trampolines);
+	tcase_add_test(tc, trampolines_without_locks);
+	tcase_add_test(tc, every_return_of_the_trampolines);
 }
 
 int main(void)

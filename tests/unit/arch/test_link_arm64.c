@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linking an image of arm64 stubs (arch->link): each instruction field compared with the
+/* Linking an image of arm64 trampolines (arch->link): each instruction field compared with the
  * assembler's output for the same value, the alternatives, and the completeness of the real image.
  * test_link.c does it for x86-64. */
 #include <check.h>
@@ -16,10 +16,10 @@
 #define ALT_OFF	 12
 #define NOP	 0xd503201f
 
-static const struct hv_stub_image *const stubs = &hv_arch_arm64.stubs;
+static const struct hv_trampoline_image *const trampolines = &hv_arch_arm64.trampolines;
 
-static const char *link_at(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			   uint64_t at, uint8_t *code)
+static const char *link_at(const struct hv_trampoline_image *image,
+			   const struct hv_trampoline_values *values, uint64_t at, uint8_t *code)
 {
 	return hv_arch_arm64.link(image, values, hv_gva(at), code);
 }
@@ -81,10 +81,11 @@ static const struct {
  * error. */
 START_TEST(a_value_fits_its_form)
 {
-	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
-					  HV_HOLE_stacks, 16};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	struct hv_stub_values values = {
+	const struct hv_trampoline_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
+						HV_HOLE_stacks, 16};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	struct hv_trampoline_values values = {
 		.hole = {[HV_HOLE_stacks] = values_of_forms[_i].value - 16}};
 	uint8_t code[CODE_LEN], expected[CODE_LEN];
 	const char *bad;
@@ -105,10 +106,11 @@ END_TEST
 
 START_TEST(a_word_of_64_bits)
 {
-	static const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_U64, HV_HOLE_code, 0x234};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	static const struct hv_trampoline_hole hole = {HOLE_OFF, HV_HOLE_U64, HV_HOLE_code, 0x234};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
 	/* The caller's value for this hole is ignored. */
-	const struct hv_stub_values values = {.hole = {[HV_HOLE_code] = 7}};
+	const struct hv_trampoline_values values = {.hole = {[HV_HOLE_code] = 7}};
 	uint64_t value = AT + 0x234;
 	uint8_t code[CODE_LEN];
 
@@ -125,10 +127,11 @@ START_TEST(an_alternative)
 	} jumps[] = {{ALT_OFF + 0x100, 0x14000040}, {ALT_OFF - 8, 0x17fffffe}};
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(jumps); i++) {
-		const struct hv_stub_alternative a = {HV_ALT_LAZY, ALT_OFF, 4, jumps[i].target_off};
-		const struct hv_stub_image image = {
+		const struct hv_trampoline_alternative a = {HV_ALT_LAZY, ALT_OFF, 4,
+							    jumps[i].target_off};
+		const struct hv_trampoline_image image = {
 			.len_bytes = CODE_LEN, .alternatives = &a, .nr_alternatives = 1};
-		struct hv_stub_values values = {.alternatives = ~(1u << HV_ALT_LAZY)};
+		struct hv_trampoline_values values = {.alternatives = ~(1u << HV_ALT_LAZY)};
 		uint8_t code[CODE_LEN], expected[CODE_LEN];
 
 		memset(code, FILL, sizeof(code));
@@ -146,8 +149,8 @@ END_TEST
 /* No arm64 kernel returns through a thunk. */
 START_TEST(a_thunk_is_refused)
 {
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN};
-	const struct hv_stub_values values = {.return_thunk = {AT + 0x1000}};
+	const struct hv_trampoline_image image = {.len_bytes = CODE_LEN};
+	const struct hv_trampoline_values values = {.return_thunk = {AT + 0x1000}};
 	uint8_t code[CODE_LEN];
 
 	ck_assert_pstr_eq(link_at(&image, &values, AT, code), "return_thunk");
@@ -156,29 +159,29 @@ END_TEST
 
 /* A value that fits in no hole is refused with its name, unless every hole of it takes the low part
  * of any value. */
-START_TEST(every_value_of_the_stubs)
+START_TEST(every_value_of_the_trampolines)
 {
-	struct hv_stub_values values = {0};
-	uint8_t *code = malloc(stubs->len_bytes);
+	struct hv_trampoline_values values = {0};
+	uint8_t *code = malloc(trampolines->len_bytes);
 	bool used = false, fits = true;
 
 	ck_assert_ptr_nonnull(code);
-	memcpy(code, stubs->code, stubs->len_bytes);
+	memcpy(code, trampolines->code, trampolines->len_bytes);
 	/* Pages must be near, and the mask of a stack has 1 in its upper bits. */
 	values.hole[HV_HOLE_control] = values.hole[HV_HOLE_vcpus] = values.hole[HV_HOLE_pids] =
 		values.hole[HV_HOLE_stacks] = values.hole[HV_HOLE_params] = AT;
 	values.hole[HV_HOLE_stack_mask] = (uint64_t)-0x4000;
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), NULL);
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, code), NULL);
 	values.hole[_i] = (UINT64_C(1) << 40) + 1;
-	for (size_t i = 0; i < stubs->nr_holes; i++)
-		if (stubs->holes[i].hole == _i) {
+	for (size_t i = 0; i < trampolines->nr_holes; i++)
+		if (trampolines->holes[i].hole == _i) {
 			used = true;
-			fits = fits && (stubs->holes[i].form == HV_HOLE_A64_MOV_0_PART ||
-					stubs->holes[i].form == HV_HOLE_A64_MOV_1_PART ||
-					stubs->holes[i].form == HV_HOLE_A64_MOV_2_PART ||
-					stubs->holes[i].form == HV_HOLE_A64_MOV_3);
+			fits = fits && (trampolines->holes[i].form == HV_HOLE_A64_MOV_0_PART ||
+					trampolines->holes[i].form == HV_HOLE_A64_MOV_1_PART ||
+					trampolines->holes[i].form == HV_HOLE_A64_MOV_2_PART ||
+					trampolines->holes[i].form == HV_HOLE_A64_MOV_3);
 		}
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, code),
+	ck_assert_pstr_eq(link_at(trampolines, &values, AT, code),
 			  used && !fits ? hv_hole_names[_i] : NULL);
 	free(code);
 }
@@ -186,27 +189,27 @@ END_TEST
 
 /* All holes are distinct instructions of the code. Every entry begins with a landing pad for
  * indirect branches. */
-START_TEST(places_in_the_stubs)
+START_TEST(addresses_in_the_trampolines)
 {
-	uint8_t *marks = calloc(1, stubs->len_bytes);
-	size_t entries[4 + HV_NR_CALL_ENTRIES + HV_NR_SLOTS] = {
-		stubs->function_off, stubs->graph_off, stubs->profile_off,
-		stubs->function_stack_off};
+	uint8_t *marks = calloc(1, trampolines->len_bytes);
+	size_t entries[4 + HV_NR_CALL_ENTRIES + HV_NR_ACTION_GROUPS] = {
+		trampolines->function_off, trampolines->graph_off, trampolines->profile_off,
+		trampolines->function_stack_off};
 	const uint32_t bti_c = 0xd503245f;
 
 	ck_assert_ptr_nonnull(marks);
-	for (size_t i = 0; i < stubs->nr_holes; i++) {
-		uint32_t off = stubs->holes[i].off;
+	for (size_t i = 0; i < trampolines->nr_holes; i++) {
+		uint32_t off = trampolines->holes[i].off;
 
-		ck_assert_uint_lt(stubs->holes[i].hole, HV_NR_HOLES);
-		ck_assert_uint_lt(off, stubs->len_bytes);
+		ck_assert_uint_lt(trampolines->holes[i].hole, HV_NR_HOLES);
+		ck_assert_uint_lt(off, trampolines->len_bytes);
 		ck_assert_uint_eq(off % 4, 0);
 		ck_assert_msg(!marks[off], "two values at %#x", off);
 		marks[off] = 1;
 	}
-	ck_assert_uint_gt(stubs->nr_alternatives, 0);
-	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
-		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+	ck_assert_uint_gt(trampolines->nr_alternatives, 0);
+	for (size_t i = 0; i < trampolines->nr_alternatives; i++) {
+		const struct hv_trampoline_alternative *a = &trampolines->alternatives[i];
 
 		ck_assert(a->alternative == HV_ALT_NO_MIGRATE || a->alternative == HV_ALT_LAZY ||
 			  a->alternative == HV_ALT_TASK_SOFTIRQS ||
@@ -214,15 +217,15 @@ START_TEST(places_in_the_stubs)
 			  a->alternative == HV_ALT_HOST_CLOCK);
 		ck_assert_uint_eq(a->len_bytes, 4);
 		ck_assert_uint_gt(a->target_off, 0);
-		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
+		ck_assert_uint_lt(a->target_off, trampolines->len_bytes);
 	}
 	for (size_t i = 0; i < HV_NR_CALL_ENTRIES; i++)
-		entries[4 + i] = stubs->calls_off + i * stubs->call_len_bytes;
-	for (size_t i = 0; i < HV_NR_SLOTS; i++)
+		entries[4 + i] = trampolines->calls_off + i * trampolines->call_len_bytes;
+	for (size_t i = 0; i < HV_NR_ACTION_GROUPS; i++)
 		entries[4 + HV_NR_CALL_ENTRIES + i] =
-			stubs->actions_off + i * stubs->action_len_bytes;
+			trampolines->actions_off + i * trampolines->action_len_bytes;
 	for (size_t i = 0; i < HV_ARRAY_LEN(entries); i++)
-		ck_assert_mem_eq(stubs->code + entries[i], &bti_c, 4);
+		ck_assert_mem_eq(trampolines->code + entries[i], &bti_c, 4);
 	free(marks);
 }
 END_TEST
@@ -233,8 +236,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_word_of_64_bits);
 	tcase_add_test(tc, an_alternative);
 	tcase_add_test(tc, a_thunk_is_refused);
-	tcase_add_loop_test(tc, every_value_of_the_stubs, 0, HV_HOLE_code);
-	tcase_add_test(tc, places_in_the_stubs);
+	tcase_add_loop_test(tc, every_value_of_the_trampolines, 0, HV_HOLE_code);
+	tcase_add_test(tc, addresses_in_the_trampolines);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linking an image of riscv64 stubs (arch->link): each instruction field compared with the
+/* Linking an image of riscv64 trampolines (arch->link): each instruction field compared with the
  * assembler's output for the same value, the alternatives, and the completeness of the real image.
  * test_link.c does it for x86-64. */
 #include <check.h>
@@ -16,10 +16,10 @@
 #define ALT_OFF	 12
 #define NOP	 0x13u
 
-static const struct hv_stub_image *const stubs = &hv_arch_riscv64.stubs;
+static const struct hv_trampoline_image *const trampolines = &hv_arch_riscv64.trampolines;
 
-static const char *link_at(const struct hv_stub_image *image, const struct hv_stub_values *values,
-			   uint8_t *code)
+static const char *link_at(const struct hv_trampoline_image *image,
+			   const struct hv_trampoline_values *values, uint8_t *code)
 {
 	return hv_arch_riscv64.link(image, values, hv_gva(AT), code);
 }
@@ -61,10 +61,12 @@ static const struct {
  * error. */
 START_TEST(a_value_fits_its_form)
 {
-	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
-					  HV_HOLE_task_pid, 0};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	struct hv_stub_values values = {.hole = {[HV_HOLE_task_pid] = values_of_forms[_i].value}};
+	const struct hv_trampoline_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
+						HV_HOLE_task_pid, 0};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	struct hv_trampoline_values values = {
+		.hole = {[HV_HOLE_task_pid] = values_of_forms[_i].value}};
 	uint8_t code[CODE_LEN], expect[CODE_LEN];
 	const char *bad;
 
@@ -84,9 +86,10 @@ END_TEST
 
 START_TEST(an_addend_is_added)
 {
-	const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_RV_LOW, HV_HOLE_code, 0x10};
-	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
-	const struct hv_stub_values values = {0};
+	const struct hv_trampoline_hole hole = {HOLE_OFF, HV_HOLE_RV_LOW, HV_HOLE_code, 0x10};
+	const struct hv_trampoline_image image = {
+		.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	const struct hv_trampoline_values values = {0};
 	uint32_t insn = 0x00030313;
 	uint8_t code[CODE_LEN] = {0};
 
@@ -99,10 +102,10 @@ END_TEST
 
 START_TEST(alternatives)
 {
-	const struct hv_stub_alternative to = {HV_ALT_LAZY, ALT_OFF, 4, ALT_OFF + 8};
-	const struct hv_stub_image image = {
+	const struct hv_trampoline_alternative to = {HV_ALT_LAZY, ALT_OFF, 4, ALT_OFF + 8};
+	const struct hv_trampoline_image image = {
 		.len_bytes = CODE_LEN, .alternatives = &to, .nr_alternatives = 1};
-	struct hv_stub_values values = {.alternatives = 1u << HV_ALT_NO_MIGRATE};
+	struct hv_trampoline_values values = {.alternatives = 1u << HV_ALT_NO_MIGRATE};
 	uint8_t code[CODE_LEN] = {0};
 	uint32_t insn;
 
@@ -118,35 +121,35 @@ END_TEST
 
 START_TEST(a_thunk_is_refused)
 {
-	const struct hv_stub_values values = {.return_thunk = {AT}};
+	const struct hv_trampoline_values values = {.return_thunk = {AT}};
 	uint8_t code[CODE_LEN] = {0};
 
-	ck_assert_str_eq(link_at(&(struct hv_stub_image){0}, &values, code), "return_thunk");
+	ck_assert_str_eq(link_at(&(struct hv_trampoline_image){0}, &values, code), "return_thunk");
 }
 END_TEST
 
 START_TEST(the_image_is_complete)
 {
-	const struct hv_stub_values values = {0};
-	uint8_t *code = malloc(stubs->len_bytes);
+	const struct hv_trampoline_values values = {0};
+	uint8_t *code = malloc(trampolines->len_bytes);
 
 	ck_assert_ptr_nonnull(code);
-	memcpy(code, stubs->code, stubs->len_bytes);
-	ck_assert_ptr_null(link_at(stubs, &values, code));
+	memcpy(code, trampolines->code, trampolines->len_bytes);
+	ck_assert_ptr_null(link_at(trampolines, &values, code));
 	free(code);
-	ck_assert_uint_gt(stubs->function_off, 0);
-	ck_assert_uint_gt(stubs->nr_alternatives, 0);
-	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
-		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+	ck_assert_uint_gt(trampolines->function_off, 0);
+	ck_assert_uint_gt(trampolines->nr_alternatives, 0);
+	for (size_t i = 0; i < trampolines->nr_alternatives; i++) {
+		const struct hv_trampoline_alternative *a = &trampolines->alternatives[i];
 
 		ck_assert(a->alternative == HV_ALT_NO_MIGRATE || a->alternative == HV_ALT_LAZY ||
 			  a->alternative == HV_ALT_TASK_SOFTIRQS);
 		ck_assert_uint_eq(a->len_bytes, 4);
 		ck_assert_uint_lt(a->off, a->target_off);
-		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
+		ck_assert_uint_lt(a->target_off, trampolines->len_bytes);
 	}
-	for (size_t i = 0; i < stubs->nr_holes; i++)
-		ck_assert_uint_le(stubs->holes[i].off + 4, stubs->len_bytes);
+	for (size_t i = 0; i < trampolines->nr_holes; i++)
+		ck_assert_uint_le(trampolines->holes[i].off + 4, trampolines->len_bytes);
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 #include "tests/lib/run_suite.h"
 
 #define ADDRESS 0xfffffffe8012345cull
-#define SLOT	0xffff800083a3bd50ull
+#define RETP	0xffff800083a3bd50ull
 
 static const uint64_t key[2] = {0xec2802d4e0a488e9, 0x84be85ce9804e94b};
 
@@ -44,12 +44,12 @@ START_TEST(a_signature_is_where_no_address_is)
 		const struct hv_arch *f = hv_arch_arm64.formats[i];
 
 		for (unsigned way = 0; way < f->nr_signings; way++) {
-			uint64_t word = f->sign(way, ADDRESS, SLOT, key);
+			uint64_t word = f->sign(way, ADDRESS, RETP, key);
 			uint64_t top = way / 3 & 1 ? 0xff00000000000000 : 0;
 
 			ck_assert_uint_eq(f->strip_signature(word), ADDRESS);
 			ck_assert_uint_eq((word ^ ADDRESS) & (top | 1ull << 55), 0);
-			ck_assert_uint_ne(word, f->sign(way, ADDRESS, SLOT + 16, key));
+			ck_assert_uint_ne(word, f->sign(way, ADDRESS, RETP + 16, key));
 		}
 	}
 	ck_assert_uint_eq(hv_arch_arm64.signature_bits(0), 15);
@@ -62,11 +62,11 @@ END_TEST
 START_TEST(ways_differ_as_the_manual_says)
 {
 	for (unsigned algorithm = 0; algorithm < 3; algorithm++) {
-		uint64_t word = hv_arch_arm64.sign(algorithm, ADDRESS, SLOT, key);
-		uint64_t combined = hv_arch_arm64.sign(algorithm + 6, ADDRESS, SLOT, key);
+		uint64_t word = hv_arch_arm64.sign(algorithm, ADDRESS, RETP, key);
+		uint64_t combined = hv_arch_arm64.sign(algorithm + 6, ADDRESS, RETP, key);
 
 		ck_assert_uint_eq(word ^ combined, 0xff7f000000000000);
-		ck_assert_uint_eq(hv_arch_arm64.sign(algorithm + 3, ADDRESS, SLOT, key) ^ word,
+		ck_assert_uint_eq(hv_arch_arm64.sign(algorithm + 3, ADDRESS, RETP, key) ^ word,
 				  ~word & 0xff00000000000000);
 	}
 }

@@ -179,7 +179,7 @@ START_TEST(where_the_kernels_addresses_begin)
 	ck_assert_uint_eq(arch->kernel_start(4).v, 0xffff800000000000);
 	ck_assert_uint_eq(arch->kernel_start(5).v, 0xff00000000000000);
 	/* 32-bit offsets with bit 31 set reach the image and all modules. */
-	ck_assert_uint_eq(arch->text_base.v + 0x80000000, arch->image_window.start.v);
+	ck_assert_uint_eq(arch->text_base.v + 0x80000000, arch->image_range.start.v);
 	ck_assert_uint_eq(arch->text_base.v & UINT32_MAX, 0);
 }
 END_TEST
@@ -187,9 +187,9 @@ END_TEST
 /* The kernel computes the page of any address in the window of images. */
 START_TEST(the_region_is_where_the_kernel_knows_no_page)
 {
-	ck_assert_uint_ge(arch->chosen_window.start.v, arch->image_window.end.v);
-	ck_assert_uint_ge(arch->chosen_window.start.v, arch->free_window.start.v);
-	ck_assert_uint_le(arch->chosen_window.end.v, arch->free_window.end.v);
+	ck_assert_uint_ge(arch->chosen_range.start.v, arch->image_range.end.v);
+	ck_assert_uint_ge(arch->chosen_range.start.v, arch->free_range.start.v);
+	ck_assert_uint_le(arch->chosen_range.end.v, arch->free_range.end.v);
 }
 END_TEST
 
@@ -328,7 +328,7 @@ static const struct {
 	 64, "", 0},
 	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $0x408,%rsp */
 	{"\x55\x48\x89\xe5\x53\x48\x81\xec\x08\x04\x00\x00", 12, 2, 4, "bp", 16, "prev", -16},
-	/* push %rbx; push %rbp: the frame pointer is not in its usual slot */
+	/* push %rbx; push %rbp: the frame pointer is not in its usual word */
 	{"\x53\x55\x48\x89\xfd", 5, 2, 2, "sp", 24, "prev", -24},
 	/* push %rbp; xor %ebp,%ebp: rbp no longer holds the frame pointer */
 	{"\x55\x31\xed\x53\x90", 5, 1, 1, "sp", 16, "prev", -16},
@@ -396,7 +396,7 @@ static const struct {
 	const char *code;
 	size_t len;
 	bool jumps;
-} key_places[] = {
+} key_sites[] = {
 	{"\x66\x90\xe9\x00\x00", 2, false}, {"\xeb\x3e\x00\x00\x00", 2, true},
 	{"\xeb\x3d\x00\x00\x00", 0, false}, {"\xe9\x3b\x00\x00\x00", 5, true},
 	{"\xe9\x3c\x00\x00\x00", 0, false}, {"\x0f\x1f\x44\x00\x00", 5, false},
@@ -408,17 +408,17 @@ static const struct {
 START_TEST(a_nop_or_a_jump)
 {
 	bool jumps;
-	size_t len = arch->classify_jump_site((const uint8_t *)key_places[_i].code, hv_gva(0x1000),
+	size_t len = arch->classify_jump_site((const uint8_t *)key_sites[_i].code, hv_gva(0x1000),
 					      hv_gva(0x1040), &jumps);
 	uint8_t jump[5];
 
-	ck_assert_uint_eq(len, key_places[_i].len);
+	ck_assert_uint_eq(len, key_sites[_i].len);
 	if (!len)
 		return;
-	ck_assert(jumps == key_places[_i].jumps);
+	ck_assert(jumps == key_sites[_i].jumps);
 	ck_assert(arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1040), len, jump));
 	if (jumps)
-		ck_assert_mem_eq(jump, key_places[_i].code, len);
+		ck_assert_mem_eq(jump, key_sites[_i].code, len);
 	ck_assert(!arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1082), 2, jump));
 	ck_assert(!arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1040), 3, jump));
 }
@@ -481,16 +481,16 @@ START_TEST(bare_jumps)
 }
 END_TEST
 
-START_TEST(return_slots)
+START_TEST(return_sites)
 {
 	struct hv_gva at = hv_gva(0xffffffff80401000);
-	uint8_t slot[X86_64_SITE_LEN];
+	uint8_t site[X86_64_SITE_LEN];
 
-	ck_assert(x86_64_place_return(slot, at, hv_gva(0)));
-	ck_assert_mem_eq(slot, "\xc3\xcc\xcc\xcc\xcc", 5);
-	ck_assert(x86_64_place_return(slot, at, hv_gva(0xffffffff80402000)));
-	ck_assert_mem_eq(slot, "\xe9\xfb\x0f\x00\x00", 5);
-	ck_assert(!x86_64_place_return(slot, at, hv_gva(0xfffffe0000000000)));
+	ck_assert(x86_64_fill_return_site(site, at, hv_gva(0)));
+	ck_assert_mem_eq(site, "\xc3\xcc\xcc\xcc\xcc", 5);
+	ck_assert(x86_64_fill_return_site(site, at, hv_gva(0xffffffff80402000)));
+	ck_assert_mem_eq(site, "\xe9\xfb\x0f\x00\x00", 5);
+	ck_assert(!x86_64_fill_return_site(site, at, hv_gva(0xfffffe0000000000)));
 }
 END_TEST
 
@@ -572,10 +572,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_caller_of_a_functions_first_instruction);
 	tcase_add_loop_test(tc, how_functions_start, 0, HV_ARRAY_LEN(starts));
 	tcase_add_test(tc, calls_within_reach);
-	tcase_add_loop_test(tc, a_nop_or_a_jump, 0, HV_ARRAY_LEN(key_places));
+	tcase_add_loop_test(tc, a_nop_or_a_jump, 0, HV_ARRAY_LEN(key_sites));
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
 	tcase_add_test(tc, bare_jumps);
-	tcase_add_test(tc, return_slots);
+	tcase_add_test(tc, return_sites);
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_reschedule, 0, HV_ARRAY_LEN(resched));
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,
 			    HV_ARRAY_LEN(lazy_resched));

@@ -15,7 +15,7 @@
 #include "tracer/graph/graph_tracer.h"
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/sections/section_tracer.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/hooks/guest_ftrace.h"
 
 #define FAKE_EPOCH_NS UINT64_C(1700000000000000000)
@@ -202,7 +202,7 @@ struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 	if (f->is_torn)
 		return hv_err_new(EIO, "hold: it ended in the middle");
 	if (f->busy) {
-		return --f->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
+		return --f->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a trampoline")
 				 : hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
 	}
 	f->nr_patched = 0;
@@ -405,7 +405,7 @@ struct hv_err *hv_renames_look(const struct hv_kernel *k hv_unused,
 
 /* tracer/hooks/guest_ftrace.h */
 
-struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
+struct hv_err *hv_trampolines_refusal(const struct hv_arch *arch)
 {
 	(void)arch;
 	return NULL;

@@ -265,7 +265,7 @@ static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text 
 }
 
 /* Returns whether funcgraph-host is on in the directory whose events/ contains PATH. */
-static bool tells_host(struct hv_tree *tree, const char *path)
+static bool reports_host(struct hv_tree *tree, const char *path)
 {
 	struct fake_dir *dir;
 	size_t name;
@@ -292,7 +292,7 @@ static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, cons
 	f->dir = tree->dirs;
 	f->rights = rights;
 	f->name = FAKE_TEXT;
-	if (fake_raw_text(path, tells_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
+	if (fake_raw_text(path, reports_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
 	    profile_text(tree, path, &f->text)) {
 		add_new_tasks(tree, path, &f->text);
 		*ret = f;

@@ -10,9 +10,9 @@
 #include "vmm/domains.h"
 #include "vmm/hosttrace/instance.h"
 #include "vmm/open.h"
-#include "vmm/warden/far.h"
-#include "vmm/warden/near.h"
-#include "vmm/warden/sandbox.h"
+#include "vmm/broker/server.h"
+#include "vmm/broker/client.h"
+#include "vmm/broker/sandbox.h"
 
 struct hv_guest {
 	struct hv_guest_info info;
@@ -168,29 +168,30 @@ void fake_guest_ends(struct hv_guest *g)
 }
 
 /* The unprivileged process has its own fake of this name. */
-struct hv_far *hv_far_new(struct hv_guest *g, enum hv_adopts adopts hv_unused)
+struct hv_broker_server *hv_broker_server_new(struct hv_guest *g, enum hv_adopts adopts hv_unused)
 {
-	return (struct hv_far *)g;
+	return (struct hv_broker_server *)g;
 }
 
-unsigned hv_far_nr_refused(const struct hv_far *f hv_unused)
+unsigned hv_broker_server_nr_refused(const struct hv_broker_server *f hv_unused)
 {
 	return 0;
 }
 
-void hv_far_renew(struct hv_far *f hv_unused)
+void hv_broker_server_renew(struct hv_broker_server *f hv_unused)
 {
 }
 
-void hv_far_put_journal_back(const struct hv_far *f hv_unused)
+void hv_broker_server_put_journal_back(const struct hv_broker_server *f hv_unused)
 {
 }
 
-void hv_far_free(struct hv_far *f hv_unused)
+void hv_broker_server_free(struct hv_broker_server *f hv_unused)
 {
 }
 
-struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_message *question)
+struct hv_err *hv_broker_server_answer(struct hv_broker_server *f, int socket,
+				       const struct hv_message *question)
 {
 	const char *name = ((struct hv_guest *)f)->info.name;
 	const struct hv_message answer = {.bytes = (uint8_t *)name, .len_bytes = strlen(name)};
@@ -201,7 +202,7 @@ struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_messa
 		&answer);
 }
 
-struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
+struct hv_err *hv_broker_client_guest(int socket, struct hv_guest **ret)
 {
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 	struct hv_err *err =
@@ -210,22 +211,24 @@ struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
 	return err ? err : hv_guest_open((char *)answer.bytes, NULL, HV_VIA_AUTO, ret);
 }
 
-struct hv_err *hv_near_machine(int socket, const char *name hv_unused, struct hv_guest **ret)
+struct hv_err *hv_broker_client_machine(int socket, const char *name hv_unused,
+					struct hv_guest **ret)
 {
-	return hv_near_guest(socket, ret);
+	return hv_broker_client_guest(socket, ret);
 }
 
-const struct hv_windows *hv_near_windows(const struct hv_guest *g hv_unused)
-{
-	return NULL;
-}
-
-struct hv_err *hv_sandbox_keep(int *warden hv_unused)
+const struct hv_readable_ram *hv_broker_client_readable_ram(const struct hv_guest *g hv_unused)
 {
 	return NULL;
 }
 
-struct hv_err *hv_sandbox_enter(int warden hv_unused, const struct hv_windows *windows hv_unused)
+struct hv_err *hv_sandbox_keep(int *broker hv_unused)
+{
+	return NULL;
+}
+
+struct hv_err *hv_sandbox_enter(int broker hv_unused,
+				const struct hv_readable_ram *readable hv_unused)
 {
 	return NULL;
 }

@@ -163,7 +163,7 @@ END_TEST
 
 static struct hv_vcpu_regs told;
 
-static struct hv_err *tell_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
+static struct hv_err *report_registers(void *self hv_unused, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_err *err = hv_vcpus_check_room(2, nr);
 
@@ -179,7 +179,7 @@ static void check_open_refused(const char *vmlinux, const char *message)
 	static struct hv_guest_ops ops = {
 		.read = xm_read,
 		.free = xm_free,
-		.registers = tell_registers,
+		.registers = report_registers,
 	};
 	HV_AUTO_GUEST struct hv_guest *g =
 		part_guest_new(&ops, &machine, hv_guest_info(machine.guest));

@@ -108,7 +108,7 @@ START_TEST(of_too_many_functions_the_longest_calls_stay)
 	ck_assert_uint_eq(calls.nr, HV_CALLS_MAX);
 	ck_assert_uint_eq(calls.list[0].function, 2 * HV_CALLS_MAX);
 	ck_assert_uint_eq(calls.list[HV_CALLS_MAX - 1].function, HV_CALLS_MAX + 1);
-	ck_assert_uint_eq(calls.nr_left_out, HV_CALLS_MAX + 1);
+	ck_assert_uint_eq(calls.nr_skipped, HV_CALLS_MAX + 1);
 }
 END_TEST
 

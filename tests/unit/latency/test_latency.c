@@ -87,7 +87,7 @@ START_TEST(names_are_bounded)
 		hv_page_decode_name_tasks(&d, (struct hv_export_text){line, strlen(line)});
 	}
 	ck_assert_uint_lt(d.nr_tasks, 300000);
-	ck_assert_uint_lt(d.nr_places, 2000000);
+	ck_assert_uint_lt(d.nr_buckets, 2000000);
 	hv_page_decode_deinit(&d);
 }
 END_TEST

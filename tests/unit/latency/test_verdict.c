@@ -420,7 +420,7 @@ START_TEST(many_causes)
 		plant(HV_STALL_RUNQUEUE, 0, 100 * i, 100 * i + 20, 8)->by.pid = i;
 	find();
 	ck_assert_uint_eq(verdict.nr, HV_CAUSES_MAX);
-	ck_assert_uint_eq(verdict.nr_left_out, HV_STALLS_MAX - HV_CAUSES_MAX);
+	ck_assert_uint_eq(verdict.nr_skipped, HV_STALLS_MAX - HV_CAUSES_MAX);
 }
 END_TEST
 

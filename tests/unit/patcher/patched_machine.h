@@ -125,7 +125,7 @@ static inline struct hv_err *hold_write(void *self, const struct hv_hold_write *
 	m->hold_writes += nr;
 	for (size_t i = 0; i < nr; i++) {
 		if (m->nr_text_writes++ == m->fail_after)
-			return hv_err_new(EIO, "the stub did not answer");
+			return hv_err_new(EIO, "the trampoline did not answer");
 		ck_assert(m->journal_spoilt || journalled(&writes[i]));
 		ck_assert(!i || writes[i - 1].gpa.v < writes[i].gpa.v);
 		memcpy(m->mem + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);

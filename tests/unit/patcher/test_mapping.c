@@ -7,9 +7,9 @@
 #include "tests/unit/kernel/arm64_machine.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define SLOT  (UINT64_C(2) << 20)
-#define LEN   (26 * SLOT)
-#define TIMES 64
+#define ENTRY_SPAN (UINT64_C(2) << 20)
+#define LEN	   (26 * ENTRY_SPAN)
+#define TIMES	   64
 
 static struct fk f;
 static const struct hv_region region = {.gpa = {0x100000000}, .len_bytes = 64 << 20};
@@ -29,13 +29,14 @@ static uint64_t plan_start(void)
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 
 	ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &plan));
-	ck_assert_uint_eq(plan.nr, LEN / SLOT);
+	ck_assert_uint_eq(plan.nr, LEN / ENTRY_SPAN);
 	ck_assert_uint_eq(plan.range.end.v - plan.range.start.v, LEN);
-	ck_assert(plan.range.end.v + SLOT <= FK_BASE || plan.range.start.v >= FK_END + SLOT);
+	ck_assert(plan.range.end.v + ENTRY_SPAN <= FK_BASE ||
+		  plan.range.start.v >= FK_END + ENTRY_SPAN);
 	for (size_t i = 0; i < plan.nr; i++) {
 		struct hv_mapping m;
 
-		ck_assert_uint_eq(plan.changes[i].gva.v, plan.range.start.v + i * SLOT);
+		ck_assert_uint_eq(plan.changes[i].gva.v, plan.range.start.v + i * ENTRY_SPAN);
 		ck_assert_ptr_null(hv_walk(&f.k.core.as, plan.changes[i].gva, &m));
 		ck_assert(!m.present);
 		ck_assert_uint_eq(m.entry_gpa.v, plan.changes[i].gpa.v);
@@ -80,11 +81,11 @@ static void move(uint64_t code_mib, uint64_t area_mib)
 {
 	moved = hv_arch_x86_64;
 	moved.text_base = hv_gva(0);
-	moved.free_window = (struct hv_gva_range){0};
+	moved.free_range = (struct hv_gva_range){0};
 	f.k.core.as.arch = &moved;
 	f.k.core.reach = (struct hv_reach){
 		.text_base = hv_gva(0xfffffffe80000000),
-		.free_window = {hv_gva(FK_BASE - 3 * MIB), hv_gva(FK_END + 400 * MIB)},
+		.free_range = {hv_gva(FK_BASE - 3 * MIB), hv_gva(FK_END + 400 * MIB)},
 		.code = {hv_gva(FK_END), hv_gva(FK_END + code_mib * MIB)},
 		.module_areas = {{hv_gva(FK_END + area_mib * MIB),
 				  hv_gva(FK_END + (area_mib + 500) * MIB)}},
@@ -156,8 +157,8 @@ static void setup16(void)
 			.reach =
 				{
 					.text_base = {IMAGE16 - 3000 * MIB},
-					.free_window = {{IMAGE16 - 104 * MIB},
-							{IMAGE16 + 400 * MIB}},
+					.free_range = {{IMAGE16 - 104 * MIB},
+						       {IMAGE16 + 400 * MIB}},
 					.code = {{IMAGE16 - 104 * MIB}, {IMAGE16 + 127 * MIB}},
 					.module_areas = {{{IMAGE16 - 1000 * MIB},
 							  {IMAGE16 + 1048 * MIB}}},
@@ -181,12 +182,12 @@ static uint64_t page_entry(uint64_t at)
 	struct hv_mapping m;
 	uint64_t off;
 
-	ck_assert_ptr_null(hv_walk_slot(&k16.core.as, hv_gva(at), &m));
+	ck_assert_ptr_null(hv_walk_to_entry(&k16.core.as, hv_gva(at), &m));
 	if (!m.present || m.gpa.v < region16.gpa.v)
 		return 0;
 	off = am.format->entry_at(m.gpa, 1, hv_gva(at)).v - region16.gpa.v;
 	ck_assert_uint_ge(off, HV_REGION_TABLES_OFF);
-	ck_assert_uint_lt(off, HV_REGION_STUBS_OFF);
+	ck_assert_uint_lt(off, HV_REGION_TRAMPOLINES_OFF);
 	return *(uint64_t *)(void *)(region16.host + off);
 }
 
@@ -208,7 +209,7 @@ static void make_changes(const struct hv_mapping_plan *plan)
 
 		ck_assert(!memcmp(entry, &(uint64_t){0}, 8));
 		ck_assert(hv_gva_in(plan->changes[i].gva, plan->range) ||
-			  hv_gva_in(plan->changes[i].gva, plan->landings));
+			  hv_gva_in(plan->changes[i].gva, plan->veneers));
 		ck_assert_uint_eq(plan->changes[i].gva.v % HV_REGION_UNIT, 0);
 		memcpy(entry, plan->changes[i].to, 8);
 	}
@@ -236,15 +237,15 @@ static uint64_t plan_pages(void)
 	ck_assert_uint_eq(plan.nr, (start % SPAN16 + LEN - 1) / SPAN16 + 1);
 	ck_assert_ptr_null(hv_mapping_is_present(&k16, &region16, plan.range, &present));
 	ck_assert(!present);
-	hv_mapping_place_tables(&plan, &region16);
+	hv_mapping_put_tables(&plan, &region16);
 	make_changes(&plan);
 	ck_assert_ptr_null(hv_mapping_is_present(&k16, &region16, plan.range, &present));
 	ck_assert(present);
-	ck_assert_uint_eq(hv_mapping_first(&k16, &region16, plan.range, plan.landings, &leads_to).v,
+	ck_assert_uint_eq(hv_mapping_first(&k16, &region16, plan.range, plan.veneers, &leads_to).v,
 			  start);
-	ck_assert(hv_slot_leads_to(&k16.core.as, plan.range.start, leads_to));
+	ck_assert(hv_entry_leads_to(&k16.core.as, plan.range.start, leads_to));
 	for (uint64_t off = 0; off < LEN; off += PAGE16)
-		check_page(start + off, HV_REGION_STUBS_OFF + off);
+		check_page(start + off, HV_REGION_TRAMPOLINES_OFF + off);
 	ck_assert_uint_eq(page_entry(start - PAGE16), 0);
 	ck_assert_uint_eq(page_entry(start + LEN), 0);
 	ck_assert(!memcmp(region16.host, region16.kept, HV_REGION_KEPT_BYTES));
@@ -259,7 +260,8 @@ START_TEST(pages_where_leaves_are_too_large)
 	for (unsigned i = 0; i < TIMES; i++) {
 		uint64_t start = plan_pages();
 
-		ck_assert(start + LEN + SLOT <= IMAGE16 || start >= IMAGE16 + IMAGE_LEN + SLOT);
+		ck_assert(start + LEN + ENTRY_SPAN <= IMAGE16 ||
+			  start >= IMAGE16 + IMAGE_LEN + ENTRY_SPAN);
 		ck_assert(hv_gva_in(hv_gva(start), k16.core.reach.code));
 		nr_within += start % SPAN16 != 0;
 	}
@@ -269,7 +271,7 @@ END_TEST
 
 /* The kernel's next modules would be in the rest of the entry. They begin in the last MiB of the
  * third entry from FIRST on, and need two more. */
-START_TEST(no_slot_is_shared_with_modules)
+START_TEST(no_entry_is_shared_with_modules)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	uint64_t first = (IMAGE16 + IMAGE_LEN + SPAN16) & ~(SPAN16 - 1);
@@ -295,22 +297,22 @@ START_TEST(more_tables_than_there_is_room_for)
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	struct hv_err *err;
 
-	k16.core.reach.free_window.end.v = IMAGE16 + 1000 * MIB;
-	err = hv_mapping_plan(&k16, &region16, 512 * MIB + SLOT, &plan);
+	k16.core.reach.free_range.end.v = IMAGE16 + 1000 * MIB;
+	err = hv_mapping_plan(&k16, &region16, 512 * MIB + ENTRY_SPAN, &plan);
 	ck_assert(err && err->code == ENOSPC);
 	ck_assert_msg(strstr(err->message, "pages of 16 KiB"), "%s", err->message);
 	hv_err_free(err);
 }
 END_TEST
 
-/* A second place for landings, separate from the region and from modules. */
-START_TEST(landings_have_a_slot_of_their_own)
+/* A second place for veneers, separate from the region and from modules. */
+START_TEST(veneers_have_an_entry_of_their_own)
 {
 	unsigned nr_below = 0;
 	struct hv_gpa leads_to;
 
 	move(20, 150);
-	f.k.core.reach.landings =
+	f.k.core.reach.veneers =
 		(struct hv_gva_range){hv_gva(FK_END + 10 * MIB), hv_gva(FK_END + 240 * MIB)};
 	for (unsigned i = 0; i < TIMES; i++) {
 		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -319,50 +321,50 @@ START_TEST(landings_have_a_slot_of_their_own)
 		bool has = true;
 
 		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &plan));
-		ck_assert_uint_eq(plan.nr, LEN / SLOT + 1);
+		ck_assert_uint_eq(plan.nr, LEN / ENTRY_SPAN + 1);
 		last = &plan.changes[plan.nr - 1];
-		at = plan.landings.start;
+		at = plan.veneers.start;
 		ck_assert_uint_eq(last->gva.v, at.v);
 		ck_assert(!memcmp(last->to, plan.changes[0].to, 8)); /* both lead to the code */
-		ck_assert_uint_eq(plan.landings.end.v - at.v, SLOT);
-		ck_assert(hv_gva_in(at, f.k.core.reach.landings));
+		ck_assert_uint_eq(plan.veneers.end.v - at.v, ENTRY_SPAN);
+		ck_assert(hv_gva_in(at, f.k.core.reach.veneers));
 		ck_assert(!hv_gva_in(at, plan.range));
-		ck_assert(at.v + SLOT <= FK_END + 150 * MIB || at.v >= FK_END + 214 * MIB);
+		ck_assert(at.v + ENTRY_SPAN <= FK_END + 150 * MIB || at.v >= FK_END + 214 * MIB);
 		nr_below += at.v < FK_END + 150 * MIB;
 		ck_assert_ptr_null(
-			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
+			hv_mapping_has_veneers(&f.k, &region, plan.range, plan.veneers, &has));
 		ck_assert(!has);
 		/* a killed process may have left only this */
 		memcpy(xm_path(&f.machine, f.k.core.as.root, 4, 2, at), last->to, 8);
 		ck_assert_ptr_null(
-			hv_mapping_has_landings(&f.k, &region, plan.range, plan.landings, &has));
+			hv_mapping_has_veneers(&f.k, &region, plan.range, plan.veneers, &has));
 		ck_assert(has);
 		ck_assert_uint_eq(
-			hv_mapping_first(&f.k, &region, plan.range, plan.landings, &leads_to).v,
+			hv_mapping_first(&f.k, &region, plan.range, plan.veneers, &leads_to).v,
 			at.v);
-		ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF);
+		ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_TRAMPOLINES_OFF);
 		memset(xm_path(&f.machine, f.k.core.as.root, 4, 2, at), 0, 8);
 		ck_assert_uint_eq(
-			hv_mapping_first(&f.k, &region, plan.range, plan.landings, &leads_to).v,
+			hv_mapping_first(&f.k, &region, plan.range, plan.veneers, &leads_to).v,
 			plan.range.start.v);
 	}
 	ck_assert_uint_gt(nr_below, 0);
 	ck_assert_uint_lt(nr_below, TIMES);
-	/* no room for landings is not an error */
-	f.k.core.reach.landings =
+	/* no room for veneers is not an error */
+	f.k.core.reach.veneers =
 		(struct hv_gva_range){hv_gva(FK_END + 150 * MIB), hv_gva(FK_END + 210 * MIB)};
 	{
 		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 
 		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &plan));
-		ck_assert_uint_eq(plan.landings.start.v, plan.landings.end.v);
-		ck_assert_uint_eq(plan.nr, LEN / SLOT);
+		ck_assert_uint_eq(plan.veneers.start.v, plan.veneers.end.v);
+		ck_assert_uint_eq(plan.nr, LEN / ENTRY_SPAN);
 	}
 }
 END_TEST
 
-/* Addresses that the image cannot call are used only with landings that it can call. */
-START_TEST(all_call_landings)
+/* Addresses that the image cannot call are used only with veneers that it can call. */
+START_TEST(all_call_veneers)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	struct hv_reach *reach = &f.k.core.reach;
@@ -373,13 +375,13 @@ START_TEST(all_call_landings)
 		(struct hv_gva_range){hv_gva(FK_END + 100 * MIB), hv_gva(FK_END + 200 * MIB)};
 	reach->module_areas[1] =
 		(struct hv_gva_range){hv_gva(FK_END + 10 * MIB), hv_gva(FK_END + 24 * MIB)};
-	reach->landings = (struct hv_gva_range){hv_gva(FK_END), hv_gva(FK_END + 300 * MIB)};
+	reach->veneers = (struct hv_gva_range){hv_gva(FK_END), hv_gva(FK_END + 300 * MIB)};
 	for (unsigned i = 0; i < TIMES; i++) {
 		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan far = {0};
 
 		ck_assert_ptr_null(hv_mapping_plan(&f.k, &region, LEN, &far));
 		ck_assert(hv_gva_in(far.range.start, reach->code_else));
-		ck_assert(hv_gva_in(far.landings.start, reach->code));
+		ck_assert(hv_gva_in(far.veneers.start, reach->code));
 	}
 	reach->code.end = hv_gva(FK_END + 2 * MIB);
 	err = hv_mapping_plan(&f.k, &region, LEN, &plan);
@@ -388,10 +390,10 @@ START_TEST(all_call_landings)
 }
 END_TEST
 
-/* With 16 KiB pages, landings have a separate table, which maps only the code. */
-START_TEST(landings_by_pages)
+/* With 16 KiB pages, veneers have a separate table, which maps only the code. */
+START_TEST(veneers_by_pages)
 {
-	k16.core.reach.landings =
+	k16.core.reach.veneers =
 		(struct hv_gva_range){{IMAGE16 + 130 * MIB}, {IMAGE16 + 300 * MIB}};
 	for (unsigned i = 0; i < TIMES; i++) {
 		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -399,22 +401,22 @@ START_TEST(landings_by_pages)
 		bool has = false;
 
 		ck_assert_ptr_null(hv_mapping_plan(&k16, &region16, LEN, &plan));
-		at = plan.landings.start.v;
-		ck_assert(hv_gva_in(hv_gva(at), k16.core.reach.landings));
+		at = plan.veneers.start.v;
+		ck_assert(hv_gva_in(hv_gva(at), k16.core.reach.veneers));
 		ck_assert(at / SPAN16 > (plan.range.end.v - 1) / SPAN16 ||
 			  at / SPAN16 < plan.range.start.v / SPAN16);
-		hv_mapping_place_tables(&plan, &region16);
+		hv_mapping_put_tables(&plan, &region16);
 		make_changes(&plan);
 		for (uint64_t off = 0; off < LEN; off += PAGE16)
-			check_page(plan.range.start.v + off, HV_REGION_STUBS_OFF + off);
-		for (uint64_t off = 0; off < SLOT; off += PAGE16)
-			check_page(at + off, HV_REGION_STUBS_OFF + off);
+			check_page(plan.range.start.v + off, HV_REGION_TRAMPOLINES_OFF + off);
+		for (uint64_t off = 0; off < ENTRY_SPAN; off += PAGE16)
+			check_page(at + off, HV_REGION_TRAMPOLINES_OFF + off);
 		if (at % SPAN16)
 			ck_assert_uint_eq(page_entry(at - PAGE16), 0);
-		if ((at + SLOT) % SPAN16)
-			ck_assert_uint_eq(page_entry(at + SLOT), 0);
+		if ((at + ENTRY_SPAN) % SPAN16)
+			ck_assert_uint_eq(page_entry(at + ENTRY_SPAN), 0);
 		ck_assert_ptr_null(
-			hv_mapping_has_landings(&k16, &region16, plan.range, plan.landings, &has));
+			hv_mapping_has_veneers(&k16, &region16, plan.range, plan.veneers, &has));
 		ck_assert(has);
 		undo_changes(&plan);
 	}
@@ -431,11 +433,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, what_is_refused);
 	tcase_add_test(tc, pages_where_leaves_are_too_large);
-	tcase_add_test(tc, no_slot_is_shared_with_modules);
+	tcase_add_test(tc, no_entry_is_shared_with_modules);
 	tcase_add_test(tc, more_tables_than_there_is_room_for);
-	tcase_add_test(tc, landings_have_a_slot_of_their_own);
-	tcase_add_test(tc, all_call_landings);
-	tcase_add_test(tc, landings_by_pages);
+	tcase_add_test(tc, veneers_have_an_entry_of_their_own);
+	tcase_add_test(tc, all_call_veneers);
+	tcase_add_test(tc, veneers_by_pages);
 }
 
 int main(void)

@@ -7,14 +7,14 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/arm64_machine.h"
 
-#define MIB	  (UINT64_C(1) << 20)
-#define PAGE	  UINT64_C(65536)
-#define SLOT	  UINT64_C(0xffffd000a0000000)
-#define IMAGE	  (SLOT + 294 * MIB)
-#define IMAGE_LEN (24 * MIB)
-#define IMAGE_END (IMAGE + IMAGE_LEN)
-#define LEN	  (58 * MIB)
-#define TIMES	  32
+#define MIB	   (UINT64_C(1) << 20)
+#define PAGE	   UINT64_C(65536)
+#define ENTRY_SPAN UINT64_C(0xffffd000a0000000)
+#define IMAGE	   (ENTRY_SPAN + 294 * MIB)
+#define IMAGE_LEN  (24 * MIB)
+#define IMAGE_END  (IMAGE + IMAGE_LEN)
+#define LEN	   (58 * MIB)
+#define TIMES	   32
 
 static struct am am;
 static struct hv_kernel k;
@@ -35,7 +35,7 @@ static void set_up_at(uint64_t image, uint64_t modules)
 			.reach =
 				{
 					.text_base = {image - 3000 * MIB},
-					.free_window = {{end - 128 * MIB}, {image + 1024 * MIB}},
+					.free_range = {{end - 128 * MIB}, {image + 1024 * MIB}},
 					.code = {{end - 128 * MIB}, {image + 127 * MIB}},
 					.module_areas = {{{modules}, {modules + 2048 * MIB}}},
 				},
@@ -101,16 +101,17 @@ START_TEST(each_page_is_where_it_belongs)
 	set_entries(&plan, plan.nr);
 	ck_assert_ptr_null(hv_mapping_is_present(&k, &region, plan.range, &present));
 	ck_assert(present);
-	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.veneers, &leads_to).v,
 			  plan.range.start.v);
-	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_TRAMPOLINES_OFF);
 	for (uint64_t off = 0; off < LEN; off += PAGE) {
 		struct hv_mapping m;
 
 		ck_assert_ptr_null(hv_walk(&k.core.as, hv_gva_add(plan.range.start, off), &m));
 		ck_assert(m.present && m.len_bytes == PAGE);
-		ck_assert_uint_eq(m.gpa.v, region.gpa.v + HV_REGION_STUBS_OFF + off);
-		ck_assert(m.executable == (off + HV_REGION_STUBS_OFF < HV_REGION_WRITABLE_OFF));
+		ck_assert_uint_eq(m.gpa.v, region.gpa.v + HV_REGION_TRAMPOLINES_OFF + off);
+		ck_assert(m.executable ==
+			  (off + HV_REGION_TRAMPOLINES_OFF < HV_REGION_WRITABLE_OFF));
 		ck_assert(m.writable != m.executable);
 	}
 	ck_assert_uint_eq(*entry_of(plan.range.start.v - PAGE), 0);
@@ -122,7 +123,7 @@ END_TEST
 START_TEST(what_is_left_in_part_is_found)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
-	struct hv_gva_range window = k.core.reach.free_window;
+	struct hv_gva_range window = k.core.reach.free_range;
 	struct hv_gpa leads_to;
 	bool any = true;
 
@@ -135,9 +136,9 @@ START_TEST(what_is_left_in_part_is_found)
 			*entry_of(plan.changes[i].gva.v) = 0;
 	ck_assert_ptr_null(hv_mapping_any_present(&k, &region, window, &any));
 	ck_assert(any);
-	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.veneers, &leads_to).v,
 			  plan.range.start.v + 37 * PAGE);
-	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF + 37 * PAGE);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_TRAMPOLINES_OFF + 37 * PAGE);
 }
 END_TEST
 
@@ -192,34 +193,34 @@ START_TEST(no_table_is_added)
 }
 END_TEST
 
-#define NR_LANDINGS (HV_REGION_UNIT / PAGE)
+#define NR_VENEERS (HV_REGION_UNIT / PAGE)
 
 /* A second mapping of the code near a module, in the table that the kernel has made for the
  * module. */
-START_TEST(landings_have_pages_of_their_own)
+START_TEST(veneers_have_pages_of_their_own)
 {
 	uint64_t module = k.core.reach.module_areas[0].start.v;
 	unsigned nr_below = 0;
 
 	am_map(&am, 1, hv_gva(module), hv_gpa(AM_RAM_START), 1, HV_ACCESS_READ_EXECUTE);
-	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	k.core.reach.veneers = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
 	for (unsigned i = 0; i < TIMES; i++) {
 		hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 		const struct hv_change *last;
 		uint64_t at;
 
 		ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
-		ck_assert_uint_eq(plan.nr, LEN / PAGE + NR_LANDINGS);
+		ck_assert_uint_eq(plan.nr, LEN / PAGE + NR_VENEERS);
 		last = &plan.changes[LEN / PAGE];
-		at = plan.landings.start.v;
-		ck_assert_uint_eq(plan.landings.end.v - at, HV_REGION_UNIT);
-		for (size_t n = 0; n < NR_LANDINGS; n++) {
+		at = plan.veneers.start.v;
+		ck_assert_uint_eq(plan.veneers.end.v - at, HV_REGION_UNIT);
+		for (size_t n = 0; n < NR_VENEERS; n++) {
 			ck_assert_uint_eq(last[n].gva.v, at + n * PAGE);
 			ck_assert_mem_eq(last[n].to, plan.changes[n].to, 8);
 		}
 		/* the first 64 MiB after the module stay free for the kernel */
 		ck_assert(at + HV_REGION_UNIT <= module || at >= module + 64 * MIB);
-		ck_assert(hv_gva_in(hv_gva(at), k.core.reach.landings));
+		ck_assert(hv_gva_in(hv_gva(at), k.core.reach.veneers));
 		nr_below += at < module;
 	}
 	ck_assert_uint_gt(nr_below, 0);
@@ -227,7 +228,7 @@ START_TEST(landings_have_pages_of_their_own)
 }
 END_TEST
 
-START_TEST(landings_that_are_left_in_part_are_found)
+START_TEST(veneers_that_are_left_in_part_are_found)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	uint64_t module = k.core.reach.module_areas[0].start.v;
@@ -235,33 +236,33 @@ START_TEST(landings_that_are_left_in_part_are_found)
 	bool has = true;
 
 	am_map(&am, 1, hv_gva(module), hv_gpa(AM_RAM_START), 1, HV_ACCESS_READ_EXECUTE);
-	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	k.core.reach.veneers = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
 	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
 	set_entries(&plan, plan.nr - 1);
-	ck_assert_ptr_null(hv_mapping_has_landings(&k, &region, plan.range, plan.landings, &has));
+	ck_assert_ptr_null(hv_mapping_has_veneers(&k, &region, plan.range, plan.veneers, &has));
 	ck_assert(!has);
 	set_entries(&plan, plan.nr);
-	ck_assert_ptr_null(hv_mapping_has_landings(&k, &region, plan.range, plan.landings, &has));
+	ck_assert_ptr_null(hv_mapping_has_veneers(&k, &region, plan.range, plan.veneers, &has));
 	ck_assert(has);
 	for (size_t i = 0; i < plan.nr; i++)
 		if (i != LEN / PAGE + 5)
 			*entry_of(plan.changes[i].gva.v) = 0;
-	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.landings, &leads_to).v,
-			  plan.landings.start.v + 5 * PAGE);
-	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_STUBS_OFF + 5 * PAGE);
+	ck_assert_uint_eq(hv_mapping_first(&k, &region, plan.range, plan.veneers, &leads_to).v,
+			  plan.veneers.start.v + 5 * PAGE);
+	ck_assert_uint_eq(leads_to.v, region.gpa.v + HV_REGION_TRAMPOLINES_OFF + 5 * PAGE);
 }
 END_TEST
 
-/* Without a table near the modules there are no landings. */
-START_TEST(landings_need_a_table)
+/* Without a table near the modules there are no veneers. */
+START_TEST(veneers_need_a_table)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	uint64_t module = k.core.reach.module_areas[0].start.v;
 
-	k.core.reach.landings = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
+	k.core.reach.veneers = (struct hv_gva_range){{module - 62 * MIB}, {module + 127 * MIB}};
 	ck_assert_ptr_null(hv_mapping_plan(&k, &region, LEN, &plan));
 	ck_assert_uint_eq(plan.nr, LEN / PAGE);
-	ck_assert_uint_eq(plan.landings.start.v, plan.landings.end.v);
+	ck_assert_uint_eq(plan.veneers.start.v, plan.veneers.end.v);
 }
 END_TEST
 
@@ -282,11 +283,11 @@ START_TEST(the_smallest_region_always_fits)
 
 	for (uint64_t above = 0; above <= 80 * MIB; above += 20 * MIB)
 		for (uint64_t below = 0; below <= 200 * MIB; below += 40 * MIB) {
-			uint64_t image = SLOT + 512 * MIB - above - IMAGE_LEN;
+			uint64_t image = ENTRY_SPAN + 512 * MIB - above - IMAGE_LEN;
 
 			teardown();
 			set_up_at(image, image - below);
-			ck_assert_msg(has_room(HV_REGION_LEN_MIN - HV_REGION_STUBS_OFF),
+			ck_assert_msg(has_room(HV_REGION_LEN_MIN - HV_REGION_TRAMPOLINES_OFF),
 				      "%u MiB above, modules %u MiB below", (unsigned)(above / MIB),
 				      (unsigned)(below / MIB));
 			nr_large += has_room(LEN);
@@ -317,7 +318,8 @@ START_TEST(a_small_image_has_pages_only)
 		memcpy(&to, plan.changes[i].to, sizeof(to));
 		entry = am.format->decode_entry(2, to);
 		ck_assert(entry.present && entry.leaf && entry.executable == !i);
-		ck_assert_uint_eq(entry.to.v, region.gpa.v + HV_REGION_STUBS_OFF + i * 2 * MIB);
+		ck_assert_uint_eq(entry.to.v,
+				  region.gpa.v + HV_REGION_TRAMPOLINES_OFF + i * 2 * MIB);
 	}
 }
 END_TEST
@@ -332,9 +334,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, no_table_is_added);
 	tcase_add_test(tc, the_smallest_region_always_fits);
-	tcase_add_test(tc, landings_have_pages_of_their_own);
-	tcase_add_test(tc, landings_that_are_left_in_part_are_found);
-	tcase_add_test(tc, landings_need_a_table);
+	tcase_add_test(tc, veneers_have_pages_of_their_own);
+	tcase_add_test(tc, veneers_that_are_left_in_part_are_found);
+	tcase_add_test(tc, veneers_need_a_table);
 	tcase_add_test(tc, a_small_image_has_pages_only);
 }
 

@@ -157,7 +157,7 @@ START_TEST(sites_are_changed_while_vcpus_are_hidden)
 	ck_assert_uint_eq(machine.nr_anywhere, 2);
 	changes[0] = patch(0);
 	changes[1] = patch(1);
-	changes[1].kind = HV_CHANGE_PLACE;
+	changes[1].kind = HV_CHANGE_PROBE_SITE;
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
 	changes[0] = patch(2);
 	changes[0].len_bytes = 4;

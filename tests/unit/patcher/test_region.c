@@ -11,8 +11,8 @@ static void check_parts(const struct hv_region *r, const struct hv_ring_plan *pl
 {
 	uint64_t stacks_end = HV_REGION_STACKS_OFF + plan->nr_stacks * sizeof(struct hv_stack);
 
-	ck_assert_uint_eq(plan->nr_stacks, (1u << plan->homes_shift) + HV_STACK_PROBES - 1);
-	ck_assert_uint_eq(plan->nr_counts, (1u << plan->counts_shift) + HV_COUNT_PROBES - 1);
+	ck_assert_uint_eq(plan->nr_stacks, (1u << plan->homes_shift) + HV_STACK_LOOKUPS - 1);
+	ck_assert_uint_eq(plan->nr_counts, (1u << plan->counts_shift) + HV_COUNT_LOOKUPS - 1);
 	ck_assert_uint_ge(plan->counts_shift, 1);
 	ck_assert_uint_ge(plan->counts_off, stacks_end);
 	ck_assert_uint_ge(plan->vcpus_off, hv_plan_counts_off(plan, plan->nr_cpus));

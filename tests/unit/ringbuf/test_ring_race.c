@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring reader races with producers that write like the stub: one interlocked add, four stores.
- * The words of a record are computed from its position and writer, so the test detects an accepted
- * record that is torn or stale. At the end every position must have been read or counted as
- * lost. */
+/* The ring reader races with producers that write like the trampoline: one interlocked add, four
+ * stores. The words of a record are computed from its position and writer, so the test detects an
+ * accepted record that is torn or stale. At the end every position must have been read or counted
+ * as lost. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>

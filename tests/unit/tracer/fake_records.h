@@ -18,26 +18,26 @@ static bool is_signed;
 static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
 
 /* Returns the stack pointer at the entry of the function with record NR. */
-static inline uint64_t slot_of(uint64_t task, unsigned nr)
+static inline uint64_t retp_of(uint64_t task, unsigned nr)
 {
 	return ft_stack(&r.t, task) + FR_SLEEP_FROM + SPACING * (nr + 1);
 }
 
-static inline uint64_t place_of(uint64_t task, unsigned nr)
+static inline uint64_t saved_at(uint64_t task, unsigned nr)
 {
-	return slot_of(task, nr) - SPACING + 8;
+	return retp_of(task, nr) - SPACING + 8;
 }
 
 static inline uint64_t word_for(uint64_t task, unsigned nr, uint64_t address)
 {
-	return is_signed ? FORMAT->sign(way, address, slot_of(task, nr), key) : address;
+	return is_signed ? FORMAT->sign(way, address, retp_of(task, nr), key) : address;
 }
 
 static inline void set_record(uint64_t task, unsigned nr, uint64_t address)
 {
-	fk_u64(&r.t.f, place_of(task, nr) - 8,
-	       nr + 1 == NR_RECORDS ? ft_stack(&r.t, task) + FT_LAST_RECORD : slot_of(task, nr));
-	fk_u64(&r.t.f, place_of(task, nr), word_for(task, nr, address));
+	fk_u64(&r.t.f, saved_at(task, nr) - 8,
+	       nr + 1 == NR_RECORDS ? ft_stack(&r.t, task) + FT_LAST_RECORD : retp_of(task, nr));
+	fk_u64(&r.t.f, saved_at(task, nr), word_for(task, nr, address));
 }
 
 static inline void make_task(uint64_t task)
@@ -46,7 +46,7 @@ static inline void make_task(uint64_t task)
 		set_record(task, nr, FR_CALLER + nr);
 	for (unsigned i = 0; i < 2; i++)
 		fk_u64(&r.t.f, task + FT_KEY + 8 * i, key[i]);
-	fk_u64(&r.t.f, task + FT_FP, place_of(task, 0) - 8);
+	fk_u64(&r.t.f, task + FT_FP, saved_at(task, 0) - 8);
 }
 
 static inline void set_up_with(unsigned of_way, bool with_signatures, void (*declare)(struct fk *f))
@@ -72,10 +72,10 @@ static inline void declare(struct fk *f)
 	fk_symbol(f, "__entry_text_end", FK_BASE + 0x980);
 }
 
-/* As the stub leaves it. */
+/* As the trampoline leaves it. */
 static inline void open_frame(uint64_t task, unsigned nr)
 {
-	fr_frame(&r, 0, slot_of(task, nr), FR_CALLER + nr);
+	fr_frame(&r, 0, retp_of(task, nr), FR_CALLER + nr);
 	set_record(task, nr, FR_HANDLER);
 }
 
@@ -84,7 +84,7 @@ static inline void check_put_back(uint64_t task, unsigned nr_writes)
 	r.nr_writes = 0;
 	expect_success(fr_put_back(&r));
 	for (unsigned i = 0; i < NR_RECORDS; i++)
-		ck_assert_uint_eq(fr_word(&r, place_of(task, i)), word_for(task, i, FR_CALLER + i));
+		ck_assert_uint_eq(fr_word(&r, saved_at(task, i)), word_for(task, i, FR_CALLER + i));
 	ck_assert_uint_eq(r.nr_writes, nr_writes);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
 }

@@ -86,7 +86,7 @@ static inline struct hv_err *fr_write_text(struct fr *r)
 	size_t now = ++r->nr_text_writes;
 
 	if (r->fail_after && (now == r->fail_after || (r->fails_on && now > r->fail_after)))
-		return hv_err_new(EIO, "the stub did not answer");
+		return hv_err_new(EIO, "the trampoline did not answer");
 	return NULL;
 }
 
@@ -166,7 +166,7 @@ static inline void fr_deinit(struct fr *r)
 }
 
 /* Returns the address of a return address on the sleeping task's stack. */
-static inline uint64_t fr_slot(struct fr *r, unsigned nr)
+static inline uint64_t fr_retp(struct fr *r, unsigned nr)
 {
 	return ft_stack(&r->t, r->task) + FR_SLEEP_FROM + 0x40 * nr;
 }
@@ -185,7 +185,7 @@ static inline void fr_frame(struct fr *r, unsigned stack, uint64_t slot, uint64_
 	struct hv_stack *st = hv_region_stack(&r->tracee.region, stack);
 
 	st->frames[(st->word & HV_STACK_NR_MASK) / sizeof(struct hv_frame)] =
-		(struct hv_frame){.slot_gva = slot, .caller_gva = caller};
+		(struct hv_frame){.retp_gva = slot, .caller_gva = caller};
 	st->word += sizeof(struct hv_frame);
 }
 

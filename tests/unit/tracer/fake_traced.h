@@ -9,8 +9,8 @@
 #include "tracer/guest/actions.h"
 #include "tracer/guest/scope.h"
 #include "tracer/hooks/guest_ftrace.h"
-#include "tracer/places/places.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/probe_sites/probe_sites.h"
+#include "tracer/sites/site_trampolines.h"
 
 #define FR_SITE(n)    (FK_BASE + 0x10000 + 16ull * (n))
 #define FR_SITE_BYTES 5u
@@ -23,8 +23,8 @@ struct traced {
 	struct hv_actions *actions;
 	struct hv_graph_tracer *graph;
 	struct hv_guest_ftrace *guest_ftrace;
-	struct hv_places *places;
-	struct hv_site_stubs *stubs;
+	struct hv_probe_sites *probe_sites;
+	struct hv_site_trampolines *trampolines;
 };
 
 static inline void traced_make_sites(struct fr *r, size_t nr, const uint8_t nop[FR_SITE_BYTES])
@@ -55,14 +55,15 @@ static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
 	t->actions = hv_actions_new(&r->tracee, t->scope);
 	t->graph = hv_graph_tracer_new(&r->tracee, t->clock);
 	t->guest_ftrace = hv_guest_ftrace_new(&r->tracee, &t->decode);
-	t->places = hv_places_new(&r->tracee, t->actions);
-	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->guest_ftrace, t->places);
+	t->probe_sites = hv_probe_sites_new(&r->tracee, t->actions);
+	t->trampolines = hv_site_trampolines_new(&r->tracee, t->graph, t->actions, t->guest_ftrace,
+						 t->probe_sites);
 }
 
 static inline void traced_deinit(struct traced *t)
 {
-	hv_site_stubs_free(t->stubs);
-	hv_places_free(t->places);
+	hv_site_trampolines_free(t->trampolines);
+	hv_probe_sites_free(t->probe_sites);
 	hv_guest_ftrace_free(t->guest_ftrace);
 	hv_graph_tracer_free(t->graph);
 	hv_actions_free(t->actions);
@@ -71,20 +72,21 @@ static inline void traced_deinit(struct traced *t)
 	fr_deinit(t->r);
 }
 
-/* Makes all sites call STUB. */
-static inline struct hv_err *traced_want(struct traced *t, enum hv_stub stub)
+/* Makes all sites call TRAMPOLINE. */
+static inline struct hv_err *traced_want(struct traced *t, enum hv_trampoline trampoline)
 {
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(t->r->t.f.k.sites.nr);
 
-	memset(wanted, (int)stub, t->r->t.f.k.sites.nr);
-	if ((stub & ~(unsigned)HV_STUB_LATER) >= HV_STUB_GRAPH || hv_actions_any_return(t->actions))
+	memset(wanted, (int)trampoline, t->r->t.f.k.sites.nr);
+	if ((trampoline & ~(unsigned)HV_TRAMPOLINE_LATER) >= HV_TRAMPOLINE_GRAPH ||
+	    hv_actions_any_return(t->actions))
 		ck_assert_ptr_null(fr_start_graph(t->r, t->graph));
-	return hv_site_stubs_set(t->stubs, wanted);
+	return hv_site_trampolines_set(t->trampolines, wanted);
 }
 
-static inline void traced_check_want(struct traced *t, enum hv_stub stub)
+static inline void traced_check_want(struct traced *t, enum hv_trampoline trampoline)
 {
-	struct hv_err *err = traced_want(t, stub);
+	struct hv_err *err = traced_want(t, trampoline);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }

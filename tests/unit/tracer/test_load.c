@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The time spent in stubs, estimated from rings, also with corrupt rings. */
+/* The time spent in trampolines, estimated from rings, also with corrupt rings. */
 #include <check.h>
 #include <string.h>
 

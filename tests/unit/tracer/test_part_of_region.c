@@ -13,9 +13,9 @@
 #define REGION_GPA   0x200000000ull
 #define REGION_BYTES (64ull << 20)
 #define PART_BYTES   (REGION_BYTES / 2)
-#define WINDOW	     0xffffffffc0000000ull /* of a table of slots */
+#define WINDOW	     0xffffffffc0000000ull /* of a table of entries */
 #define WINDOW_END   0xffffffffff000000ull
-#define ROOM_BYTES   (48ull << 20) /* between two used slots */
+#define ROOM_BYTES   (48ull << 20) /* between two used entries */
 #define PART_AT	     (WINDOW_END - ROOM_BYTES)
 
 static struct fr r;
@@ -117,11 +117,11 @@ START_TEST(who_recovers_has_them_too)
 
 	t.plan.nr_cpus = r.t.f.k.layout.nr_cpus;
 	t.range = (struct hv_gva_range){hv_gva(start),
-					hv_gva(start + PART_BYTES - HV_REGION_STUBS_OFF)};
+					hv_gva(start + PART_BYTES - HV_REGION_TRAMPOLINES_OFF)};
 	t.handler = t.range.start;
 	hv_region_write_header(&t);
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, t.range.start,
-	       hv_gpa(REGION_GPA + HV_REGION_STUBS_OFF), 1, XM_X);
+	       hv_gpa(REGION_GPA + HV_REGION_TRAMPOLINES_OFF), 1, XM_X);
 	check_no_pin(hv_session_recover(guest, &r.t.f.k, &report, &found));
 	check_rings();
 }

@@ -10,8 +10,8 @@
 #include "tests/lib/fake_session.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/cursor.h"
-#include "tracer/guest/stubs.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/guest/trampolines.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tree/tree.h"
 
 static struct hv_session *session;
@@ -215,20 +215,21 @@ START_TEST(an_ending_tree_publishes_nothing)
 	ck_assert_ptr_null(hv_tree_open(tree, &hv_root_rights, "current_tracer", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert(hv_site_stubs_now(session->stubs)[7] && !hv_site_stubs_now(session->stubs)[8]);
+	ck_assert(hv_site_trampolines_now(session->trampolines)[7] &&
+		  !hv_site_trampolines_now(session->trampolines)[8]);
 
 	ck_assert_ptr_null(
 		hv_tree_open(tree, &hv_root_rights, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	hv_tree_end(tree);
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert(!hv_site_stubs_now(session->stubs)[8]);
+	ck_assert(!hv_site_trampolines_now(session->trampolines)[8]);
 }
 END_TEST
 
 /* Nothing of a dead writer's data is published. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
-	const uint8_t *patched = hv_site_stubs_now(session->stubs);
+	const uint8_t *patched = hv_site_trampolines_now(session->trampolines);
 	struct hv_file *f;
 	size_t n;
 
@@ -312,7 +313,7 @@ END_TEST
  * functions. */
 START_TEST(a_filter_that_is_being_replaced_is_never_empty)
 {
-	const uint8_t *patched = hv_site_stubs_now(session->stubs);
+	const uint8_t *patched = hv_site_trampolines_now(session->trampolines);
 	struct hv_file *f, *tracer;
 	size_t n;
 
@@ -362,8 +363,8 @@ START_TEST(a_livepatch_ends_a_graph)
 		ck_assert_ptr_null(hv_tree_step_aside(tree));
 		slurp("current_tracer", 64, &tracer);
 		ck_assert_str_eq(tracer.data, i ? "nop\n" : "function\n");
-		ck_assert_uint_eq(hv_site_stubs_now(session->stubs)[0],
-				  i ? HV_STUB_NONE : HV_STUB_FUNCTION);
+		ck_assert_uint_eq(hv_site_trampolines_now(session->trampolines)[0],
+				  i ? HV_TRAMPOLINE_NONE : HV_TRAMPOLINE_FUNCTION);
 	}
 }
 END_TEST
@@ -387,7 +388,7 @@ START_TEST(a_livepatch_ends_return_probes)
 	events = (struct hv_text){0};
 	slurp("set_event", 64, &events);
 	ck_assert_str_eq(events.data, "kprobes:other\n");
-	ck_assert_uint_eq(hv_site_stubs_now(session->stubs)[0], HV_STUB_ACTIONS);
+	ck_assert_uint_eq(hv_site_trampolines_now(session->trampolines)[0], HV_TRAMPOLINE_ACTIONS);
 }
 END_TEST
 

@@ -167,7 +167,7 @@ START_TEST(killed)
 END_TEST
 
 /* Waits for the first wake-up, sends its kind, and exits. */
-static void tell_what_woke(void *ctx)
+static void report_what_woke(void *ctx)
 {
 	uint64_t deadline_ns = *(const uint64_t *)ctx;
 	struct hv_helper_wake wake = hv_helper_wait(-1, deadline_ns);
@@ -180,7 +180,8 @@ static void tell_what_woke(void *ctx)
 		_exit(1);
 }
 
-static const struct hv_helper_kind teller = {"teller", "test-teller", SOCK_STREAM, tell_what_woke};
+static const struct hv_helper_kind teller = {"teller", "test-teller", SOCK_STREAM,
+					     report_what_woke};
 
 START_TEST(wakes_at_its_deadline)
 {
@@ -227,7 +228,7 @@ START_TEST(wakes_when_the_service_has_died)
 END_TEST
 
 /* Sends the helper's capabilities as the kernel reports them. */
-static void tell_capabilities(void *ctx hv_unused)
+static void report_capabilities(void *ctx hv_unused)
 {
 	struct capabilities has = {0};
 	FILE *f = fopen("/proc/self/status", "re");
@@ -247,7 +248,7 @@ static struct capabilities capabilities_of(uint64_t needs)
 	const struct hv_helper_kind kind = {.noun = "humble",
 					    .comm = "test-humble",
 					    .socket_type = SOCK_STREAM,
-					    .run = tell_capabilities,
+					    .run = report_capabilities,
 					    .needs = needs};
 	struct capabilities has = {1, 1, 1};
 	struct hv_helper h = HV_HELPER_NONE;

@@ -61,8 +61,8 @@ static const struct hv_print_field *dynamic_field(struct hv_print_parser *p, uin
 	return field;
 }
 
-static uint32_t dynamic_place(struct hv_print_parser *p, const struct hv_print_field *field,
-			      uint32_t base, struct hv_print_type type)
+static uint32_t dynamic_address(struct hv_print_parser *p, const struct hv_print_field *field,
+				uint32_t base, struct hv_print_type type)
 {
 	const struct hv_print_node node = {
 		.op = HV_OP_DYNAMIC, .type = type, .a = field->offset_bytes, .b = base};
@@ -89,15 +89,15 @@ static uint32_t read_dynamic(struct hv_print_parser *p, unsigned spec)
 		return HV_PRINT_NO_NODE;
 	switch ((enum dynamic)spec) {
 	case STRING:
-		return dynamic_place(p, field, base, text_type());
+		return dynamic_address(p, field, base, text_type());
 	case ARRAY:
-		return dynamic_place(p, field, base, hv_print_pointer_to(1));
+		return dynamic_address(p, field, base, hv_print_pointer_to(1));
 	case LENGTH:
 		return dynamic_len(p, field);
 	case BITMASK:
 		break;
 	}
-	args[0] = dynamic_place(p, field, base, hv_print_pointer_to(1));
+	args[0] = dynamic_address(p, field, base, hv_print_pointer_to(1));
 	args[1] = dynamic_len(p, field);
 	return call_node(p, HV_FN_BITMASK, text_type(), args, 2);
 }
@@ -113,7 +113,7 @@ static uint32_t read_dynamic_array(struct hv_print_parser *p, unsigned spec hv_u
 		return HV_PRINT_NO_NODE;
 	hv_print_expect_sign(p, ',');
 	args[2] = hv_print_parse_expression(p);
-	args[0] = dynamic_place(p, field, base, hv_print_pointer_to(1));
+	args[0] = dynamic_address(p, field, base, hv_print_pointer_to(1));
 	len = dynamic_len(p, field);
 	args[1] = hv_print_build_binary(b, '/', len, args[2]);
 	return call_node(p, HV_FN_ARRAY, text_type(), args, 3);

@@ -52,10 +52,10 @@ bool hv_print_eval_read(struct hv_span bytes, struct hv_print_type type, struct 
 static bool entry_number(const struct hv_print_eval *e, uint32_t off, struct hv_print_type type,
 			 struct hv_print_value *ret)
 {
-	const struct hv_print_value place = {.bits = off, .space = HV_SPACE_ENTRY};
+	const struct hv_print_value at = {.bits = off, .space = HV_SPACE_ENTRY};
 	struct hv_span bytes;
 
-	return hv_print_eval_bytes(e, place, &bytes) && hv_print_eval_read(bytes, type, ret);
+	return hv_print_eval_bytes(e, at, &bytes) && hv_print_eval_read(bytes, type, ret);
 }
 
 static bool eval_read(struct hv_print_eval *e, const struct hv_print_node *n,

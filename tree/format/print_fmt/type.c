@@ -293,8 +293,8 @@ static struct hv_print_type array_type(const struct hv_print_parser *p,
 	return type;
 }
 
-static uint32_t place(struct hv_print_parser *p, const struct hv_print_field *field,
-		      struct hv_print_type type)
+static uint32_t address_of(struct hv_print_parser *p, const struct hv_print_field *field,
+			   struct hv_print_type type)
 {
 	const struct hv_print_value v = {
 		.bits = field->offset_bytes, .type = type, .space = HV_SPACE_ENTRY};
@@ -309,9 +309,9 @@ uint32_t hv_print_parse_field(struct hv_print_parser *p, const struct hv_print_f
 	struct hv_print_node node = {.op = HV_OP_FIELD, .a = field->offset_bytes};
 
 	if (strchr(field->type, '['))
-		return place(p, field, array_type(p, field));
+		return address_of(p, field, array_type(p, field));
 	if (!is_number)
-		return place(p, field, hv_print_pointer_to(size));
+		return address_of(p, field, hv_print_pointer_to(size));
 	node.type = field->is_signed ? hv_print_signed(size) : hv_print_unsigned(size);
 	if (strchr(field->type, '*') && size == 8)
 		node.type = array_type(p, field);

@@ -146,8 +146,8 @@ static bool is_comparison(uint16_t op)
 
 /* For operands of which at least one points into the entry or a host string. The kernel's address
  * is unknown, but not NULL. */
-static bool compare_places(uint16_t op, struct hv_print_value a, struct hv_print_value b,
-			   struct hv_print_value *ret)
+static bool compare_addresses(uint16_t op, struct hv_print_value a, struct hv_print_value b,
+			      struct hv_print_value *ret)
 {
 	if (a.space == b.space) {
 		*ret = truth(compare(op, false, a.bits, b.bits));
@@ -242,13 +242,13 @@ static bool numbers(uint16_t op, struct hv_print_value a, struct hv_print_value 
 bool hv_print_binary(uint16_t op, struct hv_print_value a, struct hv_print_value b,
 		     struct hv_print_value *ret)
 {
-	bool has_place = a.space != HV_SPACE_GUEST || b.space != HV_SPACE_GUEST;
+	bool has_address = a.space != HV_SPACE_GUEST || b.space != HV_SPACE_GUEST;
 
-	if (has_place && is_comparison(op))
-		return compare_places(op, a, b, ret);
+	if (has_address && is_comparison(op))
+		return compare_addresses(op, a, b, ret);
 	if (a.type.is_pointer && !b.type.is_pointer && (op == '+' || op == '-'))
 		return move(op, a, b, ret);
 	if (b.type.is_pointer && !a.type.is_pointer && op == '+')
 		return move(op, b, a, ret);
-	return !has_place && numbers(op, a, b, ret);
+	return !has_address && numbers(op, a, b, ret);
 }

@@ -213,7 +213,7 @@ void hv_pipes_give_back(struct hv_pipes *pipes, int cpu)
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 
 /* Returns "FUNC:dump on CPU 1 by task PID". */
-static char *reason(const struct hv_sites *sites, enum hv_probe_command command,
+static char *reason(const struct hv_sites *sites, enum hv_func_command_kind command,
 		    const struct hv_event *event)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -223,16 +223,16 @@ static char *reason(const struct hv_sites *sites, enum hv_probe_command command,
 		if (sites->list[i].ip.v == event->ip.v)
 			name = sites->list[i].name;
 	hv_text_add_guest(&text, name ? name : "?", NAME_LEN_MAX);
-	hv_text_printf(&text, ":%s on CPU %u by task %u", hv_probe_command_name(command),
-		       event->cpu, event->pid);
+	hv_text_printf(&text, ":%s on CPU %u by task %u", hv_func_command_name(command), event->cpu,
+		       event->pid);
 	return hv_text_take(&text);
 }
 
 void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
-		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
+		   const struct hv_tracer_ops *tracer, enum hv_func_command_kind command,
 		   const struct hv_event *event)
 {
-	int cpu = command == HV_PROBE_DUMP ? -1 : (int)event->cpu;
+	int cpu = command == HV_FUNC_COMMAND_DUMP ? -1 : (int)event->cpu;
 
 	if (dump->state != HV_DUMP_NONE)
 		return;

@@ -14,7 +14,7 @@
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
 #include "tree/instance/core/tracer.h"
-#include "tree/settings/probes.h"
+#include "tree/settings/func_commands.h"
 
 struct hv_session;
 
@@ -139,7 +139,7 @@ struct hv_dump {
 /* Starts a dump unless one exists. EVENT is the call; SITES contains its function's name. BUFFER
  * and TRACER belong to the top instance. */
 void hv_dump_begin(struct hv_dump *dump, const struct hv_sites *sites, struct hv_buffer *buffer,
-		   const struct hv_tracer_ops *tracer, enum hv_probe_command command,
+		   const struct hv_tracer_ops *tracer, enum hv_func_command_kind command,
 		   const struct hv_event *event);
 /* Ends the dump, read or not. */
 void hv_dump_end(struct hv_dump *dump);

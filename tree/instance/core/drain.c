@@ -12,7 +12,7 @@ struct hv_drain {
 	struct hv_buffer *source;
 	struct hv_cursor *cursor;
 	struct hv_host_tracer *host; /* borrowed */
-	struct hv_sink *sinks;
+	struct hv_consumer *consumers;
 };
 
 struct hv_drain *hv_drain_new(struct hv_session *s)
@@ -33,20 +33,20 @@ void hv_drain_free(struct hv_drain *d)
 	free(d);
 }
 
-void hv_drain_add(struct hv_drain *d, struct hv_sink *sink)
+void hv_drain_add(struct hv_drain *d, struct hv_consumer *consumer)
 {
-	sink->next = d->sinks;
-	d->sinks = sink;
+	consumer->next = d->consumers;
+	d->consumers = consumer;
 }
 
-void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink)
+void hv_drain_remove(struct hv_drain *d, struct hv_consumer *consumer)
 {
-	struct hv_sink **at = &d->sinks;
+	struct hv_consumer **at = &d->consumers;
 
-	while (*at && *at != sink)
+	while (*at && *at != consumer)
 		at = &(*at)->next;
 	if (*at)
-		*at = sink->next;
+		*at = consumer->next;
 }
 
 /* Passes host events up to UNTIL_NS. */
@@ -55,21 +55,21 @@ static void pass_hosts(struct hv_drain *d, uint64_t until_ns)
 	struct hv_host_item item;
 
 	while (hv_host_tracer_next(d->host, until_ns, &item))
-		for (struct hv_sink *s = d->sinks; s; s = s->next)
+		for (struct hv_consumer *s = d->consumers; s; s = s->next)
 			s->take_host(s, &item);
 }
 
-/* Passes up to MAX brief records while all sinks accept them. Returns their number. */
+/* Passes up to MAX brief records while all consumers accept them. Returns their number. */
 static size_t pass_briefs(struct hv_drain *d, size_t max)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
 	unsigned kinds = HV_BRIEF_ALL;
 	size_t nr;
 
-	for (const struct hv_sink *s = d->sinks; s; s = s->next)
+	for (const struct hv_consumer *s = d->consumers; s; s = s->next)
 		kinds &= s->brief_kinds ? s->brief_kinds(s) : 0;
 	nr = kinds ? hv_cursor_briefs(d->cursor, max, kinds, briefs) : 0;
-	for (struct hv_sink *s = d->sinks; nr && s; s = s->next)
+	for (struct hv_consumer *s = d->consumers; nr && s; s = s->next)
 		s->take_briefs(s, d->cursor, briefs, nr);
 	hv_cursor_take_briefs(d->cursor, nr);
 	return nr;
@@ -89,7 +89,7 @@ void hv_drain_run(struct hv_drain *d)
 			break;
 		if (has_hosts)
 			pass_hosts(d, event.time_ns);
-		for (struct hv_sink *s = d->sinks; s; s = s->next)
+		for (struct hv_consumer *s = d->consumers; s; s = s->next)
 			s->take(s, d->cursor, &event);
 	}
 	if (has_hosts && left)

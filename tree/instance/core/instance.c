@@ -83,7 +83,7 @@ static void deinit(struct hv_instance *in)
 	free_states(in->states);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
-	hv_probes_deinit(&in->probes);
+	hv_func_commands_deinit(&in->func_commands);
 	hv_buffers_deinit(&in->buffers);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
@@ -144,7 +144,7 @@ struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
 	in->next = *at;
 	*at = in;
 	if (all->drain)
-		hv_drain_add(all->drain, &in->sink);
+		hv_drain_add(all->drain, &in->consumer);
 	return in;
 }
 
@@ -153,7 +153,7 @@ void hv_instances_remove(struct hv_instance *in)
 	struct hv_instance **at = &in->all->top.next;
 
 	if (in->all->drain)
-		hv_drain_remove(in->all->drain, &in->sink);
+		hv_drain_remove(in->all->drain, &in->consumer);
 	while (*at != in)
 		at = &(*at)->next;
 	*at = in->next;
@@ -241,9 +241,9 @@ struct hv_event_set *hv_instance_events(const struct hv_instance *in)
 	return (struct hv_event_set *)&in->events;
 }
 
-struct hv_probes *hv_instance_commands(const struct hv_instance *in)
+struct hv_func_commands *hv_instance_commands(const struct hv_instance *in)
 {
-	return (struct hv_probes *)&in->probes;
+	return (struct hv_func_commands *)&in->func_commands;
 }
 
 struct hv_buffers *hv_instance_buffers(const struct hv_instance *in)
@@ -251,9 +251,9 @@ struct hv_buffers *hv_instance_buffers(const struct hv_instance *in)
 	return (struct hv_buffers *)&in->buffers;
 }
 
-struct hv_sink *hv_instance_sink(const struct hv_instance *in)
+struct hv_consumer *hv_instance_sink(const struct hv_instance *in)
 {
-	return (struct hv_sink *)&in->sink;
+	return (struct hv_consumer *)&in->consumer;
 }
 
 struct hv_error_log *hv_instance_errors(const struct hv_instance *in)
@@ -373,7 +373,7 @@ bool hv_instance_is_live(const struct hv_instance *in)
 	if (hv_instance_has_functions(in) || in->profiles)
 		return true;
 	FOR_EACH_PART(p, in->all)
-	if ((*p)->calls_stubs && (*p)->calls_stubs(in))
+	if ((*p)->calls_trampolines && (*p)->calls_trampolines(in))
 		return true;
 	return false;
 }
@@ -397,7 +397,7 @@ void hv_instances_drain(struct hv_instances *all)
 		(*p)->drained(all);
 }
 
-void hv_instance_tell(struct hv_instance *in, const struct hv_err *why)
+void hv_instance_report(struct hv_instance *in, const struct hv_err *why)
 {
 	const char *tracer = in->selection.tracer->name;
 	uint64_t ns = 0;
@@ -419,7 +419,8 @@ bool hv_instance_has_triggers(const struct hv_instance *in)
 
 bool hv_instance_has_events(const struct hv_instance *in)
 {
-	return in->events.nr || hv_instance_has_triggers(in) || hv_probes_have_events(&in->probes);
+	return in->events.nr || hv_instance_has_triggers(in) ||
+	       hv_func_commands_have_events(&in->func_commands);
 }
 
 bool hv_instance_acts_on(const struct hv_instance *in, struct hv_event_ref ref)
@@ -618,7 +619,7 @@ static uint32_t running(const struct hv_instance *in)
 uint32_t hv_instance_end_need(const struct hv_instance *in)
 {
 	return running(in) | (hv_instance_has_events(in) ? HV_RIGHT_EVENTS : 0) |
-	       (in->probes.nr ? HV_RIGHT_FUNCTIONS : 0);
+	       (in->func_commands.nr ? HV_RIGHT_FUNCTIONS : 0);
 }
 
 uint32_t hv_instance_need(const struct hv_instance *in, uint32_t need)

@@ -15,7 +15,7 @@
 #include "tree/settings/filter.h"
 #include "tree/settings/options.h"
 #include "tree/settings/pidlist.h"
-#include "tree/settings/probes.h"
+#include "tree/settings/func_commands.h"
 #include "tree/settings/rights.h"
 
 struct hv_event_texts;
@@ -111,10 +111,10 @@ const struct hv_tracer_ops *hv_instance_tracer(const struct hv_instance *in);
 /* The enabled guest events (publish.h). */
 struct hv_event_set *hv_instance_events(const struct hv_instance *in);
 /* The function commands. */
-struct hv_probes *hv_instance_commands(const struct hv_instance *in);
+struct hv_func_commands *hv_instance_commands(const struct hv_instance *in);
 struct hv_buffers *hv_instance_buffers(const struct hv_instance *in);
 /* Receives events for the buffers (demux.h). */
-struct hv_sink *hv_instance_sink(const struct hv_instance *in);
+struct hv_consumer *hv_instance_sink(const struct hv_instance *in);
 struct hv_error_log *hv_instance_errors(const struct hv_instance *in);
 struct hv_pipes *hv_instance_pipes(const struct hv_instance *in);
 
@@ -142,7 +142,7 @@ void hv_instances_set_state(struct hv_instances *all, enum hv_part_id part, void
  * or until a woken task runs. */
 bool hv_instance_has_functions(const struct hv_instance *in);
 /* Reports in IN's error_log why IN does not trace as set. For errors that no client waits for. */
-void hv_instance_tell(struct hv_instance *in, const struct hv_err *why);
+void hv_instance_report(struct hv_instance *in, const struct hv_err *why);
 /* Returns whether the host acts on guest events for IN: by triggers, histograms, a wakeup tracer,
  * or task lists that follow forks. */
 bool hv_instance_has_triggers(const struct hv_instance *in);
@@ -162,7 +162,7 @@ void hv_instances_know_single(struct hv_instances *all, enum hv_event_kind kind)
 bool hv_instance_is_single(const struct hv_instance *in);
 /* Returns whether any instance has its profile enabled. */
 bool hv_instances_profile(const struct hv_instances *all);
-/* Returns whether sites call a stub for IN: because it traces, because its profile counts the
+/* Returns whether sites call a trampoline for IN: because it traces, because its profile counts the
  * functions in its filter, or because of the stack tracer. */
 bool hv_instance_is_live(const struct hv_instance *in);
 

@@ -68,8 +68,8 @@ struct hv_part {
 	/* Returns whether it makes events of SYNTH. */
 	bool (*makes)(const struct hv_instance *in, const struct hv_synth *synth);
 	bool (*wants_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
-	/* Returns whether functions of IN's filter call stubs. */
-	bool (*calls_stubs)(const struct hv_instance *in);
+	/* Returns whether functions of IN's filter call trampolines. */
+	bool (*calls_trampolines)(const struct hv_instance *in);
 	/* Returns whether SET contains an event made by the host. */
 	bool (*makes_any)(const struct hv_instances *all, const struct hv_event_set *set);
 	/* Returns whether the host must drain the guest's rings. */

@@ -55,7 +55,7 @@ void hv_recording_set_host_has_commands(struct hv_instances *all, unsigned on)
 	all->host_commands = on;
 }
 
-static bool has_left(const struct hv_probe_set *set)
+static bool has_left(const struct hv_func_command_set *set)
 {
 	for (size_t i = 0; i < set->nr; i++)
 		if (!set->counted || set->list[i].count > 0)
@@ -69,11 +69,11 @@ static bool commands_need_recording(const struct hv_instance *in)
 {
 	bool on = hv_instance_has_triggers(in);
 
-	for (size_t i = 0; in->all->host_commands && i < in->probes.nr; i++) {
-		const struct hv_probe_set *set = &in->probes.sets[i];
+	for (size_t i = 0; in->all->host_commands && i < in->func_commands.nr; i++) {
+		const struct hv_func_command_set *set = &in->func_commands.sets[i];
 
-		on |= set->command == HV_PROBE_TRACEON && has_left(set);
-		on |= set->command == HV_PROBE_STACKTRACE && in->recording;
+		on |= set->command == HV_FUNC_COMMAND_TRACEON && has_left(set);
+		on |= set->command == HV_FUNC_COMMAND_STACKTRACE && in->recording;
 	}
 	return on;
 }
@@ -147,7 +147,7 @@ static void begin(struct hv_instances *all)
 {
 	all->drain = hv_drain_new(all->session);
 	for (struct hv_instance *in = &all->top; in; in = in->next)
-		hv_drain_add(all->drain, &in->sink);
+		hv_drain_add(all->drain, &in->consumer);
 }
 
 static bool has_first_sizes(const struct hv_instance *top)
@@ -175,7 +175,8 @@ static bool is_needed(struct hv_instances *all)
 
 	return any_has_made(all) || hv_instances_take_rings(all) ||
 	       hv_instances_single(all) != top || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
-	       all->host_commands || hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
+	       all->host_commands ||
+	       hv_func_commands_have(&top->func_commands, HV_FUNC_COMMAND_SNAPSHOT) ||
 	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || !has_first_sizes(top);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How instances share one guest. A site calls only one stub, and a stub writes only the ring of its
- * vCPU. So the guest records the union of what the instances want, and the drain distributes the
- * events.
+/* How instances share one guest. A site calls only one trampoline, and a trampoline writes only the
+ * ring of its vCPU. So the guest records the union of what the instances want, and the drain
+ * distributes the events.
  *
  *   only the top instance traces, and its buffer has the initial size: no events are moved
  *
@@ -79,7 +79,7 @@ void hv_recording_set_host_has_commands(struct hv_instances *all, unsigned on);
 
 /* Sets tracing_on. */
 void hv_instance_set_recording(struct hv_instance *in, unsigned on);
-/* Like hv_instance_set_recording(), without draining first. For sinks of the drain. */
+/* Like hv_instance_set_recording(), without draining first. For consumers of the drain. */
 void hv_instance_switch_recording(struct hv_instance *in, unsigned on);
 
 /* Pause and resume recording. Pauses nest. tracing_on does not change. */

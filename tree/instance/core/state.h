@@ -11,13 +11,13 @@ struct hv_instance {
 	char *name;		  /* owned; NULL: the top instance */
 	struct hv_options options;
 	struct hv_selection selection;
-	struct hv_event_set events; /* enabled guest events (publish.h) */
-	struct hv_probes probes;    /* function commands */
-	unsigned recording;	    /* tracing_on as set, or as read from the guest (sharing.h) */
-	unsigned nr_pauses;	    /* number of open files that pause recording (pause-on-trace) */
-	unsigned profiles;	    /* function_profile_enabled */
+	struct hv_event_set events;	       /* enabled guest events (publish.h) */
+	struct hv_func_commands func_commands; /* function commands */
+	unsigned recording; /* tracing_on as set, or as read from the guest (sharing.h) */
+	unsigned nr_pauses; /* number of open files that pause recording (pause-on-trace) */
+	unsigned profiles;  /* function_profile_enabled */
 	struct hv_buffers buffers;
-	struct hv_sink sink; /* receives events for BUFFERS (demux.h) */
+	struct hv_consumer consumer; /* receives events for BUFFERS (demux.h) */
 	struct hv_error_log errors;
 	struct hv_pipes pipes;
 	size_t nr_open;		   /* number of open files */

@@ -28,8 +28,9 @@ struct hv_tracer_ops {
 	/* Stops it. The tracer is nop afterwards. */
 	struct hv_err *(*end)(struct hv_instance *in);
 
-	/* Returns the stub (tracer/guest/stubs.h) for SITE, a function that IN traces. */
-	uint8_t (*stub_of)(const struct hv_instance *in, const struct hv_site *site);
+	/* Returns the trampoline (tracer/guest/trampolines.h) for SITE, a function that IN traces.
+	 */
+	uint8_t (*trampoline_of)(const struct hv_instance *in, const struct hv_site *site);
 
 	/* Handles EVENT, returned by CURSOR, and stores it in IN's buffer. */
 	void (*take)(struct hv_instance *in, const struct hv_cursor *cursor,

@@ -31,7 +31,7 @@
 /* Executes function commands on the host. The guest records the call of the function, and the host
  * executes the command when the drain reads that record, so the command takes effect between the
  * events before and after it. The host maintains the counts, so a guest cannot trigger unrequested
- * snapshots or dumps. Called by sinks of the drain. commands.h decides which commands the host
+ * snapshots or dumps. Called by consumers of the drain. commands.h decides which commands the host
  * executes. */
 
 /* Whether the count of a command reached 0. */
@@ -50,35 +50,37 @@ void hv_demux_forget_spent(struct hv_instances *all)
 	*spent_of(all) = false;
 }
 
-/* Returns the probe of SET for the function at IP, or NULL if there is none or its count is used
+/* Returns the command of SET for the function at IP, or NULL if there is none or its count is used
  * up. */
-static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
+static struct hv_func_command *find_left(const struct hv_func_command_set *set, uint64_t ip)
 {
-	struct hv_probe *probe = hv_probes_find(set, ip);
+	struct hv_func_command *func_command = hv_func_commands_find(set, ip);
 
-	return probe && (!set->counted || probe->count > 0) ? probe : NULL;
+	return func_command && (!set->counted || func_command->count > 0) ? func_command : NULL;
 }
 
-static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struct hv_probe *probe)
+static void reduce(struct hv_instance *in, const struct hv_func_command_set *set,
+		   struct hv_func_command *func_command)
 {
-	if (set->counted && !--probe->count)
+	if (set->counted && !--func_command->count)
 		*spent_of(hv_instance_all(in)) = true;
 }
 
 /* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up.
  * Decrements the count. */
-static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
+static bool is_due(struct hv_instance *in, enum hv_func_command_kind command, uint64_t ip)
 {
 	bool due = false;
 
 	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
-		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
-		struct hv_probe *probe = set->command == command ? find_left(set, ip) : NULL;
+		const struct hv_func_command_set *set = &hv_instance_commands(in)->sets[i];
+		struct hv_func_command *func_command =
+			set->command == command ? find_left(set, ip) : NULL;
 
-		if (!probe)
+		if (!func_command)
 			continue;
 		due = true;
-		reduce(in, set, probe);
+		reduce(in, set, func_command);
 	}
 	return due;
 }
@@ -87,27 +89,27 @@ static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64
 static void switch_events(struct hv_instance *in, uint64_t ip)
 {
 	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
-		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
-		struct hv_probe *probe =
-			hv_probe_command_has_event(set->command) ? find_left(set, ip) : NULL;
+		const struct hv_func_command_set *set = &hv_instance_commands(in)->sets[i];
+		struct hv_func_command *func_command =
+			hv_func_command_has_event(set->command) ? find_left(set, ip) : NULL;
 
-		if (probe && hv_event_command_obey(in, set->command, probe))
-			reduce(in, set, probe);
+		if (func_command && hv_event_command_run(in, set->command, func_command))
+			reduce(in, set, func_command);
 	}
 }
 
 /* A command without effect is not executed and not counted. */
-static bool would_change(const struct hv_instance *in, enum hv_probe_command command)
+static bool would_change(const struct hv_instance *in, enum hv_func_command_kind command)
 {
 	switch (command) {
-	case HV_PROBE_TRACEON:
+	case HV_FUNC_COMMAND_TRACEON:
 		return hv_recording_host_has_commands(hv_instance_all(in)) &&
 		       !hv_instance_is_on(in);
-	case HV_PROBE_TRACEOFF:
+	case HV_FUNC_COMMAND_TRACEOFF:
 		return hv_recording_host_has_commands(hv_instance_all(in)) && hv_instance_is_on(in);
-	case HV_PROBE_STACKTRACE:   /* handled by wants_command_stack() */
-	case HV_PROBE_ENABLE_EVENT: /* handled by switch_events() */
-	case HV_PROBE_DISABLE_EVENT:
+	case HV_FUNC_COMMAND_STACKTRACE:   /* handled by wants_command_stack() */
+	case HV_FUNC_COMMAND_ENABLE_EVENT: /* handled by switch_events() */
+	case HV_FUNC_COMMAND_DISABLE_EVENT:
 		return false;
 	default:
 		return true;
@@ -115,7 +117,7 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 }
 
 /* Starts a dump and stops recording at the call. */
-static void dump(struct hv_instances *all, enum hv_probe_command command,
+static void dump(struct hv_instances *all, enum hv_func_command_kind command,
 		 const struct hv_event *event)
 {
 	const struct hv_sites *sites = &hv_instances_session(all)->kernel->sites;
@@ -126,21 +128,21 @@ static void dump(struct hv_instances *all, enum hv_probe_command command,
 		      hv_instance_tracer(top), command, event);
 }
 
-static void obey(struct hv_instance *in, enum hv_probe_command command,
-		 const struct hv_event *event)
+static void run_command(struct hv_instance *in, enum hv_func_command_kind command,
+			const struct hv_event *event)
 {
 	switch (command) {
-	case HV_PROBE_TRACEON:
+	case HV_FUNC_COMMAND_TRACEON:
 		hv_instance_switch_recording(in, 1);
 		return;
-	case HV_PROBE_TRACEOFF:
+	case HV_FUNC_COMMAND_TRACEOFF:
 		hv_instance_switch_recording(in, 0);
 		return;
-	case HV_PROBE_SNAPSHOT:
+	case HV_FUNC_COMMAND_SNAPSHOT:
 		hv_buffers_swap_snapshot(hv_instance_buffers(in));
 		return;
-	case HV_PROBE_DUMP:
-	case HV_PROBE_CPUDUMP:
+	case HV_FUNC_COMMAND_DUMP:
+	case HV_FUNC_COMMAND_CPUDUMP:
 		dump(hv_instance_all(in), command, event);
 		return;
 	default:
@@ -151,9 +153,9 @@ static void obey(struct hv_instance *in, enum hv_probe_command command,
 /* Executes IN's commands for the function of EVENT, an HV_EVENT_COMMAND. */
 static void run_commands(struct hv_instance *in, const struct hv_event *event)
 {
-	for (unsigned command = 0; command < HV_NR_PROBE_COMMANDS; command++)
+	for (unsigned command = 0; command < HV_NR_FUNC_COMMAND_KINDS; command++)
 		if (would_change(in, command) && is_due(in, command, event->ip.v))
-			obey(in, command, event);
+			run_command(in, command, event);
 	switch_events(in, event->ip.v);
 }
 
@@ -163,14 +165,15 @@ static bool wants_command_stack(struct hv_instance *in, const struct hv_event *e
 {
 	if (!hv_recording_host_has_commands(hv_instance_all(in)))
 		return hv_instance_is_top(in);
-	return hv_instance_takes_on(in, event->cpu) && is_due(in, HV_PROBE_STACKTRACE, event->ip.v);
+	return hv_instance_takes_on(in, event->cpu) &&
+	       is_due(in, HV_FUNC_COMMAND_STACKTRACE, event->ip.v);
 }
 
 /* -- events ------------------------------------------------------------------------------------ */
 
 #define SYNTH_DEPTH_MAX 4
 
-/* -- sinks ------------------------------------------------------------------------------------- */
+/* -- consumers --------------------------------------------------------------------------------- */
 
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
@@ -212,7 +215,7 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
 	const struct taken *t = ctx;
 
-	if (time != HV_TRIGGER_IN_TIME || !hv_wants_guests(t->in, t->event))
+	if (time != HV_TRIGGER_IN_TIME || !hv_matches_guests(t->in, t->event))
 		return;
 	put(t);
 	if (hv_options_on(hv_instance_options(t->in), HV_OPT_STACKTRACE))
@@ -297,10 +300,10 @@ static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *curso
 			   const struct hv_event *event)
 {
 	struct taken taken = {in, cursor, 0, NULL, event, 0};
-	const struct hv_wakeups_sink sink = {hv_instance_takes_on(in, event->cpu), put_waking,
-					     &taken};
+	const struct hv_wakeups_consumer consumer = {hv_instance_takes_on(in, event->cpu),
+						     put_waking, &taken};
 
-	hv_wakeups_follow(in, event, &sink);
+	hv_wakeups_follow(in, event, &consumer);
 }
 
 /* Handles a guest event, and the system call event derived from it. */
@@ -346,9 +349,10 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 		hv_buffer_put(hv_instance_buffers(in)->host, cursor, stack);
 }
 
-static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+static void take(struct hv_consumer *consumer, const struct hv_cursor *cursor,
+		 const struct hv_event *event)
 {
-	struct hv_instance *in = sink->ctx;
+	struct hv_instance *in = consumer->ctx;
 	const struct hv_tracer_ops *tracer = hv_instance_tracer(in);
 
 	hv_instances_know_single(hv_instance_all(in), event->kind);
@@ -391,9 +395,9 @@ static void take_marker(struct hv_instance *in, const struct hv_event *marker, u
 	hv_instance_pull_triggers(in, marker, &taker);
 }
 
-static unsigned brief_kinds(const struct hv_sink *sink)
+static unsigned brief_kinds(const struct hv_consumer *consumer)
 {
-	const struct hv_instance *in = sink->ctx;
+	const struct hv_instance *in = consumer->ctx;
 
 	return hv_instance_tracer(in)->takes_each ? 0 : HV_BRIEF_ALL;
 }
@@ -408,42 +412,42 @@ static void take_some(struct hv_instance *in, const struct hv_cursor *cursor,
 
 	(void)hv_cursor_brief_records(cursor, &cpu);
 	memcpy(own, briefs, nr * sizeof(*own));
-	which = hv_wants_briefs(in, cpu, own, nr);
+	which = hv_match_briefs(in, cpu, own, nr);
 	if (which)
 		hv_buffer_put_briefs(hv_instance_buffers(in)->host, cursor, own, which);
 }
 
-static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
+static void take_briefs(struct hv_consumer *consumer, const struct hv_cursor *cursor,
 			const struct hv_brief *briefs, size_t nr)
 {
-	struct hv_instance *in = sink->ctx;
-	enum hv_brief_wants wants;
+	struct hv_instance *in = consumer->ctx;
+	enum hv_brief_match wants;
 
 	hv_instances_know_single(hv_instance_all(in), HV_EVENT_FUNCTION);
-	wants = hv_wants_of_briefs(in);
-	if (wants == HV_WANTS_ALL)
+	wants = hv_match_of_briefs(in);
+	if (wants == HV_MATCH_ALL)
 		hv_buffer_put_briefs(hv_instance_buffers(in)->host, cursor, briefs,
 				     hv_briefs_first(nr));
-	else if (wants == HV_WANTS_SOME)
+	else if (wants == HV_MATCH_SOME)
 		take_some(in, cursor, briefs, nr);
 }
 
-static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+static void take_host(struct hv_consumer *consumer, const struct hv_host_item *item)
 {
-	struct hv_instance *in = sink->ctx;
+	struct hv_instance *in = consumer->ctx;
 
-	if (hv_host_events_wants(in, &item->event))
+	if (hv_host_events_match(in, &item->event))
 		hv_buffer_put_host(hv_instance_buffers(in)->host, item->records, item->nr_records,
 				   &item->event);
 }
 
 static void init(struct hv_instance *in)
 {
-	*hv_instance_sink(in) = (struct hv_sink){.ctx = in,
-						 .take = take,
-						 .brief_kinds = brief_kinds,
-						 .take_briefs = take_briefs,
-						 .take_host = take_host};
+	*hv_instance_sink(in) = (struct hv_consumer){.ctx = in,
+						     .take = take,
+						     .brief_kinds = brief_kinds,
+						     .take_briefs = take_briefs,
+						     .take_host = take_host};
 }
 
 const struct hv_part hv_demux_part = {

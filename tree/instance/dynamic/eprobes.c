@@ -361,7 +361,8 @@ static bool is_carried(const struct hv_instances *all, const struct hv_catalogue
 }
 
 struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct hv_catalogue *c,
-				  const struct hv_event_type *type, struct hv_stub_program *ret)
+				  const struct hv_event_type *type,
+				  struct hv_trampoline_program *ret)
 {
 	const struct hv_eprobes *eprobes = state_of(all);
 	struct hv_kprobe_carrier carrier;
@@ -408,7 +409,8 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
-	/* No program was active yet, a read by a stub caused the event, or there was no room. */
+	/* No program was active yet, a read by a trampoline caused the event, or there was no room.
+	 */
 	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tree/settings/eprobe.h"
 
 struct hv_eprobe_event;
@@ -61,7 +61,7 @@ void hv_eprobes_forget(struct hv_instances *all, const struct hv_catalogue *c);
  * program is too long. */
 struct hv_err *hv_eprobes_program(const struct hv_instances *all, const struct hv_catalogue *c,
 				  const struct hv_event_type *type,
-				  struct hv_stub_program *ret) hv_must_use;
+				  struct hv_trampoline_program *ret) hv_must_use;
 
 /* Makes event *RET of the INDEXth probe from EVENT, with its time and vCPU. ENTRY, HV_ENTRY_LEN_MAX
  * bytes, receives the entry. Returns false if the probe is for another event, its filter rejects

@@ -4,8 +4,8 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/guest_marks.h"
-#include "tracer/places/places.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/probe_sites/probe_sites.h"
+#include "tracer/sites/site_trampolines.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
@@ -45,7 +45,7 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 static struct hv_kprobe_site site_of(const struct hv_kprobe_event *e)
 {
 	return (struct hv_kprobe_site){e->site, e->is.is_return, e->is.needs_all_regs,
-				       e->is.needs_args, e->is.is_inside ? &e->place : NULL};
+				       e->is.needs_args, e->is.is_inside ? &e->probe_site : NULL};
 }
 
 /* Finds the next probe of event ID, from *INDEX on, and advances *INDEX. */
@@ -129,15 +129,15 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 	return NULL;
 }
 
-/* Returns whether SITE calls a stub. */
+/* Returns whether SITE calls a trampoline. */
 static bool is_traced(const struct hv_session *s, struct hv_gva site)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
-	const uint8_t *now = hv_site_stubs_now(s->stubs);
+	const uint8_t *now = hv_site_trampolines_now(s->trampolines);
 
 	for (size_t i = 0; i < sites->nr; i++)
 		if (sites->list[i].ip.v == site.v)
-			return now[i] && now[i] != HV_STUB_LATER;
+			return now[i] && now[i] != HV_TRAMPOLINE_LATER;
 	return false;
 }
 
@@ -162,10 +162,12 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	bool any = false;
 
 	for (; next_site(all, type->id, &index, &site); any = true)
-		if (site.place && !hv_places_has(hv_instances_session(all)->places, site.at))
-			return hv_err_new(EBUSY, "the instructions at its place are in use: by the"
-						 " guest, or by a tracer of latencies");
-		else if (!site.place && !is_traced(hv_instances_session(all), site.at))
+		if (site.probe_site &&
+		    !hv_probe_sites_has(hv_instances_session(all)->probe_sites, site.at))
+			return hv_err_new(EBUSY,
+					  "the instructions at its probe site are in use: by the"
+					  " guest, or by a tracer of latencies");
+		else if (!site.probe_site && !is_traced(hv_instances_session(all), site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
 	return any || waits(all, type->id)
 		       ? NULL
@@ -194,15 +196,16 @@ static bool is_return(const struct hv_event *event)
 
 bool hv_kprobes_is_call(const struct hv_event *event)
 {
-	return event->id == HV_EVENT_ID_REGS || is_return(event) || event->id == HV_EVENT_ID_PLACE;
+	return event->id == HV_EVENT_ID_REGS || is_return(event) ||
+	       event->id == HV_EVENT_ID_ALL_REGS;
 }
 
 /* Returns the number of words at the start of CALL's entry. */
 static size_t nr_words(const struct hv_event *call)
 {
 	switch (call->id) {
-	case HV_EVENT_ID_PLACE:
-		return HV_PLACE_WORDS;
+	case HV_EVENT_ID_ALL_REGS:
+		return HV_ALL_REGS_WORDS;
 	case HV_EVENT_ID_RETURN_ARGS:
 		return HV_RETURN_ARGS + HV_NR_RETURN_ARGS;
 	default:
@@ -247,7 +250,7 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
 	       e->is.is_return == is_return(call) &&
 	       (!e->is.needs_args || call->id == HV_EVENT_ID_RETURN_ARGS) &&
-	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_PLACE);
+	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_ALL_REGS);
 }
 
 /* Returns the mark that the call E, with WORDS, ends, or NULL. */

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/events/catalogue.h"
-#include "kernel/code/probe_place.h"
+#include "kernel/code/probe_site.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/settings/kprobe.h"
@@ -22,8 +22,8 @@ struct hv_kprobe_family {
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site;	     /* 0: its module is not loaded */
-	struct hv_probe_place place; /* for a probe inside a function, at SITE */
+	struct hv_gva site;		 /* 0: its module is not loaded */
+	struct hv_probe_site probe_site; /* for a probe inside a function, at SITE */
 	/* For a probe on a tracepoint: the tracepoint and the function that it calls. Borrows
 	 * strings of IS, and MODULE. */
 	struct hv_event_type tracepoint;
@@ -58,7 +58,7 @@ bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_ev
 /* Moves E to SITE; 0: nowhere. */
 void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
 			      struct hv_gva site);
-/* Finds the address of E, defined by IS, and sets *RET and PLACE. Returns the errors of the
+/* Finds the address of E, defined by IS, and sets *RET and PROBE_SITE. Returns the errors of the
  * definition. */
 struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
 				    struct hv_gva *ret) hv_must_use;

@@ -10,7 +10,7 @@
 #include "kernel/sites/modules.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/guest/actions.h"
-#include "tracer/places/places.h"
+#include "tracer/probe_sites/probe_sites.h"
 #include "tracer/session.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"
@@ -244,7 +244,7 @@ static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprob
 }
 
 /* After the function's module was loaded, the probe's offset turned out to be the function's patch
- * site. Its arguments still need the registers of HV_EVENT_ID_PLACE. */
+ * site. Its arguments still need the registers of HV_EVENT_ID_ALL_REGS. */
 static void make_entry(struct hv_kprobe *k)
 {
 	k->is_inside = false;
@@ -266,8 +266,8 @@ static struct hv_err *check_return(const struct hv_kernel *k, const struct hv_kp
 }
 
 /* Finds a location inside a function: an offset from its start, or an address. */
-static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_event *e,
-				 struct hv_gva *ret)
+static struct hv_err *find_probe_site(const struct hv_session *s, struct hv_kprobe_event *e,
+				      struct hv_gva *ret)
 {
 	struct hv_gva at = {e->is.off}, site = {0};
 	const char *name, *module;
@@ -286,7 +286,7 @@ static struct hv_err *find_place(const struct hv_session *s, struct hv_kprobe_ev
 		*ret = at;
 		return NULL;
 	}
-	err = hv_places_find(s->places, at, &e->place);
+	err = hv_probe_sites_find(s->probe_sites, at, &e->probe_site);
 	if (!err)
 		*ret = at;
 	return err;
@@ -299,7 +299,7 @@ struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe
 	struct hv_err *err;
 
 	if (e->is.is_inside)
-		return find_place(s, e, ret);
+		return find_probe_site(s, e, ret);
 	err = find_site(s->kernel, &e->is, e->module, &site);
 	if (!err)
 		err = check_return(s->kernel, &e->is, site);
@@ -338,14 +338,14 @@ void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_e
 			      struct hv_gva site)
 {
 	e->site = site;
-	e->tracepoint.probe = site;
+	e->tracepoint.callback = site;
 	if (site.v && e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
 		e->is.maxactive = default_maxactive(all);
 }
 
 static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
 {
-	struct hv_gva ip = e->is.is_inside ? e->place.site : e->site;
+	struct hv_gva ip = e->is.is_inside ? e->probe_site.site : e->site;
 
 	for (size_t i = 0; i < sites->nr; i++)
 		if (sites->list[i].ip.v == ip.v && !sites->list[i].invalid &&
@@ -465,15 +465,16 @@ static void deinit_all(struct hv_instances *all)
 static void make_fields(struct hv_kprobe_family *f, const struct hv_kprobe *k,
 			const struct hv_catalogue *c)
 {
-	static const char *const places[][2] = {{"__probe_ip"}, {"__probe_func", "__probe_ret_ip"}};
-	size_t nr_places = k->is_return ? 2 : 1;
+	static const char *const addresses[][2] = {{"__probe_ip"},
+						   {"__probe_func", "__probe_ret_ip"}};
+	size_t nr_addresses = k->is_return ? 2 : 1;
 	struct hv_event_field *field;
 
 	f->args_off = (c->header_len_bytes + WORD - 1) / WORD * WORD;
-	f->type.fields.list = hv_alloc((k->nr_args + nr_places) * sizeof(*field));
+	f->type.fields.list = hv_alloc((k->nr_args + nr_addresses) * sizeof(*field));
 	field = f->type.fields.list;
-	for (size_t i = 0; i < nr_places; i++, f->args_off += WORD)
-		*field++ = (struct hv_event_field){.name = hv_strdup(places[k->is_return][i]),
+	for (size_t i = 0; i < nr_addresses; i++, f->args_off += WORD)
+		*field++ = (struct hv_event_field){.name = hv_strdup(addresses[k->is_return][i]),
 						   .type = hv_strdup("unsigned long"),
 						   .off = f->args_off,
 						   .size_bytes = WORD};
@@ -487,7 +488,7 @@ static void make_fields(struct hv_kprobe_family *f, const struct hv_kprobe *k,
 						 .size_bytes = is.size_bytes,
 						 .is_signed = is.is_signed};
 	}
-	f->type.fields.nr = k->nr_args + nr_places;
+	f->type.fields.nr = k->nr_args + nr_addresses;
 }
 
 static struct hv_kprobe_family *make_family(struct hv_instances *all, const struct hv_kprobe *k,

@@ -20,7 +20,7 @@
 #include "tree/settings/event_set.h"
 
 struct hv_event_type;
-struct hv_probe_place;
+struct hv_probe_site;
 struct hv_instance;
 struct hv_instances;
 struct hv_kernel;
@@ -87,7 +87,7 @@ struct hv_kprobe_site {
 	bool is_return;
 	bool needs_all_regs;
 	bool needs_args; /* a return probe that needs the arguments of the call */
-	const struct hv_probe_place *place; /* inside a function; NULL: at its entry */
+	const struct hv_probe_site *probe_site; /* inside a function; NULL: at its entry */
 };
 /* Finds the next probe, from *INDEX on, that the guest must record for IN. Advances *INDEX. Returns
  * false after the last one. */

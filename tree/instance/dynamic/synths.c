@@ -137,7 +137,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 }
 
 /* Returns the position that the kernel marks if NAME exists: its first occurrence. */
-static size_t place_of(const char *text, const char *name)
+static size_t offset_of(const char *text, const char *name)
 {
 	const char *found = strstr(text, name);
 
@@ -162,7 +162,7 @@ struct hv_err *hv_synths_define(struct hv_instances *all, const char *text,
 	err = check(all, c, &e->is);
 	if (err && err->code == EEXIST)
 		*ret_fault = (struct hv_synth_fault){EEXIST, "Event already exists",
-						     place_of(text, e->is.name)};
+						     offset_of(text, e->is.name)};
 	if (err)
 		return err;
 	e->is.stack_depth = hv_hist_stack_depth(hv_instances_session(all)->kernel);

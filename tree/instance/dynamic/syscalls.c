@@ -10,7 +10,7 @@
 /* -- memory that arguments point to ------------------------------------------------------------ */
 
 #define WORD	 8u  /* size of an argument, and of a result */
-#define PLACE	 4u  /* size of the word with an offset and a length in the entry */
+#define LOC	 4u  /* size of the word with an offset and a length in the entry */
 #define READ_MAX 169 /* maximum read per argument: SYSCALL_FAULT_ARG_SZ - 1 */
 #define SET_BITS 64
 #define NR_SETS	 (HV_SYSCALL_NR_MAX / SET_BITS)
@@ -102,7 +102,7 @@ static bool find_sets(const struct hv_instances *all, const struct hv_catalogue 
 }
 
 struct builder {
-	struct hv_stub_program *program;
+	struct hv_trampoline_program *program;
 	const struct hv_kprobe_carrier *carrier;
 	uint32_t tag;
 	bool is_full;
@@ -110,7 +110,7 @@ struct builder {
 
 static void add_step(struct builder *b, unsigned does, uint64_t value, size_t len_bytes)
 {
-	struct hv_stub_program *p = b->program;
+	struct hv_trampoline_program *p = b->program;
 
 	b->is_full = b->is_full || p->nr >= HV_FETCH_STEPS_MAX;
 	if (!b->is_full)
@@ -150,7 +150,8 @@ static void add_reads(struct builder *b, unsigned arg, unsigned way, uint32_t fi
 }
 
 struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct hv_catalogue *c,
-				    const struct hv_event_type *type, struct hv_stub_program *ret)
+				    const struct hv_event_type *type,
+				    struct hv_trampoline_program *ret)
 {
 	struct hv_kprobe_carrier carrier;
 	struct builder b = {.program = ret, .carrier = &carrier};
@@ -254,22 +255,22 @@ static uint32_t put(const struct hv_syscall_memory *m, const struct hv_syscall_f
 uint32_t hv_syscall_memory_fill(const struct hv_syscall_memory *m,
 				const struct hv_syscall_filling *f)
 {
-	uint32_t place_off = f->places_off, len;
-	uint32_t end = place_off + hv_syscall_memory_nr(m) * (uint32_t)sizeof(uint32_t);
+	uint32_t loc_off = f->locs_off, len;
+	uint32_t end = loc_off + hv_syscall_memory_nr(m) * (uint32_t)sizeof(uint32_t);
 	bool any = !m->mask;
 
 	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++) {
 		struct result r;
-		uint32_t place;
+		uint32_t loc;
 
 		if (!(m->mask >> arg & 1))
 			continue;
 		r = find_result(f->results, tag_of(arg, way_of(m), f->nr));
 		any = any || r.is_there;
 		len = put(m, f, arg, &r, f->entry + end);
-		place = len << LOC_LEN_SHIFT | end;
-		memcpy(f->entry + place_off, &place, sizeof(place));
-		place_off += (uint32_t)sizeof(place);
+		loc = len << LOC_LEN_SHIFT | end;
+		memcpy(f->entry + loc_off, &loc, sizeof(loc));
+		loc_off += (uint32_t)sizeof(loc);
 		end += len;
 	}
 	return any ? end : 0;
@@ -283,7 +284,7 @@ struct made {
 	uint16_t id;
 	uint16_t nr_off, words_off; /* offsets in the entry */
 	uint8_t nr_words;
-	uint16_t places_off; /* end of the arguments; the words that locate memory follow, if any */
+	uint16_t locs_off; /* end of the arguments; the words that locate memory follow, if any */
 	struct hv_syscall_memory memory;
 };
 
@@ -308,7 +309,7 @@ static const struct {
 	[EXIT] = {"sys_exit", "ret", HV_EVENT_REG_SYSCALL_EXIT, 1},
 };
 
-_Static_assert(16 + HV_SYSCALL_ARGS_MAX * (WORD + PLACE + HV_SYSCALL_MEMORY_MAX) <=
+_Static_assert(16 + HV_SYSCALL_ARGS_MAX * (WORD + LOC + HV_SYSCALL_MEMORY_MAX) <=
 		       HV_SYSCALL_ENTRY_MAX,
 	       "entry");
 
@@ -372,21 +373,19 @@ static bool are_fields(const struct hv_event_field *list, size_t nr, uint32_t le
 static bool learn_fields(struct made *made, const struct hv_event_fields *fields, size_t max_words)
 {
 	const struct hv_event_field *list = fields->list;
-	size_t nr_places = hv_syscall_memory_nr(&made->memory),
-	       nr_words = fields->nr - 1 - nr_places;
+	size_t nr_locs = hv_syscall_memory_nr(&made->memory), nr_words = fields->nr - 1 - nr_locs;
 
-	if (fields->nr < 1 + nr_places || nr_words > max_words ||
+	if (fields->nr < 1 + nr_locs || nr_words > max_words ||
 	    !is_field(&list[0], sizeof(uint32_t)) || made->memory.mask >> nr_words ||
 	    (made->memory.is_sized && made->memory.size_arg >= nr_words))
 		return false;
 	made->nr_off = (uint16_t)list[0].off;
 	made->words_off = (uint16_t)((made->nr_off + sizeof(uint32_t) + WORD - 1) / WORD * WORD);
 	made->nr_words = (uint8_t)nr_words;
-	made->places_off = (uint16_t)(made->words_off + made->nr_words * WORD);
-	return made->places_off + nr_places * (PLACE + HV_SYSCALL_MEMORY_MAX) <=
-		       HV_SYSCALL_ENTRY_MAX &&
+	made->locs_off = (uint16_t)(made->words_off + made->nr_words * WORD);
+	return made->locs_off + nr_locs * (LOC + HV_SYSCALL_MEMORY_MAX) <= HV_SYSCALL_ENTRY_MAX &&
 	       are_fields(list + 1, nr_words, WORD, made->words_off) &&
-	       are_fields(list + 1 + nr_words, nr_places, PLACE, made->places_off);
+	       are_fields(list + 1 + nr_words, nr_locs, LOC, made->locs_off);
 }
 
 static void learn(struct hv_syscalls *s, const struct hv_event_type *type)
@@ -523,7 +522,7 @@ bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *ra
 					     .results = {raw->results, raw->results_len},
 					     .words = entry + made->words_off,
 					     .entry = entry,
-					     .places_off = made->places_off,
+					     .locs_off = made->locs_off,
 				     });
 	*ret = *raw;
 	ret->id = made->id;

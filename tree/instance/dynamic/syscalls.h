@@ -25,7 +25,7 @@
 #include "base/err.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/kprobe.h"
 
@@ -84,16 +84,17 @@ bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *ra
  * it writes. Since 7.0, system call events contain these in fields __NAME_val after the arguments
  * (syscall_get_data() and syscall_put_data() in kernel/trace/trace_syscalls.c):
  *
- *	number | arguments | places: offset, length << 16 | bytes of the first | of the second | ...
+ *	number | arguments | locs: offset, length << 16 | bytes of the first | of the second | ...
  *
  * The guest reads them while it records the carrier event of all system calls, with a program
- * (tracer/guest/stub_programs.h). To save space, the program has steps for sets of 64 system call
+ * (tracer/guest/trampoline_programs.h). To save space, the program has steps for sets of 64 system
+ * call
  *numbers that read the same argument:
  *
  *	FIELD number, IN set, FIELD argument, READ
  *
- * The kernel's own function can fault pages in; the function that the stub may call cannot. So a
- * string on an absent page is "(fault)", and bytes there are omitted. syscalls.h makes the
+ * The kernel's own function can fault pages in; the function that the trampoline may call cannot.
+ * So a string on an absent page is "(fault)", and bytes there are omitted. syscalls.h makes the
  * events. */
 
 /* The most bytes that an entry stores for one argument, including three dots and a NUL. */
@@ -114,7 +115,7 @@ unsigned hv_syscall_memory_nr(const struct hv_syscall_memory *m);
  * ENOSPC: there is no room for them. */
 struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct hv_catalogue *c,
 				    const struct hv_event_type *type,
-				    struct hv_stub_program *ret) hv_must_use;
+				    struct hv_trampoline_program *ret) hv_must_use;
 
 struct hv_syscall_filling {
 	uint32_t nr;		/* system call number */
@@ -122,7 +123,7 @@ struct hv_syscall_filling {
 	struct hv_span results; /* HV_FETCH_HEAD; untrusted */
 	const uint8_t *words;	/* the arguments, in ENTRY */
 	uint8_t *entry;		/* with room for HV_SYSCALL_MEMORY_MAX bytes of each argument */
-	uint32_t places_off;	/* offset in ENTRY of the first argument's offset and length */
+	uint32_t locs_off;	/* offset in ENTRY of the first argument's offset and length */
 };
 /* Adds offsets, lengths and bytes. Returns the length of the entry, or 0 if the guest read
  * nothing. */

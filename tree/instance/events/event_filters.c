@@ -42,14 +42,14 @@ static void deinit(struct hv_instance *in)
 }
 
 /* Returns the index of the first filter with an id of at least ID. */
-static size_t place_of(const struct hv_event_filters *s, uint32_t id)
+static size_t index_of(const struct hv_event_filters *s, uint32_t id)
 {
 	return HV_BISECT(i, s->nr, s->list[i].ref.id < id);
 }
 
 static const struct hv_event_filter_of *find(const struct hv_event_filters *s, uint32_t id)
 {
-	size_t at = place_of(s, id);
+	size_t at = index_of(s, id);
 
 	return at < s->nr && s->list[at].ref.id == id ? &s->list[at] : NULL;
 }
@@ -91,7 +91,7 @@ static void remove_at(struct hv_event_filters *s, size_t at)
 static void put(struct hv_event_filters *s, struct hv_event_ref ref, char *text,
 		struct hv_event_filter *filter)
 {
-	size_t at = place_of(s, ref.id);
+	size_t at = index_of(s, ref.id);
 
 	if (find(s, ref.id))
 		remove_at(s, at);

@@ -243,12 +243,12 @@ static bool wants_alone(const struct hv_instance *in)
 	return !hv_recording_host_has_commands(hv_instance_all(in)) || hv_instance_takes(in);
 }
 
-bool hv_wants(const struct hv_instance *in, const struct hv_event *event)
+bool hv_matches(const struct hv_instance *in, const struct hv_event *event)
 {
 	return hv_instance_is_single(in) ? wants_alone(in) : wants_of_several(in, event);
 }
 
-bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event)
+bool hv_matches_guests(const struct hv_instance *in, const struct hv_event *event)
 {
 	if (!hv_event_set_has_id(hv_instance_events(in), event->id))
 		return false;
@@ -263,9 +263,10 @@ bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event)
 /* -- calls of function_graph ------------------------------------------------------------------- */
 
 /* Returns whether options of IN exclude CALL, recorded as ENTRY. AROUND is IN's open call around
- * it, or NULL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
-static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
-			const struct hv_event *entry, const struct hv_open_call *call)
+ * it, or NULL. The trampolines do the same for an instance that traces alone (arch/x86_64/graph.S).
+ */
+static bool is_skipped(const struct hv_instance *in, const struct hv_open_call *around,
+		       const struct hv_event *entry, const struct hv_open_call *call)
 {
 	bool subtree = hv_instance_selection(in)->lists[HV_LIST_GRAPH].nr;
 	bool irqs = hv_options_on(hv_instance_options(in), HV_OPT_FUNCGRAPH_IRQS);
@@ -295,7 +296,7 @@ static bool takes_entry(const struct hv_instance *in, struct hv_open_calls *open
 	if (hv_instance_is_single(in)) {
 		call.depth = entry->depth;
 	} else if ((around && around->muted) || !hv_would_record(in, entry) ||
-		   is_left_out(in, around, entry, &call)) {
+		   is_skipped(in, around, entry, &call)) {
 		return false;
 	}
 	hv_open_calls_add(open, entry, call);
@@ -342,12 +343,12 @@ static bool wants_call(struct hv_instance *in, const struct hv_event *event, uin
 	}
 	if (event->kind == HV_EVENT_GRAPH_ENTRY)
 		return takes_entry(in, open, event, depth) &&
-		       (!hv_instance_is_single(in) || hv_wants(in, event));
+		       (!hv_instance_is_single(in) || hv_matches(in, event));
 	return takes_exit(in, open, event, depth) &&
-	       (!hv_instance_is_single(in) || hv_wants(in, event));
+	       (!hv_instance_is_single(in) || hv_matches(in, event));
 }
 
-bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
+bool hv_match_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
 {
 	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_graph = hv_instance_tracer(in)->is_graph;
@@ -355,19 +356,19 @@ bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint1
 	if (!hv_instance_tracer(in)->records_calls ||
 	    (is_call != is_graph && !hv_instance_is_single(in)))
 		return false;
-	return is_call && is_graph ? wants_call(in, event, depth) : hv_wants(in, event);
+	return is_call && is_graph ? wants_call(in, event, depth) : hv_matches(in, event);
 }
 
-enum hv_brief_wants hv_wants_of_briefs(const struct hv_instance *in)
+enum hv_brief_match hv_match_of_briefs(const struct hv_instance *in)
 {
 	if (!hv_instance_tracer(in)->records_calls)
-		return HV_WANTS_NONE;
+		return HV_MATCH_NONE;
 	if (hv_instance_tracer(in)->is_graph || !hv_instance_is_single(in))
-		return HV_WANTS_SOME;
-	return wants_alone(in) ? HV_WANTS_ALL : HV_WANTS_NONE;
+		return HV_MATCH_SOME;
+	return wants_alone(in) ? HV_MATCH_ALL : HV_MATCH_NONE;
 }
 
-uint64_t hv_wants_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *briefs, size_t nr)
+uint64_t hv_match_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *briefs, size_t nr)
 {
 	struct hv_event event = {.cpu = cpu};
 	uint64_t which = 0;
@@ -381,7 +382,7 @@ uint64_t hv_wants_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *
 		event.parent_ip = briefs[i].parent_ip;
 		event.depth = briefs[i].depth;
 		event.call_ns = briefs[i].call_ns;
-		if (hv_wants_traced(in, &event, &briefs[i].depth))
+		if (hv_match_traced(in, &event, &briefs[i].depth))
 			which |= UINT64_C(1) << i;
 	}
 	return which;
@@ -432,7 +433,7 @@ bool hv_host_events_take_away(struct hv_instance *in)
 	return any;
 }
 
-bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *event)
+bool hv_host_events_match(const struct hv_instance *in, const struct hv_event *event)
 {
 	return hv_event_set_has_id(hv_instance_events(in), event->id) && hv_instance_records(in) &&
 	       !hv_instance_selection(in)->muted[event->cpu] && hv_instance_filters_pass(in, event);

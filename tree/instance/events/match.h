@@ -21,20 +21,20 @@ bool hv_would_record(const struct hv_instance *in, const struct hv_event *event)
 /* Returns whether IN, which traces functions, wants EVENT, which is not a call or return of
  * function_graph. An instance that traces alone gets all events, because the guest has already
  * applied its limits, and has switched recording itself unless the host does that. */
-bool hv_wants(const struct hv_instance *in, const struct hv_event *event);
+bool hv_matches(const struct hv_instance *in, const struct hv_event *event);
 /* Returns whether IN, without a section or wakeup tracer, wants EVENT, a call, return or stack.
  * Sets *DEPTH, the depth in IN, for a call or return of function_graph. Call it once per event, in
  * order. */
-bool hv_wants_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth);
+bool hv_match_traced(struct hv_instance *in, const struct hv_event *event, uint16_t *depth);
 /* Which brief calls and returns IN wants until a setting changes. */
-enum hv_brief_wants { HV_WANTS_NONE, HV_WANTS_ALL, HV_WANTS_SOME };
-enum hv_brief_wants hv_wants_of_briefs(const struct hv_instance *in);
-/* hv_wants_traced() for NR brief calls and returns of CPU, at most HV_BRIEFS_MAX. Returns one bit
+enum hv_brief_match { HV_MATCH_NONE, HV_MATCH_ALL, HV_MATCH_SOME };
+enum hv_brief_match hv_match_of_briefs(const struct hv_instance *in);
+/* hv_match_traced() for NR brief calls and returns of CPU, at most HV_BRIEFS_MAX. Returns one bit
  * for each, and sets their depths. */
-uint64_t hv_wants_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *briefs, size_t nr);
+uint64_t hv_match_briefs(struct hv_instance *in, unsigned cpu, struct hv_brief *briefs, size_t nr);
 
 /* Returns whether IN wants EVENT, a guest event. */
-bool hv_wants_guests(const struct hv_instance *in, const struct hv_event *event);
+bool hv_matches_guests(const struct hv_instance *in, const struct hv_event *event);
 
 /* -- open calls -------------------------------------------------------------------------------- */
 
@@ -90,4 +90,4 @@ struct hv_err *hv_host_events_publish(struct hv_instances *all) hv_must_use;
 bool hv_host_events_take_away(struct hv_instance *in);
 /* Returns whether IN wants EVENT, a host event. set_event_pid is ignored because its pids are the
  * guest's. */
-bool hv_host_events_wants(const struct hv_instance *in, const struct hv_event *event);
+bool hv_host_events_match(const struct hv_instance *in, const struct hv_event *event);

@@ -87,7 +87,7 @@ static size_t parent_of(size_t at)
  * goes up to the first entry that is not smaller. */
 static void sift(const struct order *o, struct hv_hist_entry *e, size_t root, size_t nr)
 {
-	size_t at = root, child, place;
+	size_t at = root, child, leaf;
 
 	for (child = 2 * at + 1; child + 1 < nr; child = 2 * at + 1)
 		at = compare(o, &e[child], &e[child + 1]) >= 0 ? child : child + 1;
@@ -95,9 +95,9 @@ static void sift(const struct order *o, struct hv_hist_entry *e, size_t root, si
 		at = child;
 	while (at != root && compare(o, &e[root], &e[at]) >= 0)
 		at = parent_of(at);
-	for (place = at; at != root;) {
+	for (leaf = at; at != root;) {
 		at = parent_of(at);
-		swap(&e[at], &e[place]);
+		swap(&e[at], &e[leaf]);
 	}
 }
 
@@ -157,7 +157,7 @@ struct hv_hist_table {
 	bool is_stack[HV_HIST_VARIABLES_MAX];	/* it is a stack, stored like a string */
 	uint8_t *entries;			/* owned */
 	uint32_t nr, room;			/* number of entries, used and allocated */
-	uint32_t *places; /* owned; 2 * size elements: index of an entry plus one */
+	uint32_t *buckets; /* owned; 2 * size elements: index of an entry plus one */
 	uint64_t hits, drops;
 };
 
@@ -219,7 +219,7 @@ struct hv_hist_table *hv_hist_table_new(const struct hv_hist_spec *s)
 			t->text_of[i] = (uint8_t)++t->nr_texts;
 	for (unsigned i = 0; i < s->nr_variables; i++)
 		t->is_stack[i] = s->variables[i].field && s->variables[i].field->is_stack;
-	t->places = hv_alloc(2 * (size_t)t->size * sizeof(*t->places));
+	t->buckets = hv_alloc(2 * (size_t)t->size * sizeof(*t->buckets));
 	return t;
 }
 
@@ -234,13 +234,13 @@ void hv_hist_table_unref(struct hv_hist_table *t)
 	if (!t || --t->nr_refs)
 		return;
 	free(t->entries);
-	free(t->places);
+	free(t->buckets);
 	free(t);
 }
 
 void hv_hist_table_clear(struct hv_hist_table *t)
 {
-	memset(t->places, 0, 2 * (size_t)t->size * sizeof(*t->places));
+	memset(t->buckets, 0, 2 * (size_t)t->size * sizeof(*t->buckets));
 	t->nr = 0;
 	t->hits = 0;
 	t->drops = 0;
@@ -346,7 +346,7 @@ bool hv_hist_table_read(struct hv_hist_table *t, uint32_t at, unsigned variable,
 
 /* -- counting ---------------------------------------------------------------------------------- */
 
-static uint32_t place_of(const struct hv_hist_table *t, const uint8_t *key)
+static uint32_t bucket_of(const struct hv_hist_table *t, const uint8_t *key)
 {
 	uint64_t hash = 0, word;
 
@@ -375,11 +375,11 @@ static void append(struct hv_hist_table *t, const uint8_t *key, const char *comm
 /* Returns the index of KEY's entry. If there is none, *RET_FREE is a free bucket, or NULL. */
 static uint32_t find(const struct hv_hist_table *t, const uint8_t *key, uint32_t **ret_free)
 {
-	uint32_t place = place_of(t, key);
+	uint32_t home = bucket_of(t, key);
 
 	*ret_free = NULL;
 	for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
-		uint32_t *at = &t->places[(place + steps) & (2 * t->size - 1)];
+		uint32_t *at = &t->buckets[(home + steps) & (2 * t->size - 1)];
 
 		if (!*at) {
 			*ret_free = at;
@@ -393,12 +393,12 @@ static uint32_t find(const struct hv_hist_table *t, const uint8_t *key, uint32_t
 
 static uint32_t find_or_append(struct hv_hist_table *t, const uint8_t *key, const char *comm)
 {
-	uint32_t *place, at = find(t, key, &place);
+	uint32_t *bucket, at = find(t, key, &bucket);
 
-	if (at != HV_HIST_NOWHERE || !place || t->nr == t->size)
+	if (at != HV_HIST_NOWHERE || !bucket || t->nr == t->size)
 		return at;
 	append(t, key, comm);
-	*place = t->nr;
+	*bucket = t->nr;
 	return t->nr - 1;
 }
 

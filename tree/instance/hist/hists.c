@@ -709,8 +709,9 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 }
 
 /* Clears OF if IN has taken its contents. Removing a nonexistent trigger succeeds. */
-static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
-			   struct hv_hist_of *of, const char *text, struct hv_hist_refusal *refusal)
+static struct hv_err *run_command(struct hv_instance *in, const struct hv_catalogue *c,
+				  struct hv_hist_of *of, const char *text,
+				  struct hv_hist_refusal *refusal)
 {
 	struct hv_hists *s = state_of(in);
 	struct hv_err *err;
@@ -768,7 +769,7 @@ struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_ev
 	if (!err)
 		err = parse_filter(in, c, type, &of, &ret_why->filter);
 	if (!err)
-		err = obey(in, c, &of, text, ret_why);
+		err = run_command(in, c, &of, text, ret_why);
 	forget(&of);
 	return err;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracer/events/host_buffer.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/sections/section_tracer.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/events/match.h"
@@ -173,7 +173,7 @@ void hv_sections_renew(struct hv_instances *all)
 		if (hv_sections_are_on(in))
 			err = hv_section_tracer_renew(hv_instances_session(all)->sections);
 		if (err) {
-			hv_instance_tell(in, err);
+			hv_instance_report(in, err);
 			hv_err_free(end(in));
 		}
 		hv_err_free(err);
@@ -202,12 +202,12 @@ static bool exists(const struct hv_instance *in, const struct hv_tracer_ops *ops
 	return hv_section_tracer_exists(hv_instance_session(in)->sections, kinds[ops->id]);
 }
 
-static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
+static uint8_t trampoline_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	(void)site;
 	return hv_options_on(hv_instance_options(in), HV_OPT_DISPLAY_GRAPH)
-		       ? HV_STUB_SECTION_GRAPH
-		       : HV_STUB_SECTION_FUNCTION;
+		       ? HV_TRAMPOLINE_SECTION_GRAPH
+		       : HV_TRAMPOLINE_SECTION_FUNCTION;
 }
 
 /* The guest may have recorded functions outside sections for other instances. */
@@ -220,13 +220,13 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 		*inside = event->of_section == HV_SECTION_BEGINS;
 	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
 		return;
-	if (event->of_section ? hv_instance_takes_on(in, event->cpu) : hv_wants(in, event))
+	if (event->of_section ? hv_instance_takes_on(in, event->cpu) : hv_matches(in, event))
 		hv_buffer_put(hv_instance_buffers(in)->host, cursor, event);
 }
 
 #define OF_SECTIONS                                                                                \
-	.exists = exists, .begin = begin, .end = end, .stub_of = stub_of, .take = take,            \
-	.takes_sections = 1, .takes_each = 1
+	.exists = exists, .begin = begin, .end = end, .trampoline_of = trampoline_of,              \
+	.take = take, .takes_sections = 1, .takes_each = 1
 
 const struct hv_tracer_ops hv_tracer_preemptoff = {HV_TRACER_IS(preemptoff, PREEMPTOFF),
 						   OF_SECTIONS};

@@ -9,7 +9,7 @@
 #include "tree/instance/core/instance.h"
 #include "tree/instance/core/sharing.h"
 
-#define SLOT_BYTES 8 /* size of a return address */
+#define WORD_BYTES 8 /* size of a return address */
 
 static struct hv_stack_tracer *state_of(const struct hv_instances *all)
 {
@@ -69,8 +69,8 @@ void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes)
 
 /* Finds the location of each caller on the stack, in order, like check_stack(): an address that is
  * not found is omitted. WORDS begin at the caller's return address. */
-static void place_callers(struct hv_stack_tracer *s, const struct hv_event *e,
-			  const struct hv_stack_words *words, uint32_t end)
+static void put_callers(struct hv_stack_tracer *s, const struct hv_event *e,
+			const struct hv_stack_words *words, uint32_t end)
 {
 	size_t at = 0;
 
@@ -96,11 +96,11 @@ void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *curs
 	struct hv_gva list[HV_CALLERS_MAX];
 	struct hv_stack_words words;
 	struct hv_event e = *event;
-	uint32_t place, depth;
+	uint32_t retp, depth;
 
 	hv_cursor_words(cursor, &words);
-	place = words.sp - SLOT_BYTES;
-	depth = stack_bytes - (place & (stack_bytes - 1));
+	retp = words.sp - WORD_BYTES;
+	depth = stack_bytes - (retp & (stack_bytes - 1));
 	if (!s->is_on || depth <= s->max_bytes)
 		return;
 	hv_cursor_callers(cursor, list, &e);
@@ -108,7 +108,7 @@ void hv_stack_tracer_take(struct hv_instances *all, const struct hv_cursor *curs
 	s->nr = 0;
 	if (e.nr_callers)
 		s->list[s->nr++] = (struct hv_deepest){e.callers[0], depth};
-	place_callers(s, &e, &words, place + depth);
+	put_callers(s, &e, &words, retp + depth);
 }
 
 /* After a loss, makes the guest record again. */
@@ -121,7 +121,7 @@ static void drained(struct hv_instances *all)
 	s->has_lost = false;
 }
 
-static bool calls_stubs(const struct hv_instance *in)
+static bool calls_trampolines(const struct hv_instance *in)
 {
 	return hv_instance_is_top(in) && state_of(hv_instance_all(in))->is_on;
 }
@@ -139,7 +139,7 @@ static void lose(struct hv_instance *in, const struct hv_event *event)
 
 const struct hv_part hv_stack_tracer_part = {
 	.all_bytes = sizeof(struct hv_stack_tracer),
-	.calls_stubs = calls_stubs,
+	.calls_trampolines = calls_trampolines,
 	.takes_rings = takes_rings,
 	.lose = lose,
 	.drained = drained,

@@ -13,7 +13,7 @@
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/names.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/event_types.h"
@@ -404,7 +404,7 @@ static uint8_t state_index(uint64_t state)
 
 /* Makes a record of the tracer, with the vCPU and time of EVENT and the tasks in M. */
 static void put_made(const struct hv_wakeups *w, enum made made, const struct hv_event *event,
-		     const struct moment *m, const struct hv_wakeups_sink *sink)
+		     const struct moment *m, const struct hv_wakeups_consumer *consumer)
 {
 	const uint32_t values[NR_MADE_FIELDS] = {
 		[MADE_PREV_PID] = m->prev_pid,
@@ -427,7 +427,7 @@ static void put_made(const struct hv_wakeups *w, enum made made, const struct hv
 	own.id = id;
 	own.lost_before = 0;
 	own.entry = (struct hv_span){entry, w->made[made].len_bytes};
-	sink->put(sink->ctx, &own);
+	consumer->put(consumer->ctx, &own);
 }
 
 /* Returns whether the tracer follows tasks of PRIO. */
@@ -450,7 +450,7 @@ static bool find_current(const struct hv_wakeups *w, const struct hv_event *even
 
 /* probe_wakeup(). A deadline task is followed regardless of the running task, until it runs. */
 static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, struct moment *m,
-			  const struct hv_wakeups_sink *sink)
+			  const struct hv_wakeups_consumer *consumer)
 {
 	struct hv_wakeups *w = state_of(in);
 	struct hv_names *names = hv_instance_session(in)->names;
@@ -469,7 +469,7 @@ static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, 
 	w->cpu = w->runs_on = m->cpu;
 	w->since_ns = event->time_ns;
 	hv_names_add(names, m->pid, hv_names_tgid(names, m->pid), m->comm);
-	put_made(w, MADE_WAKEUP, event, m, sink);
+	put_made(w, MADE_WAKEUP, event, m, consumer);
 }
 
 /* report_latency() */
@@ -534,28 +534,28 @@ static void keep(struct hv_instance *in, uint64_t ns)
 /* probe_wakeup_sched_switch(). A task that ran while nothing was recorded no longer waits. As in
  * the kernel, this does not apply to a vCPU excluded by tracing_cpumask. */
 static void follow_switch(struct hv_instance *in, const struct hv_event *event, struct moment *m,
-			  const struct hv_wakeups_sink *sink)
+			  const struct hv_wakeups_consumer *consumer)
 {
 	struct hv_wakeups *w = state_of(in);
 	uint64_t ns;
 
 	if (!w->follows || m->pid != w->task.pid)
 		return;
-	if (!sink->is_recorded) {
+	if (!consumer->is_recorded) {
 		if (!hv_instance_selection(in)->muted[event->cpu])
 			stop_following(w);
 		return;
 	}
 	m->cpu = event->cpu;
 	ns = event->time_ns > w->since_ns ? event->time_ns - w->since_ns : 0;
-	put_made(w, MADE_SWITCH, event, m, sink);
+	put_made(w, MADE_SWITCH, event, m, consumer);
 	if (is_worst(in, ns))
 		keep(in, ns);
 	stop_following(w);
 }
 
 static void follow(struct hv_instance *in, enum event event, const struct hv_event *e,
-		   const struct hv_wakeups_sink *sink)
+		   const struct hv_wakeups_consumer *consumer)
 {
 	struct hv_wakeups *w = state_of(in);
 	struct moment m;
@@ -563,24 +563,24 @@ static void follow(struct hv_instance *in, enum event event, const struct hv_eve
 	if (!read_moment(w, event, e, &m))
 		return;
 	if (event == SWITCH) {
-		follow_switch(in, e, &m, sink);
+		follow_switch(in, e, &m, consumer);
 		w->cpus[e->cpu] = (struct current){true, m.pid, m.prio};
 	} else if (event == MIGRATE) {
 		if (w->follows && m.pid == w->task.pid)
 			w->runs_on = m.cpu;
-	} else if (sink->is_recorded) {
-		follow_wakeup(in, e, &m, sink);
+	} else if (consumer->is_recorded) {
+		follow_wakeup(in, e, &m, consumer);
 	}
 }
 
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
-		       const struct hv_wakeups_sink *sink)
+		       const struct hv_wakeups_consumer *consumer)
 {
 	struct hv_wakeups *w = state_of(in);
 
 	for (unsigned i = 0; w && i < NR_EVENTS; i++)
 		if (w->events[i].id == event->id)
-			follow(in, i, event, sink);
+			follow(in, i, event, consumer);
 }
 
 /* -- the worst wait
@@ -623,11 +623,11 @@ uint64_t hv_wakeups_start_ns(const struct hv_instance *in)
 
 /* -- the tracers ------------------------------------------------------------------------------- */
 
-static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
+static uint8_t trampoline_of(const struct hv_instance *in, const struct hv_site *site)
 {
 	(void)in;
 	(void)site;
-	return HV_STUB_FUNCTION;
+	return HV_TRAMPOLINE_FUNCTION;
 }
 
 /* Returns whether the followed task will run on CPU: function calls there are then part of the
@@ -648,8 +648,8 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 }
 
 #define OF_WAKEUPS                                                                                 \
-	.exists = exists, .begin = begin, .end = end, .stub_of = stub_of, .take = take,            \
-	.takes_each = 1
+	.exists = exists, .begin = begin, .end = end, .trampoline_of = trampoline_of,              \
+	.take = take, .takes_each = 1
 
 const struct hv_tracer_ops hv_tracer_wakeup = {HV_TRACER_IS(wakeup, WAKEUP), OF_WAKEUPS};
 const struct hv_tracer_ops hv_tracer_wakeup_rt = {HV_TRACER_IS(wakeup_rt, WAKEUP_RT), OF_WAKEUPS};

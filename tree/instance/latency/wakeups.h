@@ -48,13 +48,13 @@ void hv_wakeups_restart(struct hv_instance *in);
 /* Stores EVENT, made from the tracer's records, in the instance's buffer. */
 typedef void (*hv_wakeups_put)(void *ctx, const struct hv_event *event);
 /* Processes EVENT, a guest event. IS_RECORDED: IN records on its CPU. */
-struct hv_wakeups_sink {
+struct hv_wakeups_consumer {
 	bool is_recorded;
 	hv_wakeups_put put;
 	void *ctx;
 };
 void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
-		       const struct hv_wakeups_sink *sink);
+		       const struct hv_wakeups_consumer *consumer);
 
 /* Returns the worst wait, which is in the snapshot: its duration, vCPU and task, without ends. The
  * caller gets a reference. NULL: there is none. */

@@ -213,8 +213,8 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 }
 
 /* As in the kernel, removing a nonexistent trigger succeeds. */
-static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *type,
-			   struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
+static struct hv_err *run_command(struct hv_instance *in, const struct hv_event_type *type,
+				  struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
 {
 	struct hv_triggers *s = state_of(in);
 	const struct hv_catalogue *c;
@@ -248,7 +248,7 @@ struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv
 	*ret_fault = (struct hv_filter_fault){0};
 	if (err)
 		return err;
-	err = obey(in, type, &of, ret_fault);
+	err = run_command(in, type, &of, ret_fault);
 	if (err)
 		forget(&of);
 	return err;
@@ -496,9 +496,9 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 static bool commands_act_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	for (size_t i = 0; i < hv_instance_commands(in)->nr; i++) {
-		const struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
+		const struct hv_func_command_set *set = &hv_instance_commands(in)->sets[i];
 
-		for (size_t j = 0; hv_probe_command_has_event(set->command) && j < set->nr; j++)
+		for (size_t j = 0; hv_func_command_has_event(set->command) && j < set->nr; j++)
 			if (hv_event_ref_is_same(set->list[j].event, ref))
 				return true;
 	}
@@ -528,23 +528,22 @@ char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref 
 static void forget_gone_commands(struct hv_instance *in, const struct hv_catalogue *c)
 {
 	for (size_t i = hv_instance_commands(in)->nr; i-- > 0;) {
-		struct hv_probe_set *set = &hv_instance_commands(in)->sets[i];
+		struct hv_func_command_set *set = &hv_instance_commands(in)->sets[i];
 		size_t nr = set->nr;
 
 		set->nr = 0;
 		for (size_t j = 0; j < nr; j++)
-			if (!hv_probe_command_has_event(set->command) ||
-			    find(c, set->list[j].event))
+			if (!hv_func_command_has_event(set->command) || find(c, set->list[j].event))
 				set->list[set->nr++] = set->list[j];
 		if (!set->nr)
-			hv_probes_drop(hv_instance_commands(in), set);
+			hv_func_commands_drop(hv_instance_commands(in), set);
 	}
 }
 
-bool hv_event_command_obey(struct hv_instance *in, enum hv_probe_command command,
-			   const struct hv_probe *probe)
+bool hv_event_command_run(struct hv_instance *in, enum hv_func_command_kind command,
+			  const struct hv_func_command *probe)
 {
-	bool on = command == HV_PROBE_ENABLE_EVENT;
+	bool on = command == HV_FUNC_COMMAND_ENABLE_EVENT;
 
 	if (hv_event_set_has(hv_instance_events(in), probe->event) == on)
 		return false;

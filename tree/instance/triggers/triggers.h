@@ -65,8 +65,8 @@ void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *ev
 /* Function commands that switch events: FUNC:enable_event:SYSTEM:EVENT[:COUNT] and
  * FUNC:disable_event:SYSTEM:EVENT[:COUNT] in set_ftrace_filter (event_enable_func). While a
  * function has one, the guest records the event regardless of its enable file, and the host
- * executes the command when it reads the record of the call. tree/settings/probes.h stores the
- * commands of functions; demux.c executes the others. */
+ * executes the command when it reads the record of the call. tree/settings/func_commands.h stores
+ * the commands of functions; demux.c executes the others. */
 
 extern const struct hv_part hv_event_commands_part;
 
@@ -82,5 +82,5 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
 char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref ref);
 
 /* Switches the event of PROBE. Returns whether that changed anything. */
-bool hv_event_command_obey(struct hv_instance *in, enum hv_probe_command command,
-			   const struct hv_probe *probe);
+bool hv_event_command_run(struct hv_instance *in, enum hv_func_command_kind command,
+			  const struct hv_func_command *probe);

@@ -255,11 +255,11 @@ static struct hv_hist_field *parse_number(struct hv_hist_parse *p, const char *t
 }
 
 /* Removes SYSTEM.EVENT. from TEXT. Returns the rest. */
-static char *cut_place(char *text, struct hv_hist_place *ret)
+static char *cut_qualifier(char *text, struct hv_hist_qualifier *ret)
 {
 	char *first = strchr(text, '.');
 
-	*ret = (struct hv_hist_place){0};
+	*ret = (struct hv_hist_qualifier){0};
 	if (!first || !strchr(first + 1, '.'))
 		return text;
 	ret->system = strsep(&text, ".");
@@ -274,13 +274,14 @@ static bool is_reference(const char *text)
 
 /* TEXT may be a variable that the trigger itself defines as a field. Returns that field, which the
  * kernel uses instead of the variable (local_field_var_ref), or NULL. */
-static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_place place,
+static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_qualifier qualifier,
 			      const char *text)
 {
 	const struct hv_event_type *type = p->scope->type;
 
-	if (!is_reference(text) || (place.system && (strcmp(place.system, type->system) != 0 ||
-						     strcmp(place.event, type->name) != 0)))
+	if (!is_reference(text) ||
+	    (qualifier.system && (strcmp(qualifier.system, type->system) != 0 ||
+				  strcmp(qualifier.event, type->name) != 0)))
 		return NULL;
 	for (unsigned i = 0; i < p->nr_definitions; i++)
 		if (strcmp(p->definitions[i].name, text + 1) == 0 &&
@@ -292,14 +293,14 @@ static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_plac
 
 /* If there is no such variable, reports that and returns NULL. As in the kernel, the caller then
  * looks for a field of that name. */
-static struct hv_hist_field *parse_reference(struct hv_hist_parse *p, struct hv_hist_place place,
-					     const char *name)
+static struct hv_hist_field *parse_reference(struct hv_hist_parse *p,
+					     struct hv_hist_qualifier qualifier, const char *name)
 {
 	struct hv_hist_target target;
 	struct hv_hist_field *f = NULL;
 
-	if (hv_hist_find_variable(p, place, name, &target))
-		f = hv_hist_reference_new(p, &target, place);
+	if (hv_hist_find_variable(p, qualifier, name, &target))
+		f = hv_hist_reference_new(p, &target, qualifier);
 	return f ? f : hv_hist_fail(p, EINVAL, "Couldn't find variable", name);
 }
 
@@ -308,16 +309,16 @@ struct hv_hist_field *hv_hist_field_parse_atom(struct hv_hist_parse *p, char *te
 {
 	HV_AUTO_FREE char *copy = hv_strdup(text), *definition = NULL;
 	AUTO_FIELD struct hv_hist_field *f = NULL;
-	struct hv_hist_place place;
-	char *modifier = cut_place(copy, &place);
-	const char *name = defined_as(p, place, modifier);
+	struct hv_hist_qualifier qualifier;
+	char *modifier = cut_qualifier(copy, &qualifier);
+	const char *name = defined_as(p, qualifier, modifier);
 
 	if (isdigit((unsigned char)text[0]))
 		return parse_number(p, text);
 	if (name)
 		modifier = definition = hv_strdup(name);
 	else if (is_reference(modifier))
-		f = parse_reference(p, place, modifier + 1);
+		f = parse_reference(p, qualifier, modifier + 1);
 	if (f)
 		return take(&f);
 	f = hv_alloc(sizeof(*f));
@@ -536,9 +537,10 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 	"Variable name not unique, need to use fully qualified name (subsys.event.var) for "       \
 	"variable"
 
-static bool is_place(const struct hv_event_type *type, struct hv_hist_place place)
+static bool is_qualified_by(const struct hv_event_type *type, struct hv_hist_qualifier qualifier)
 {
-	return strcmp(type->system, place.system) == 0 && strcmp(type->name, place.event) == 0;
+	return strcmp(type->system, qualifier.system) == 0 &&
+	       strcmp(type->name, qualifier.event) == 0;
 }
 
 static bool next_other(const struct hv_hist_parse *p, size_t index, struct hv_hist_other *ret)
@@ -560,14 +562,15 @@ bool hv_hist_find_own(const struct hv_hist_spec *s, const char *name, struct hv_
 	return false;
 }
 
-/* Searches the triggers of event PLACE (find_file_var). */
-static bool find_at(const struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
-		    struct hv_hist_target *ret)
+/* Searches the triggers of event QUALIFIER (find_file_var). */
+static bool find_at(const struct hv_hist_parse *p, struct hv_hist_qualifier qualifier,
+		    const char *name, struct hv_hist_target *ret)
 {
 	struct hv_hist_other other;
 
 	for (size_t i = 0; next_other(p, i, &other); i++) {
-		if (!is_place(other.type, place) || !hv_hist_find_own(other.spec, name, ret))
+		if (!is_qualified_by(other.type, qualifier) ||
+		    !hv_hist_find_own(other.spec, name, ret))
 			continue;
 		ret->serial = other.serial;
 		return true;
@@ -604,10 +607,10 @@ static bool find_matched(struct hv_hist_parse *p, const char *name, struct hv_hi
 	*ret_nr = 0;
 	for (unsigned i = 0; i < p->spec->nr_actions; i++) {
 		const struct hv_hist_action *a = p->spec->actions[i];
-		struct hv_hist_place place = {a->system, a->event};
+		struct hv_hist_qualifier qualifier = {a->system, a->event};
 		struct hv_hist_target target;
 
-		if (a->handler != HV_HIST_ON_MATCH || !find_at(p, place, name, &target))
+		if (a->handler != HV_HIST_ON_MATCH || !find_at(p, qualifier, name, &target))
 			continue;
 		if ((*ret_nr)++) {
 			hv_hist_fail(p, EINVAL, NOT_UNIQUE, name);
@@ -618,13 +621,13 @@ static bool find_matched(struct hv_hist_parse *p, const char *name, struct hv_hi
 	return *ret_nr == 1;
 }
 
-bool hv_hist_find_variable(struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
-			   struct hv_hist_target *ret)
+bool hv_hist_find_variable(struct hv_hist_parse *p, struct hv_hist_qualifier qualifier,
+			   const char *name, struct hv_hist_target *ret)
 {
 	unsigned nr_matched;
 
-	if (place.system)
-		return find_at(p, place, name, ret);
+	if (qualifier.system)
+		return find_at(p, qualifier, name, ret);
 	if (find_matched(p, name, ret, &nr_matched))
 		return true;
 	return !nr_matched && find_anywhere(p, name, ret);
@@ -636,7 +639,7 @@ bool hv_hist_has_variable(const struct hv_hist_parse *p, const char *name)
 	struct hv_hist_target unused;
 
 	return hv_hist_find_own(p->spec, name, &unused) ||
-	       find_at(p, (struct hv_hist_place){type->system, type->name}, name, &unused);
+	       find_at(p, (struct hv_hist_qualifier){type->system, type->name}, name, &unused);
 }
 
 /* compatible_keys() */
@@ -683,7 +686,7 @@ bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target,
 
 struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
 					    const struct hv_hist_target *target,
-					    struct hv_hist_place place)
+					    struct hv_hist_qualifier qualifier)
 {
 	const struct hv_hist_variable *v = &target->spec->variables[target->variable];
 	struct hv_hist_field *f;
@@ -694,8 +697,9 @@ struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
 	f = hv_alloc(sizeof(*f));
 	f->kind = HV_HIST_REFERENCE;
 	f->ref = ref;
-	f->name = place.system ? hv_format("%s.%s.%s", place.system, place.event, v->name)
-			       : hv_strdup(v->name);
+	f->name = qualifier.system
+			  ? hv_format("%s.%s.%s", qualifier.system, qualifier.event, v->name)
+			  : hv_strdup(v->name);
 	f->type = hv_strdup(v->field->type);
 	f->size_bytes = v->field->size_bytes;
 	f->is_signed = v->field->is_signed;
@@ -801,14 +805,14 @@ uint64_t hv_hist_field_value(const struct hv_hist_field *f, const struct hv_hist
  * (trace_stack). */
 static void stack_in(const struct hv_hist_field *f, struct hv_span entry, uint64_t *ret)
 {
-	uint32_t place;
+	uint32_t loc;
 	size_t len;
 
-	if (!hv_span_u32(entry, f->off, &place))
+	if (!hv_span_u32(entry, f->off, &loc))
 		return;
-	len = place >> 16;
+	len = loc >> 16;
 	len = len < sizeof(*ret) ? 0 : len - sizeof(*ret);
-	hv_span_copy(entry, (place & 0xffff) + sizeof(*ret), ret,
+	hv_span_copy(entry, (loc & 0xffff) + sizeof(*ret), ret,
 		     len < HV_HIST_STACK_BYTES ? len : HV_HIST_STACK_BYTES);
 }
 
@@ -839,7 +843,7 @@ struct hv_span hv_hist_field_text(const struct hv_hist_field *f,
 {
 	struct hv_span entry = record->entry;
 	size_t off = f->off, len = f->size_bytes;
-	uint32_t place;
+	uint32_t loc;
 
 	if (f->kind == HV_HIST_COMM)
 		return own_text(record->first_comm, COMM_BYTES);
@@ -847,10 +851,10 @@ struct hv_span hv_hist_field_text(const struct hv_hist_field *f,
 		return own_text(record->refs ? record->refs[f->ref].text : NULL,
 				HV_HIST_TEXT_BYTES);
 	if (f->form != HV_FIELD_ARRAY) {
-		if (!hv_span_u32(entry, f->off, &place))
+		if (!hv_span_u32(entry, f->off, &loc))
 			return (struct hv_span){0};
-		off = (place & 0xffff) + (f->form == HV_FIELD_RELATIVE ? f->off + 4 : 0);
-		len = place >> 16;
+		off = (loc & 0xffff) + (f->form == HV_FIELD_RELATIVE ? f->off + 4 : 0);
+		len = loc >> 16;
 	}
 	if (!hv_span_has(entry, off, len))
 		return (struct hv_span){0};

@@ -191,17 +191,17 @@ struct hv_hist_target {
 };
 
 /* SYSTEM.EVENT qualifier of a name; both NULL if absent. */
-struct hv_hist_place {
+struct hv_hist_qualifier {
 	const char *system, *event;
 };
 
 /* Finds variable NAME, without '$', of the trigger itself. */
 bool hv_hist_find_own(const struct hv_hist_spec *s, const char *name, struct hv_hist_target *ret);
-/* Finds variable NAME of another trigger: on the event PLACE, on an event that an onmatch action
- * names, or the only trigger with that variable. Returns false if there is none; if there are
- * several, also adds to P->faults. */
-bool hv_hist_find_variable(struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
-			   struct hv_hist_target *ret);
+/* Finds variable NAME of another trigger: on the event QUALIFIER, on an event that an onmatch
+ * action names, or the only trigger with that variable. Returns false if there is none; if there
+ * are several, also adds to P->faults. */
+bool hv_hist_find_variable(struct hv_hist_parse *p, struct hv_hist_qualifier qualifier,
+			   const char *name, struct hv_hist_target *ret);
 /* Returns whether the trigger, or another one for the same event, has variable NAME. */
 bool hv_hist_has_variable(const struct hv_hist_parse *p, const char *name);
 /* Finds the oldest trigger for events of TYPE with keys compatible with those of P->spec. */
@@ -214,4 +214,4 @@ bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target,
 /* Returns a field with the value of TARGET, or NULL if there are too many references. */
 struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
 					    const struct hv_hist_target *target,
-					    struct hv_hist_place place) hv_must_use;
+					    struct hv_hist_qualifier qualifier) hv_must_use;

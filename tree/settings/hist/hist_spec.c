@@ -215,7 +215,7 @@ static bool add_field(struct hv_hist_parse *p, const char *name, enum hv_hist_va
 	       fail_at(p, "Couldn't create or find variable", name);
 }
 
-static bool is_own(const struct hv_hist_parse *p, struct hv_hist_place place)
+static bool is_own(const struct hv_hist_parse *p, struct hv_hist_qualifier place)
 {
 	const struct hv_event_type *type = p->scope->type;
 
@@ -242,7 +242,7 @@ static char *field_trigger(const struct hv_hist_other *other, const char *name)
 
 /* Finds field NAME of event PLACE: another trigger gets it as a variable
  * (create_field_var_hist). */
-static bool find_field(struct hv_hist_parse *p, struct hv_hist_place place, const char *name,
+static bool find_field(struct hv_hist_parse *p, struct hv_hist_qualifier place, const char *name,
 		       struct hv_hist_target *ret)
 {
 	HV_AUTO_FREE char *variable = hv_format(NAME_PREFIX "%s", name);
@@ -264,17 +264,17 @@ static bool find_field(struct hv_hist_parse *p, struct hv_hist_place place, cons
 	       fail_at(p, "Couldn't find synthetic variable", name);
 }
 
-static struct hv_hist_place place_or_match(const struct hv_hist_action *a,
-					   struct hv_hist_place place)
+static struct hv_hist_qualifier place_or_match(const struct hv_hist_action *a,
+					       struct hv_hist_qualifier place)
 {
 	if (!place.system && a->handler == HV_HIST_ON_MATCH)
-		return (struct hv_hist_place){a->system, a->event};
+		return (struct hv_hist_qualifier){a->system, a->event};
 	return place;
 }
 
 /* trace_action_find_var() */
 static bool find_named(struct hv_hist_parse *p, const struct hv_hist_action *a,
-		       struct hv_hist_place place, const char *name, struct hv_hist_target *ret)
+		       struct hv_hist_qualifier place, const char *name, struct hv_hist_target *ret)
 {
 	if (is_own(p, place) && hv_hist_find_own(p->spec, name, ret))
 		return true;
@@ -284,10 +284,10 @@ static bool find_named(struct hv_hist_parse *p, const struct hv_hist_action *a,
 
 /* trace_action_create_field_var() */
 static bool find_or_add_field(struct hv_hist_parse *p, const struct hv_hist_action *a,
-			      struct hv_hist_place place, const char *name,
+			      struct hv_hist_qualifier place, const char *name,
 			      struct hv_hist_target *ret)
 {
-	struct hv_hist_place at = place_or_match(a, place);
+	struct hv_hist_qualifier at = place_or_match(a, place);
 	unsigned variable;
 
 	if (is_own(p, place) && add_field(p, name, HV_HIST_PARAMETER, &variable)) {
@@ -319,7 +319,7 @@ static bool fits(const struct hv_synth *synth, unsigned pos, const struct hv_his
 static bool link_param(struct hv_hist_parse *p, struct hv_hist_action *a, unsigned i)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(a->params[i]);
-	struct hv_hist_place place = {0};
+	struct hv_hist_qualifier place = {0};
 	struct hv_hist_target target;
 	char *name = copy;
 

@@ -163,7 +163,7 @@ static void make_dynamic(struct hv_synth_field *f)
 }
 
 /* Assigns the field's offset in an entry (synth_event_define_fields). */
-static void place(struct hv_synth *s, struct hv_synth_field *f)
+static void lay_out(struct hv_synth *s, struct hv_synth_field *f)
 {
 	f->off = s->fields_bytes;
 	s->fields_bytes += f->is_text && !f->is_dynamic ? HV_HIST_TEXT_BYTES : WORD;
@@ -193,7 +193,7 @@ static bool take_field(struct parse *p, const char *prefix, const char *type, co
 	if (!f->size_bytes)
 		make_dynamic(f);
 	f->is_signed = f->type[0] != 'u' && strcmp(f->type, "gfp_t") != 0;
-	place(s, f);
+	lay_out(s, f);
 	return true;
 }
 

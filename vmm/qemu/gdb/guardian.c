@@ -240,9 +240,9 @@ struct hv_err *hv_guardian_flush(struct hv_guardian *g)
 	return order(g, GUARDIAN_FLUSH, NULL);
 }
 
-struct hv_err *hv_guardian_obey(struct hv_guardian *g, const struct hv_packets *packets)
+struct hv_err *hv_guardian_execute(struct hv_guardian *g, const struct hv_packets *packets)
 {
-	return order(g, GUARDIAN_OBEY, packets);
+	return order(g, GUARDIAN_EXECUTE, packets);
 }
 
 struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)

@@ -69,8 +69,8 @@ struct hv_err *hv_guardian_look(struct hv_guardian *g, unsigned expected, struct
 struct hv_err *hv_guardian_flush(struct hv_guardian *g) hv_must_use;
 /* Sends PACKETS, each of which must be answered with "OK". Fails with EIO if one was not, or
  * ETIMEDOUT if some may not have been answered. */
-struct hv_err *hv_guardian_obey(struct hv_guardian *g,
-				const struct hv_packets *packets) hv_must_use;
+struct hv_err *hv_guardian_execute(struct hv_guardian *g,
+				   const struct hv_packets *packets) hv_must_use;
 /* Resumes the guest. *RET_NS is the time for which it was stopped; also set on ETIMEDOUT, when the
  * hold had timed out. After other errors the guardian or the gdb stub is lost, and the guest must
  * be resumed through the monitor. */
@@ -93,7 +93,7 @@ enum guardian_op {
 	GUARDIAN_DESCRIBE,    /* the name of an architecture */
 	GUARDIAN_LOOK,	      /* arg: expected number of vCPUs -> array of struct hv_vcpu_regs */
 	GUARDIAN_FLUSH,
-	GUARDIAN_OBEY, /* packets */
+	GUARDIAN_EXECUTE, /* packets */
 	GUARDIAN_RELEASE,
 	GUARDIAN_STATE,	 /* does nothing */
 	GUARDIAN_FORGET, /* hv_guardian_forget_stop() */

@@ -258,7 +258,7 @@ static struct hv_err *do_flush(struct guard *g)
 	return err ? err : hv_stub_vcpus_flush(&g->vcpus);
 }
 
-static struct hv_err *do_obey(struct guard *g, const struct hv_packets *packets)
+static struct hv_err *do_execute(struct guard *g, const struct hv_packets *packets)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	struct hv_err *err = exchange(g, packets, &answers);
@@ -344,8 +344,8 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	case GUARDIAN_FLUSH:
 		err = do_flush(g);
 		break;
-	case GUARDIAN_OBEY:
-		err = do_obey(g, &packets);
+	case GUARDIAN_EXECUTE:
+		err = do_execute(g, &packets);
 		break;
 	case GUARDIAN_RELEASE:
 		err = do_release(g);

@@ -67,7 +67,7 @@ void emu_cpu_set_up(struct emu_world *w)
 	emu_tasks(w)->irq_stack = emu_key(2);
 }
 
-void emu_cpu_add_values(struct hv_stub_values *ret)
+void emu_cpu_add_values(struct hv_trampoline_values *ret)
 {
 	ret->hole[HV_HOLE_irq_stack] =
 		emu_gva(EMU_TASKS_OFF) + offsetof(struct emu_tasks, irq_stack) - PERCPU_BASE;
@@ -103,15 +103,15 @@ void emu_cpu_set_current(struct emu_world *w, uint64_t task_gva)
 	emu_cpu_set_reg(w, UC_ARM64_REG_SP_EL0, task_gva);
 }
 
-/* The stubs must not read this register, so it is 0. */
+/* The trampolines must not read this register, so it is 0. */
 void emu_cpu_enter(struct emu_world *w, struct emu_regs *regs)
 {
 	emu_cpu_set_reg(w, UC_ARM64_REG_TPIDR_EL1, is_hypervisor(w) ? 0 : PERCPU_BASE);
 	regs->flags = EL1H | (w->irqs == EMU_IRQS_OFF ? MASKED_I : 0);
 }
 
-/* libunicorn's CPU has no EL2. The stubs of a VHE kernel run in EL1 here, and emu_cpu_execute()
- * emulates their read of TPIDR_EL2. */
+/* libunicorn's CPU has no EL2. The trampolines of a VHE kernel run in EL1 here, and
+ * emu_cpu_execute() emulates their read of TPIDR_EL2. */
 bool emu_cpu_lacks(const struct emu_world *w, uint64_t pc)
 {
 	return is_hypervisor(w) && (insn_at(w, pc) & ~RT_MASK) == MRS_TPIDR_EL2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* arm64 definitions for the emulated stub world (tests/lib/emulated/world.h): addresses, registers,
- * a task, and the stack layout. */
+/* arm64 definitions for the emulated trampoline world (tests/lib/emulated/world.h): addresses,
+ * registers, a task, and the stack layout. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@
 #define EMU_GVA	      UINT64_C(0xffffb5217fff8000)
 #define EMU_TEXT_BASE UINT64_C(0xffffb520f0000000)
 
-/* A function is `mov x9, x30; bl stub; mov x0, x1; ret`. */
+/* A function is `mov x9, x30; bl trampoline; mov x0, x1; ret`. */
 #define EMU_SITE	 4    /* from its start to the address in a record */
 #define EMU_TRACED_OTHER 0x40 /* from one function to the next */
 
 /* Register numbers in struct emu_regs. */
 enum { EMU_A0 = 0, EMU_A1 = 1, EMU_FP = 29, EMU_RA = 30, EMU_SP = 31 };
 
-/* Returns true if a stub may change register X before the function's own code runs. */
+/* Returns true if a trampoline may change register X before the function's own code runs. */
 static inline bool emu_is_free(unsigned x)
 {
 	return x >= 9 && x <= 17;
@@ -69,7 +69,7 @@ struct emu_record {
 /* Distance from the caller's frame pointer down to the stack pointer. */
 #define EMU_BELOW_FP	0
 /* Distance from a frame pointer to the function's entry in a return stack. */
-#define EMU_SLOT_MIN	0x10
-#define EMU_SLOT_MAX	0x20
+#define EMU_RETP_MIN	0x10
+#define EMU_RETP_MAX	0x20
 /* Pointer signature in the upper bits of a return address. */
 #define EMU_SIGNATURE	UINT64_C(0x005a000000000000)

@@ -36,7 +36,7 @@ void emu_cpu_set_up(struct emu_world *w)
 	w->time = FIRST_TIME;
 }
 
-void emu_cpu_add_values(struct hv_stub_values *ret)
+void emu_cpu_add_values(struct hv_trampoline_values *ret)
 {
 	ret->hole[HV_HOLE_entry_code] = emu_gva(EMU_TEXT_OFF + EMU_ENTRY);
 	ret->hole[HV_HOLE_entry_code_len] = EMU_ENTRY_LEN;

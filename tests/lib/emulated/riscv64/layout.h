@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* riscv64 definitions for the emulated stub world (tests/lib/emulated/world.h): addresses,
+/* riscv64 definitions for the emulated trampoline world (tests/lib/emulated/world.h): addresses,
  * registers, a task, and the stack layout. */
 #pragma once
 
@@ -24,7 +24,8 @@
 /* Register numbers in struct emu_regs. */
 enum { EMU_RA = 1, EMU_SP = 2, EMU_TP = 4, EMU_FP = 8, EMU_A0 = 10, EMU_A1 = 11 };
 
-/* Returns true if a stub may change register X before the function's own code runs: t0 to t6. */
+/* Returns true if a trampoline may change register X before the function's own code runs: t0 to t6.
+ * */
 static inline bool emu_is_free(unsigned x)
 {
 	return (x >= 5 && x <= 7) || x >= 28;
@@ -81,7 +82,7 @@ struct emu_record {
 /* Distance from the caller's frame pointer down to the stack pointer. */
 #define EMU_BELOW_FP	0x20
 /* Distance from a frame pointer to the function's entry in a return stack. */
-#define EMU_SLOT_MIN	0
-#define EMU_SLOT_MAX	0x10
+#define EMU_RETP_MIN	0
+#define EMU_RETP_MAX	0x10
 /* riscv64 return addresses carry no signature. */
 #define EMU_SIGNATURE	0

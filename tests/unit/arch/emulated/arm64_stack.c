@@ -28,7 +28,7 @@ START_TEST(signatures_are_removed)
 }
 END_TEST
 
-/* The third frame pointer does not lead to a record. The stub must not read there. */
+/* The third frame pointer does not lead to a record. The trampoline must not read there. */
 START_TEST(what_ends_a_stack)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);

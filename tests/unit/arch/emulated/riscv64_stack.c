@@ -29,7 +29,7 @@ START_TEST(the_first_functions_of_a_task)
 }
 END_TEST
 
-/* The third frame pointer is invalid. The stub must not read there. */
+/* The third frame pointer is invalid. The trampoline must not read there. */
 START_TEST(what_ends_a_stack)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of a function whose stack is recorded, in a stub world on an emulated CPU. Users of this
- * header are built once for each architecture. */
+/* Calls of a function whose stack is recorded, in a trampoline world on an emulated CPU. Users of
+ * this header are built once for each architecture. */
 #pragma once
 
 #include <check.h>

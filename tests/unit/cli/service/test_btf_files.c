@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "kernel/core/core.h"
 #include "tests/lib/run_suite.h"
-#include "vmm/warden/channel.h"
+#include "vmm/broker/channel.h"
 
 #define NAME "6.1.0-56-cloud_amd64+1~x"
 
@@ -291,7 +291,7 @@ START_TEST(over_a_socket)
 			HV_AUTO_MESSAGE struct hv_message question = {0}, answer = {0};
 			struct hv_err *err = hv_channel_receive(ends[1], &question);
 
-			if (!err && i == 2) /* a process that is not hvtrace's warden: no file */
+			if (!err && i == 2) /* a process that is not hvtrace's broker: no file */
 				err = hv_channel_answer(ends[1], NULL, &answer);
 			else if (!err)
 				err = hv_channel_answer(

@@ -10,7 +10,7 @@
 #define DAY_S (24 * 60 * 60)
 
 struct seen {
-	uint64_t passed_bytes, passed, told_dropped, firsts, sent;
+	uint64_t passed_bytes, passed, reported_dropped, firsts, sent;
 };
 
 static void send_line(struct log_budget *b, size_t len, uint64_t now_ns, struct seen *s)
@@ -24,7 +24,7 @@ static void send_line(struct log_budget *b, size_t len, uint64_t now_ns, struct 
 		return;
 	s->passed++;
 	s->passed_bytes += len;
-	s->told_dropped += nr_dropped;
+	s->reported_dropped += nr_dropped;
 }
 
 /* 200 lines of 8 KiB per second are 138 GB per day. */
@@ -40,7 +40,7 @@ START_TEST(a_day)
 	ck_assert_uint_le(s.passed_bytes, LOG_BYTES_A_DAY + 24 * 60 * LOG_BYTES_OF_LINE);
 	ck_assert_uint_ge(s.passed_bytes, LOG_BYTES_A_DAY);
 	/* Nothing is dropped silently, and each series of drops is reported once. */
-	ck_assert_uint_eq(s.passed + s.told_dropped + b.nr_dropped, s.sent);
+	ck_assert_uint_eq(s.passed + s.reported_dropped + b.nr_dropped, s.sent);
 	ck_assert_uint_le(s.firsts, s.passed);
 	/* The next day has a new budget. */
 	s = (struct seen){0};

@@ -237,19 +237,19 @@ static void add_task_types(void)
 
 START_TEST(numbers_are_in_the_task)
 {
-	struct hv_percpu_places places = {0};
+	struct hv_percpu_layout layout = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	fk_deinit(&f);
 	fk_init(&f);
 	add_task_types();
 	fk_done(&f);
-	err = hv_kernel_arch_arm64.find_percpu(&f.k.core, &places);
+	err = hv_kernel_arch_arm64.find_percpu(&f.k.core, &layout);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert(places.in_task);
-	ck_assert_uint_eq(places.cpu_number, 20);
-	ck_assert_uint_eq(places.preempt_count, 8);
-	ck_assert(!places.has_steal_time);
+	ck_assert(layout.in_task);
+	ck_assert_uint_eq(layout.cpu_number, 20);
+	ck_assert_uint_eq(layout.preempt_count, 8);
+	ck_assert(!layout.has_steal_time);
 }
 END_TEST
 
@@ -290,7 +290,7 @@ static void begin_reach(const char *area)
 	fk_u64(&f, area_at, FK_BASE - (512 << 20));
 	moved = hv_arch_x86_64;
 	moved.classify_percpu = hv_arch_arm64.classify_percpu;
-	moved.image_window.start = hv_gva(FK_BASE - (8ull << 30));
+	moved.image_range.start = hv_gva(FK_BASE - (8ull << 30));
 	f.k.core.as.arch = &moved;
 }
 
@@ -303,15 +303,15 @@ static void refuses(const char *why)
 	ck_assert_uint_eq(reach.text_base.v, 0);
 }
 
-/* Checks that code in the first 64 MiB of MODULES can call every landing. */
-static void check_landings(const struct hv_reach *reach, uint64_t modules)
+/* Checks that code in the first 64 MiB of MODULES can call every veneer. */
+static void check_veneers(const struct hv_reach *reach, uint64_t modules)
 {
-	const uint64_t bl = 128 << 20, landing = 1 << 20;
+	const uint64_t bl = 128 << 20, veneer = 1 << 20;
 
-	ck_assert_uint_lt(reach->landings.start.v, modules);
-	ck_assert_uint_gt(reach->landings.end.v, modules + (64 << 20));
-	ck_assert_uint_ge(reach->landings.start.v + bl, modules + (64 << 20));
-	ck_assert_uint_le(reach->landings.end.v + landing, modules + bl);
+	ck_assert_uint_lt(reach->veneers.start.v, modules);
+	ck_assert_uint_gt(reach->veneers.end.v, modules + (64 << 20));
+	ck_assert_uint_ge(reach->veneers.start.v + bl, modules + (64 << 20));
+	ck_assert_uint_le(reach->veneers.end.v + veneer, modules + bl);
 }
 
 START_TEST(reach_is_around_the_image)
@@ -324,17 +324,17 @@ START_TEST(reach_is_around_the_image)
 	ck_assert_uint_eq(reach.text_base.v + HV_TEXT_BIT, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code.start.v + bl, FK_END);
 	ck_assert_uint_lt(reach.code.end.v, FK_BASE + bl);
-	ck_assert_uint_eq(reach.free_window.start.v, reach.code.start.v);
-	ck_assert_uint_ge(reach.free_window.end.v, reach.code.end.v + bl);
+	ck_assert_uint_eq(reach.free_range.start.v, reach.code.start.v);
+	ck_assert_uint_ge(reach.free_range.end.v, reach.code.end.v + bl);
 	ck_assert_uint_eq(reach.code_else.start.v, reach.code_else.end.v);
 	ck_assert_uint_eq(reach.module_areas[0].start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.module_areas[0].end.v, FK_BASE + (1536ull << 20));
 	ck_assert_uint_eq(reach.module_areas[1].start.v, reach.module_areas[1].end.v);
-	check_landings(&reach, FK_BASE - (512 << 20));
+	check_veneers(&reach, FK_BASE - (512 << 20));
 	fk_u64(&f, direct_at, FK_BASE - (1 << 20));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
 	ck_assert_uint_eq(reach.module_areas[1].end.v, FK_BASE + (127 << 20));
-	check_landings(&reach, FK_BASE - (1 << 20));
+	check_veneers(&reach, FK_BASE - (1 << 20));
 }
 END_TEST
 
@@ -355,20 +355,20 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	struct hv_reach reach = {0};
 
 	begin_reach("module_plt_base");
-	moved.image_window.start = hv_gva(FK_BASE - (2ull << 30));
+	moved.image_range.start = hv_gva(FK_BASE - (2ull << 30));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
-	ck_assert_uint_eq(reach.free_window.end.v, FK_BASE);
-	ck_assert_uint_eq(reach.free_window.start.v, FK_BASE - (512 << 20));
+	ck_assert_uint_eq(reach.free_range.end.v, FK_BASE);
+	ck_assert_uint_eq(reach.free_range.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
 	/* all calls are in its text */
 	ck_assert_uint_eq(reach.code.start.v + (128 << 20), f.k.core.image.text.end.v);
 	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
-	ck_assert_uint_eq(reach.landings.start.v, moved.image_window.start.v);
+	ck_assert_uint_eq(reach.veneers.start.v, moved.image_range.start.v);
 	fk_u64(&f, area_at, FK_BASE - (64 << 20));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
-	ck_assert_uint_eq(reach.landings.end.v, FK_BASE);
+	ck_assert_uint_eq(reach.veneers.end.v, FK_BASE);
 }
 END_TEST
 

@@ -135,15 +135,15 @@ static void check_refused(struct hv_err *err, const char *message)
 	hv_err_free(err);
 }
 
-/* Stubs recognize exception stacks by their addresses. */
+/* Trampolines recognize exception stacks by their addresses. */
 START_TEST(exception_stacks_are_in_the_entry_area)
 {
 	ft_percpu(&t, FT_CEA, 0, ENTRY_AREA);
 	ck_assert_ptr_null(hv_kernel_need_exception_stacks(&t.f.k));
 	ft_percpu(&t, FT_CEA, 0, 0xffff888000000000);
-	check_refused(
-		hv_kernel_need_exception_stacks(&t.f.k),
-		"stacks of exceptions are at 0xffff888000000000, where stubs do not expect them");
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
+		      "stacks of exceptions are at 0xffff888000000000, where trampolines do not "
+		      "expect them");
 	t.f.k.core.symbols.nr = 0;
 	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
 		      "no symbol cea_exception_stacks: stacks of exceptions cannot be recognised");

@@ -49,13 +49,13 @@ static void teardown(void)
 
 START_TEST(numbers_are_in_the_task)
 {
-	struct hv_percpu_places places = {0};
-	HV_AUTO_ERR struct hv_err *err = arch->find_percpu(&f.k.core, &places);
+	struct hv_percpu_layout layout = {0};
+	HV_AUTO_ERR struct hv_err *err = arch->find_percpu(&f.k.core, &layout);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert(places.in_task);
-	ck_assert_uint_eq(places.cpu_number, 28);
-	ck_assert_uint_eq(places.preempt_count, 8);
+	ck_assert(layout.in_task);
+	ck_assert_uint_eq(layout.cpu_number, 28);
+	ck_assert_uint_eq(layout.preempt_count, 8);
 }
 END_TEST
 

@@ -9,7 +9,7 @@
 #define FE_ENTER_REG	    (FK_BASE + 0x1100)
 #define FE_EXIT_REG	    (FK_BASE + 0x1200)
 #define FE_GET_ENTER_FIELDS (FK_BASE + 0x1300)
-#define FE_PROBE	    (FK_BASE + 0x2000)
+#define FE_CALLBACK	    (FK_BASE + 0x2000)
 
 #define FE_FL_IGNORE_ENABLE 0x10u
 #define FE_FL_TRACEPOINT    0x20u
@@ -27,7 +27,7 @@ enum {
 	FE_CALL_MODULE = 48,
 	FE_CALL_DATA = 56,
 	FE_CALL_FLAGS = 64,
-	FE_CLASS_PROBE = 8, /* struct trace_event_class */
+	FE_CLASS_CALLBACK = 8, /* struct trace_event_class */
 	FE_CLASS_REG = 16,
 	FE_CLASS_TEMPLATES = 24,
 	FE_CLASS_GET_FIELDS = 32,
@@ -80,7 +80,7 @@ static inline void fe_types(void)
 		  {"event", FE_CALL_ID, 0, event}, {"print_fmt", FE_CALL_PRINT, 8},
 		  {"module", FE_CALL_MODULE, 8}, {"data", FE_CALL_DATA, 8},
 		  {"flags", FE_CALL_FLAGS, 4});
-	FK_STRUCT("trace_event_class", 56, {"system", 0, 8}, {"probe", FE_CLASS_PROBE, 8},
+	FK_STRUCT("trace_event_class", 56, {"system", 0, 8}, {"probe", FE_CLASS_CALLBACK, 8},
 		  {"reg", FE_CLASS_REG, 8}, {"fields_array", FE_CLASS_TEMPLATES, 8},
 		  {"get_fields", FE_CLASS_GET_FIELDS, 8}, {"fields", FE_CLASS_FIELDS, 0, list});
 	FK_STRUCT("ftrace_event_field", 56, {"link", 0, 0, list}, {"name", FE_FIELD_NAME, 8},
@@ -176,7 +176,7 @@ static inline uint64_t fe_class(struct fe *e, const char *system, uint64_t reg)
 	uint64_t class = fe_alloc(e, 56);
 
 	fk_u64(&e->f, class, fe_string(e, system));
-	fk_u64(&e->f, class + FE_CLASS_PROBE, FE_PROBE);
+	fk_u64(&e->f, class + FE_CLASS_CALLBACK, FE_CALLBACK);
 	fk_u64(&e->f, class + FE_CLASS_REG, reg);
 	fe_list(e, class + FE_CLASS_FIELDS);
 	return class;

@@ -6,23 +6,23 @@
 #include "kernel/events/tracepoint_state.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define FTP_CODE      (FK_BASE + 0x40000)
-#define FTP_PLACE(n)  (FTP_CODE + 0x100ull * (n))
-#define FTP_TARGET    0x40 /* from a site */
-#define FTP_SHORT     2	   /* this site has two bytes, the others five */
-#define FTP_INIT      3	   /* this one is freed */
-#define FTP_NR	      4u
-#define FTP_LEN	      0x180 /* of a struct tracepoint */
-#define FTP_ITERATOR  (FK_BASE + 0x50000)
-#define FTP_PROBE     (FK_BASE + 0x51000)
-#define FTP_STUB      (FK_BASE + 0x52000)
-#define FTP_OTHER     (FK_BASE + 0x53000) /* a probe that the guest registered */
+#define FTP_CODE       (FK_BASE + 0x40000)
+#define FTP_SITE(n)    (FTP_CODE + 0x100ull * (n))
+#define FTP_TARGET     0x40 /* from a site */
+#define FTP_SHORT      2    /* this site has two bytes, the others five */
+#define FTP_INIT       3    /* this one is freed */
+#define FTP_NR	       4u
+#define FTP_LEN	       0x180 /* of a struct tracepoint */
+#define FTP_ITERATOR   (FK_BASE + 0x50000)
+#define FTP_CALLBACK   (FK_BASE + 0x51000)
+#define FTP_TRAMPOLINE (FK_BASE + 0x52000)
+#define FTP_OTHER      (FK_BASE + 0x53000) /* a callback that the guest registered */
 /* Its static call: a trampoline, a call, a jump, and a site in init code. */
-#define FTP_CALLS     (FK_BASE + 0x41000)
-#define FTP_CALL(n)   (FTP_CALLS + 0x100ull * (n))
-#define FTP_TAIL      2
-#define FTP_INIT_CALL 3
-#define FTP_NR_CALLS  4u
+#define FTP_CALLS      (FK_BASE + 0x41000)
+#define FTP_CALL(n)    (FTP_CALLS + 0x100ull * (n))
+#define FTP_TAIL       2
+#define FTP_INIT_CALL  3
+#define FTP_NR_CALLS   4u
 
 struct ftp {
 	struct fk *f;
@@ -63,18 +63,18 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 		tp->locks[i] = fk_alloc(f, 8);
 		fk_symbol(f, locks[i], tp->locks[i]);
 	}
-	fk_symbol(f, "tp_stub_func", FTP_STUB);
+	fk_symbol(f, "tp_stub_func", FTP_TRAMPOLINE);
 }
 
-static inline void ftp_put_places(struct ftp *tp, uint64_t key)
+static inline void ftp_put_sites(struct ftp *tp, uint64_t key)
 {
 	/* After the sites of its key are two of another key. */
 	for (unsigned i = 0; i < FTP_NR + 2; i++) {
 		uint64_t at = tp->table + i * 16;
-		uint8_t *code = fk_host(tp->f, FTP_PLACE(i));
+		uint8_t *code = fk_host(tp->f, FTP_SITE(i));
 
-		fk_u32(tp->f, at, (uint32_t)(FTP_PLACE(i) - at));
-		fk_u32(tp->f, at + 4, (uint32_t)(FTP_PLACE(i) + FTP_TARGET - at - 4));
+		fk_u32(tp->f, at, (uint32_t)(FTP_SITE(i) - at));
+		fk_u32(tp->f, at + 4, (uint32_t)(FTP_SITE(i) + FTP_TARGET - at - 4));
 		fk_u64(tp->f, at + 8,
 		       key + (i < FTP_NR ? 0 : 32) - (at + 8) + (i == FTP_INIT ? 2 : 0));
 		memset(code, 0xf4, 8);
@@ -89,7 +89,7 @@ static inline void ftp_put_places(struct ftp *tp, uint64_t key)
 static inline void ftp_jump(struct ftp *tp)
 {
 	for (unsigned i = 0; i < FTP_INIT; i++) {
-		uint8_t *code = fk_host(tp->f, FTP_PLACE(i));
+		uint8_t *code = fk_host(tp->f, FTP_SITE(i));
 
 		if (i == FTP_SHORT)
 			memcpy(code, (uint8_t[]){0xeb, FTP_TARGET - 2}, 2);
@@ -145,7 +145,7 @@ static inline void ftp_make(struct ftp *tp)
 				    .funcs = hv_gva(at + 64),
 				    .iterator = hv_gva(FTP_ITERATOR)};
 	tp->type.reg_kind = HV_EVENT_REG_TRACEPOINT;
-	tp->type.probe = hv_gva(FTP_PROBE);
+	tp->type.callback = hv_gva(FTP_CALLBACK);
 	tp->type.id = 314;
 	fk_u64(tp->f, at + 24, tp->static_call);
 	fk_u64(tp->f, at + 40, FTP_CALL(0));
@@ -155,12 +155,12 @@ static inline void ftp_make(struct ftp *tp)
 	fk_symbol(tp->f, "__tracepoint_fake", at);
 	fk_symbol(tp->f, "behind_it", at + FTP_LEN);
 	hv_symbols_index(&tp->f->k.core.symbols);
-	ftp_put_places(tp, key);
+	ftp_put_sites(tp, key);
 }
 
-/* Writes probe INDEX of the array at AT. */
-static inline void ftp_put_probe(struct ftp *tp, uint64_t at, unsigned index, uint64_t func,
-				 uint64_t data)
+/* Writes callback INDEX of the array at AT. */
+static inline void ftp_put_callback(struct ftp *tp, uint64_t at, unsigned index, uint64_t func,
+				    uint64_t data)
 {
 	fk_u64(tp->f, at + index * 24, func);
 	fk_u64(tp->f, at + index * 24 + 8, data);

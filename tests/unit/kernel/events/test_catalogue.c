@@ -75,7 +75,7 @@ START_TEST(reads_an_event)
 	ck_assert(type->is_available && type->has_fields);
 	ck_assert_int_eq(type->reg_kind, HV_EVENT_REG_TRACEPOINT);
 	ck_assert_uint_eq(type->call.v, call);
-	ck_assert_uint_eq(type->probe.v, FE_PROBE);
+	ck_assert_uint_eq(type->callback.v, FE_CALLBACK);
 	ck_assert_uint_eq(type->tracepoint.at.v, tp);
 	ck_assert_uint_eq(type->tracepoint.funcs.v, tp + FE_TP_FUNCS);
 	ck_assert_uint_eq(type->tracepoint.iterator.v, FK_BASE + 0x3000);
@@ -432,19 +432,19 @@ START_TEST(refuses_fields_that_are_many_in_all)
 END_TEST
 
 /* When the catalogue is read again, the guest can have an event with any id, also with a
- * probe's. */
+ * callback's. */
 START_TEST(an_added_type_keeps_its_id)
 {
 	const uint32_t id = UINT16_MAX;
 	uint64_t class = fe_class(&e, "sched", FE_REG);
-	struct hv_event_type probe = {.system = "kprobes", .name = "p", .id = id};
+	struct hv_event_type callback = {.system = "kprobes", .name = "p", .id = id};
 
 	fe_event(&e, class, "a", id);
 	fe_event(&e, class, "b", 1);
 	fe_event(&e, class, "c", id);
 	read_it();
 	ck_assert_uint_eq(c.nr, 3);
-	hv_catalogue_add(&c, &probe);
+	hv_catalogue_add(&c, &callback);
 	hv_catalogue_index(&c);
 	ck_assert_uint_eq(c.nr, 2);
 	ck_assert_str_eq(hv_catalogue_by_id(&c, id)->name, "p");

@@ -50,8 +50,8 @@ static void fails(int code, const char *words)
 
 START_TEST(layout_of_the_structures)
 {
-	ck_assert_uint_eq(layout.probes, 16);
-	ck_assert_uint_eq(layout.probe_len_bytes, 24);
+	ck_assert_uint_eq(layout.callbacks, 16);
+	ck_assert_uint_eq(layout.callback_len_bytes, 24);
 	ck_assert_uint_eq(layout.data, 8);
 	ck_assert_uint_eq(layout.prio, 16);
 	ck_assert(layout.has_static_call);
@@ -67,44 +67,43 @@ START_TEST(a_tracepoint_that_is_off)
 	ck_assert_uint_eq(state.funcs, 0);
 	ck_assert_uint_eq(state.enabled, 0);
 	ck_assert_uint_eq(state.static_call, FTP_ITERATOR);
-	ck_assert_uint_eq(state.nr_probes, 0);
-	ck_assert_uint_eq(state.nr_places, FTP_NR - 1); /* without the site in init code */
-	for (unsigned i = 0; i < state.nr_places; i++) {
-		ck_assert_uint_eq(state.places[i].at.v, FTP_PLACE(i));
-		ck_assert_uint_eq(state.places[i].target.v, FTP_PLACE(i) + FTP_TARGET);
-		ck_assert_uint_eq(state.places[i].len_bytes, i == FTP_SHORT ? 2 : 5);
-		ck_assert(!state.places[i].jumps);
+	ck_assert_uint_eq(state.nr_callbacks, 0);
+	ck_assert_uint_eq(state.nr_key_sites, FTP_NR - 1); /* without the site in init code */
+	for (unsigned i = 0; i < state.nr_key_sites; i++) {
+		ck_assert_uint_eq(state.key_sites[i].at.v, FTP_SITE(i));
+		ck_assert_uint_eq(state.key_sites[i].target.v, FTP_SITE(i) + FTP_TARGET);
+		ck_assert_uint_eq(state.key_sites[i].len_bytes, i == FTP_SHORT ? 2 : 5);
+		ck_assert(!state.key_sites[i].jumps);
 	}
 }
 END_TEST
 
 START_TEST(a_tracepoint_that_is_on)
 {
-	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(0)),
-					     hv_gva(FTP_PLACE(0) + FTP_TARGET),
-					     fk_host(&f, FTP_PLACE(0))));
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_SITE(0)), hv_gva(FTP_SITE(0) + FTP_TARGET),
+					     fk_host(&f, FTP_SITE(0))));
 	fk_u32(&f, tp.type.tracepoint.key.v, 2);
 	fk_u64(&f, tp.type.tracepoint.funcs.v, tp.array);
-	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 0x1234);
-	ftp_put_probe(&tp, tp.array, 1, FTP_PROBE, 0x5678);
+	ftp_put_callback(&tp, tp.array, 0, FTP_OTHER, 0x1234);
+	ftp_put_callback(&tp, tp.array, 1, FTP_CALLBACK, 0x5678);
 	read_it();
 	ck_assert_uint_eq(state.funcs, tp.array);
 	ck_assert_uint_eq(state.enabled, 2);
-	ck_assert_uint_eq(state.nr_probes, 2);
-	ck_assert_uint_eq(state.probes[0].func, FTP_OTHER);
-	ck_assert_uint_eq(state.probes[1].at.v, tp.array + 24);
-	ck_assert_uint_eq(state.probes[1].data, 0x5678);
-	ck_assert(state.places[0].jumps && !state.places[1].jumps);
+	ck_assert_uint_eq(state.nr_callbacks, 2);
+	ck_assert_uint_eq(state.callbacks[0].func, FTP_OTHER);
+	ck_assert_uint_eq(state.callbacks[1].at.v, tp.array + 24);
+	ck_assert_uint_eq(state.callbacks[1].data, 0x5678);
+	ck_assert(state.key_sites[0].jumps && !state.key_sites[1].jumps);
 }
 END_TEST
 
-START_TEST(places_that_cannot_be)
+START_TEST(key_sites_that_cannot_be)
 {
-	fk_host(&f, FTP_PLACE(1))[0] = 0xcc;
+	fk_host(&f, FTP_SITE(1))[0] = 0xcc;
 	fails(EBUSY, "is changing its code");
-	fk_host(&f, FTP_PLACE(1))[0] = 0x55;
+	fk_host(&f, FTP_SITE(1))[0] = 0x55;
 	fails(EINVAL, "neither a nop nor a jump");
-	memcpy(fk_host(&f, FTP_PLACE(1)), ftp_nop, sizeof(ftp_nop));
+	memcpy(fk_host(&f, FTP_SITE(1)), ftp_nop, sizeof(ftp_nop));
 	fk_host(&f, tp.table + 8)[0] |= 1;
 	fails(EINVAL, "while the key is off");
 }
@@ -116,7 +115,7 @@ START_TEST(an_array_of_ours_is_not_read)
 	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v - 8);
 	read_it();
 	ck_assert_uint_eq(state.funcs, ours.end.v - 8);
-	ck_assert_uint_eq(state.nr_probes, 0);
+	ck_assert_uint_eq(state.nr_callbacks, 0);
 	hv_tracepoint_state_deinit(&state);
 	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v);
 	fails(EFAULT, "nothing is mapped");
@@ -124,13 +123,13 @@ START_TEST(an_array_of_ours_is_not_read)
 END_TEST
 
 /* The array has no end. */
-START_TEST(probes_without_end)
+START_TEST(callbacks_without_end)
 {
 	uint64_t at = fk_alloc(&f, 64 << 10);
 
 	memset(fk_host(&f, at), 0x5a, 64 << 10);
 	fk_u64(&f, tp.type.tracepoint.funcs.v, at);
-	fails(E2BIG, "the list does not end after 1024 probes");
+	fails(E2BIG, "the list does not end after 1024 callbacks");
 	fk_u64(&f, tp.type.tracepoint.funcs.v, 0x1000);
 	fails(EFAULT, "0x1000");
 }
@@ -156,9 +155,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, layout_of_the_structures);
 	tcase_add_test(tc, a_tracepoint_that_is_off);
 	tcase_add_test(tc, a_tracepoint_that_is_on);
-	tcase_add_test(tc, places_that_cannot_be);
+	tcase_add_test(tc, key_sites_that_cannot_be);
 	tcase_add_test(tc, an_array_of_ours_is_not_read);
-	tcase_add_test(tc, probes_without_end);
+	tcase_add_test(tc, callbacks_without_end);
 	tcase_add_loop_test(tc, who_changes_tracepoints_has_a_lock, 0, 5);
 }
 

@@ -145,7 +145,7 @@ static void copy_rest(uint64_t end)
 
 /* The rest is the mapping after the first part, 12 to 14 MiB, and bss, at 18 MiB. Bytes of the rest
  * in FROM..TO must be zero, all others equal to WHOLE. */
-static void check_left_out(const struct hv_image *whole, uint64_t from, uint64_t to)
+static void check_skipped(const struct hv_image *whole, uint64_t from, uint64_t to)
 {
 	HV_AUTO_FREE uint8_t *expected = hv_alloc(whole->len_bytes);
 
@@ -166,12 +166,12 @@ START_TEST(a_part_of_the_rest_is_left_out)
 	setup((unsigned)_i);
 	map(2, TEXT + 10 * M, PHYS + 10 * M, 2, XM_W);
 	ck_assert_ptr_null(hv_image_find(machine.guest, regs, 2, &as, &whole));
-	check_left_out(&whole, TEXT + 12 * M + 1, TEXT + 13 * M + 0x123);
-	check_left_out(&whole, TEXT + 11 * M, TEXT + 13 * M);
-	check_left_out(&whole, TEXT + 13 * M, TEXT + 15 * M);
-	check_left_out(&whole, TEXT + 12 * M, TEXT + 14 * M);
-	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x10);
-	check_left_out(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x1000);
+	check_skipped(&whole, TEXT + 12 * M + 1, TEXT + 13 * M + 0x123);
+	check_skipped(&whole, TEXT + 11 * M, TEXT + 13 * M);
+	check_skipped(&whole, TEXT + 13 * M, TEXT + 15 * M);
+	check_skipped(&whole, TEXT + 12 * M, TEXT + 14 * M);
+	check_skipped(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x10);
+	check_skipped(&whole, TEXT + 13 * M, TEXT + 18 * M + 0x1000);
 	/* Senseless bounds from a guest leave out nothing. */
 	find_first();
 	copy_rest_without(TEXT + whole.len_bytes, TEXT + 14 * M, TEXT + 13 * M);

@@ -24,7 +24,7 @@ static void setup(int format)
 	unsigned nr = (unsigned)(TEXT_BYTES / page_bytes);
 
 	am_init(&machine, f, TABLES_OFF);
-	text = f->image_window.start.v + 0x15600000;
+	text = f->image_range.start.v + 0x15600000;
 	am_map(&machine, 1, hv_gva(text), hv_gpa(AM_RAM_START + IMAGE_OFF), nr,
 	       HV_ACCESS_READ_EXECUTE);
 	am_map(&machine, 1, hv_gva(text + TEXT_BYTES),
@@ -242,7 +242,7 @@ END_TEST
 /* Makes the empty entries of the TABLE of LEVEL lead to the table TO. */
 static void fill(struct hv_gpa table, unsigned level, struct hv_gpa to)
 {
-	uint64_t from = machine.format->image_window.start.v,
+	uint64_t from = machine.format->image_range.start.v,
 		 span = machine.format->entry_span(level);
 	uint64_t nr = machine.format->entry_span(1) / 8, left = -from / span;
 

@@ -16,7 +16,7 @@ static struct fo o;
 static struct hv_orc *orc;
 static struct hv_stack_words words;
 static struct hv_gva callers[HV_CALLERS_MAX];
-static struct hv_unwind_stubs stubs;
+static struct hv_unwind_trampolines trampolines;
 static bool early;
 
 static void start(enum fo_form form)
@@ -31,7 +31,8 @@ static void start(enum fo_form form)
 	err = hv_orc_new(&o.f.k, &orc);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
-	stubs = (struct hv_unwind_stubs){{{0}, {0}}, hv_arch_x86_64.stubs.yield_rule};
+	trampolines =
+		(struct hv_unwind_trampolines){{{0}, {0}}, hv_arch_x86_64.trampolines.yield_rule};
 }
 
 static void end(void)
@@ -52,7 +53,8 @@ static void word(uint32_t at, uint64_t value)
 
 static size_t walk(void)
 {
-	return hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX, &early);
+	return hv_unwind(orc, &hv_arch_x86_64, &words, &trampolines, callers, HV_CALLERS_MAX,
+			 &early);
 }
 
 /* Functions of 0x100 bytes; the call is at 0x80. */
@@ -334,11 +336,11 @@ START_TEST(a_module)
 }
 END_TEST
 
-/* One of hvtrace's stubs calls a kernel function for another function, and has three words on the
- * stack (yield.S). */
-START_TEST(through_a_stub)
+/* One of hvtrace's trampolines calls a kernel function for another function, and has three words on
+ * the stack (yield.S). */
+START_TEST(through_a_trampoline)
 {
-	const uint64_t stub = FK_BASE + 0x20000000;
+	const uint64_t trampoline = FK_BASE + 0x20000000;
 
 	start(FO_SIGNAL);
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 16, UNDEFINED, 0, CALL, 0});
@@ -346,28 +348,30 @@ START_TEST(through_a_stub)
 	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), .type = 1});
 	words.bp = SP + 0x60;
 	word(SP, INSIDE(0));
-	word(SP + 16, stub + 5);
-	word(SP + 24, FUNCTION(7)); /* the stub's own word: the address that it reads */
+	word(SP + 16, trampoline + 5);
+	word(SP + 24, FUNCTION(7)); /* the trampoline's own word: the address that it reads */
 	word(SP + 48, INSIDE(1));
 	word(SP + 0x68, INSIDE(2));
-	expect(3, INSIDE(0), stub + 5, INSIDE(2)); /* handled like guest code without a rule */
-	stubs.code = (struct hv_gva_range){{stub}, {stub + 10}};
+	expect(3, INSIDE(0), trampoline + 5,
+	       INSIDE(2)); /* handled like guest code without a rule */
+	trampolines.code = (struct hv_gva_range){{trampoline}, {trampoline + 10}};
 	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
-	/* the stub's caller alone */
+	/* the trampoline's caller alone */
 	words.sp = SP + 16;
 	expect(2, INSIDE(1), INSIDE(2));
-	/* An interrupt came in the stub: the rule does not cover the stack at that instruction. */
+	/* An interrupt came in the trampoline: the rule does not cover the stack at that
+	 * instruction. */
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, REGS, 1});
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	word(SP, INSIDE(0));
-	word(SP + 16 + 128, stub + 5);
+	word(SP + 16 + 128, trampoline + 5);
 	word(SP + 16 + 152, SP + 0x100);
 	word(SP + 0x118, INSIDE(1));
-	expect(2, INSIDE(0), stub + 5);
-	/* A stack with only stubs, and without an end. */
+	expect(2, INSIDE(0), trampoline + 5);
+	/* A stack with only trampolines, and without an end. */
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
-	stubs.rule.sp_off = 0;
-	word(SP, stub + 5);
+	trampolines.rule.sp_off = 0;
+	word(SP, trampoline + 5);
 	expect(0);
 	end();
 }
@@ -449,7 +453,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, code_that_was_freed);
 	tcase_add_test(tc, unknown_code);
 	tcase_add_test(tc, a_module);
-	tcase_add_test(tc, through_a_stub);
+	tcase_add_test(tc, through_a_trampoline);
 	tcase_add_test(tc, from_an_instruction);
 	tcase_add_test(tc, a_stack_without_an_end);
 	tcase_add_test(tc, tables_in_no_order);

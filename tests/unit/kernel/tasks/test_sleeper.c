@@ -138,13 +138,13 @@ static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
 
 START_TEST(a_replaced_return_address)
 {
-	uint64_t slot = ft_stack(&t, task) + SLEEP_FROM + 0x108;
+	uint64_t retp = ft_stack(&t, task) + SLEEP_FROM + 0x108;
 
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 8);
 	wanted.find_caller = caller_is;
-	wanted.ctx = &slot;
+	wanted.ctx = &retp;
 	ck_assert_uint_eq(scan(), 0);
-	slot += 8;
+	retp += 8;
 	ck_assert_uint_gt(scan(), 0);
 }
 END_TEST

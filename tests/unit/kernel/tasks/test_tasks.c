@@ -453,18 +453,18 @@ static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
 /* A graph's return handler replaces a return address. */
 START_TEST(a_sleeper_with_a_replaced_return_address)
 {
-	uint64_t at, task, slot;
+	uint64_t at, task, retp;
 
 	add_orc();
 	task = sleeper(&at);
-	slot = ft_stack(&t, task) + at;
+	retp = ft_stack(&t, task) + at;
 	ft_push(&t, task, at, WANTED + 8);
 	wanted.how = HV_SCAN_INTERRUPTED;
 	ck_assert_uint_gt(scan(), 0);
 	wanted.find_caller = caller_is;
-	wanted.ctx = &slot;
+	wanted.ctx = &retp;
 	ck_assert_uint_eq(scan(), 0);
-	slot += 8;
+	retp += 8;
 	ck_assert_uint_gt(scan(), 0);
 	hv_orc_found_free(t.f.k.core.orc);
 }

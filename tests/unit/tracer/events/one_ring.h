@@ -29,14 +29,14 @@ static struct hv_cursor *cursor;
 static inline void setup(void)
 {
 	static const struct hv_hold_stat holds;
-	static const struct hv_gva_range stubs;
+	static const struct hv_gva_range trampolines;
 	const uint64_t size_bytes = sizeof(block.records);
 	struct hv_clock *clock;
 
 	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
 	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
-				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
+				 hv_names_new(&kernel), hv_callers_new(&kernel, &trampolines));
 	block.state = (struct hv_state){.head = hv_ring_head_at(START, NR_SLOTS)};
 	memset(block.records, 0, sizeof(block.records));
 	rings = hv_buffer_over(decoder, 1);

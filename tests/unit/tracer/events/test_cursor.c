@@ -111,7 +111,7 @@ END_TEST
 
 #define ID 314
 
-/* Writes data records from P on, and the event's record after them, as the stub does. */
+/* Writes data records from P on, and the event's record after them, as the trampoline does. */
 static void put_guests(uint64_t p, uint64_t tsc, unsigned len_bytes)
 {
 	unsigned nr = (len_bytes - HV_ENTRY_HEADER_LEN + HV_DATA_LEN - 1) / HV_DATA_LEN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes records: the words of ringbuf/abi_bits.h as the stubs write them, without a key. */
+/* Decodes records: the words of ringbuf/abi_bits.h as the trampolines write them, without a key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static struct hv_call_addresses decode_call(uint64_t word)
 static const struct hv_arch arch = {.site_len_bytes = SITE_LEN,
 				    .decode_call = decode_call,
 				    .decode_context = decode_context,
-				    .stubs = {.yield_len_bytes = 16}};
+				    .trampolines = {.yield_len_bytes = 16}};
 static const struct hv_decode decode = {
 	.arch = &arch,
 	.text_base = {0xffffffff00000000},
@@ -173,7 +173,7 @@ START_TEST(an_event_of_the_guests_has_its_context)
 	ck_assert_uint_eq(event.parent_ip.v, 0);
 	ck_assert_uint_eq(event.migrate_depth, 3);
 	ck_assert_uint_eq(event.preempt_depth, 3);
-	d.probe_preempt_depth = 1;
+	d.callback_preempt_depth = 1;
 	hv_decode_event(&d, &record, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 2);
 	context.preempt_depth = 0; /* an untrusted value */
@@ -197,7 +197,7 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 
 	raw.word[1] = 20 | 64u << HV_EVENT_LEN_SHIFT | UINT64_C(1) << HV_EVENT_COMPAT_BIT;
 	raw.word[3] = KIND(HV_RECORD_EVENT) | CONTEXT;
-	d.probe_preempt_depth = 1;
+	d.callback_preempt_depth = 1;
 	context.preempt_depth = 3;
 	hv_decode_event(&d, &raw, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 2);
@@ -212,11 +212,11 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	hv_encode_entry(&raw, &own, &made);
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 5);
-	d.probe_preempt_depth = 0;
+	d.callback_preempt_depth = 0;
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 3);
 	/* Where probes may sleep, they show the depth that all other events show. */
-	d.probe_preempt_depth = 1;
+	d.callback_preempt_depth = 1;
 	own.deeper = 0;
 	own.is_as_deep = 1;
 	hv_encode_entry(&raw, &own, &made);
@@ -381,14 +381,14 @@ START_TEST(kinds_are_known_or_not)
 }
 END_TEST
 
-static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+static bool find_detoured(void *ctx, uint32_t low_bits, struct hv_gva *ret)
 {
 	*ret = hv_gva(SITE + 100);
-	return ctx == &decode && place == (uint32_t)SITE + SITE_LEN;
+	return ctx == &decode && low_bits == (uint32_t)SITE + SITE_LEN;
 }
 
 /* The end of a section is at the instruction that its detour replaces. An unknown instruction is 0,
- * as is a caller that the stub did not know. */
+ * as is a caller that the trampoline did not know. */
 START_TEST(ends_of_sections)
 {
 	const uint64_t own = DEPTH(3u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT));
@@ -399,8 +399,8 @@ START_TEST(ends_of_sections)
 	record.word[3] = KIND(HV_RECORD_SECTION) | CONTEXT;
 	hv_decode_event(&d, &record, NULL, &event);
 	ck_assert_uint_eq(event.ip.v, 0);
-	d.find_place = find_place;
-	d.places = (void *)&decode;
+	d.find_detoured = find_detoured;
+	d.detours = (void *)&decode;
 	hv_decode_event(&d, &record, NULL, &event);
 	ck_assert_int_eq(event.kind, HV_EVENT_FUNCTION);
 	ck_assert_uint_eq(event.of_section, HV_SECTION_BEGINS);
@@ -458,9 +458,9 @@ START_TEST(words_of_a_stack_have_their_places)
 	list[0].word[1] = start;
 	list[0].word[2] = 0x7ffffff8 | second >> 3 << HV_WORDS_SECOND_SHIFT;
 	list[0].word[3] = KIND(HV_RECORD_WORDS) | 2;
-	list[1].word[1] = 0x81000010 | (uint64_t)(0x3fff8 >> 3) << HV_WORD_PLACE_SHIFT;
-	list[1].word[2] = 0x00040100 | (uint64_t)(0x00010 >> 3) << HV_WORD_PLACE_SHIFT;
-	list[1].word[3] = 0x80000000 | (uint64_t)(0x05678 >> 3) << HV_WORD_PLACE_SHIFT |
+	list[1].word[1] = 0x81000010 | (uint64_t)(0x3fff8 >> 3) << HV_WORD_ADDRESS_SHIFT;
+	list[1].word[2] = 0x00040100 | (uint64_t)(0x00010 >> 3) << HV_WORD_ADDRESS_SHIFT;
+	list[1].word[3] = 0x80000000 | (uint64_t)(0x05678 >> 3) << HV_WORD_ADDRESS_SHIFT |
 			  UINT64_C(1) << HV_WORD_SECOND_BIT | DEPTH(1) | KIND(HV_RECORD_WORDS);
 	list[2].word[3] = DEPTH(2) | KIND(HV_RECORD_WORDS);
 	hv_decode_words(&decode, list, 3, &words);

@@ -139,7 +139,7 @@ START_TEST(an_entry_fills_its_data)
 {
 	for (unsigned word = 0; word <= UINT16_MAX; word++) {
 		unsigned len = word & (HV_EVENT_RESULTS - 1);
-		unsigned fits = (len + 11) / 20; /* as the stub computes it */
+		unsigned fits = (len + 11) / 20; /* as the trampoline computes it */
 
 		for (unsigned nr = fits ? fits - 1 : 0; nr <= fits + 1 && nr <= 0x1ff; nr++) {
 			struct hv_record r = {{0, (uint64_t)word << HV_EVENT_LEN_SHIFT, 0,

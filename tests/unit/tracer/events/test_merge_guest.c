@@ -6,7 +6,7 @@
 
 #define DEPTH_MAX 6
 
-/* A running stub: its reservation and its progress. */
+/* A running trampoline: its reservation and its progress. */
 struct writer {
 	unsigned cpu;
 	uint64_t position;
@@ -20,7 +20,7 @@ static struct writer preempted[2]; /* tasks; they may continue elsewhere */
 static unsigned nr_preempted;
 static uint64_t tsc_now;
 static uint64_t random_state;
-static bool ends; /* running stubs finish, and no new ones begin */
+static bool ends; /* running trampolines finish, and no new ones begin */
 
 static unsigned chance(unsigned n)
 {

@@ -31,7 +31,7 @@ static uint64_t fp_of(uint64_t task, unsigned nr)
 	return ft_stack(&r.t, task) + FR_SLEEP_FROM + SPACING * (nr + 1);
 }
 
-static uint64_t place_of(uint64_t task, unsigned nr)
+static uint64_t saved_at(uint64_t task, unsigned nr)
 {
 	return fp_of(task, nr) - 8;
 }
@@ -78,11 +78,11 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* As the stub leaves it. */
+/* As the trampoline leaves it. */
 static void open_frame(uint64_t task, unsigned nr)
 {
 	fr_frame(&r, 0, fp_of(task, nr), FR_CALLER + nr);
-	fk_u64(&r.t.f, place_of(task, nr), FR_HANDLER);
+	fk_u64(&r.t.f, saved_at(task, nr), FR_HANDLER);
 }
 
 static void put_back(unsigned nr_writes)
@@ -100,7 +100,7 @@ static void check_put_back(uint64_t task, unsigned nr_writes)
 {
 	put_back(nr_writes);
 	for (unsigned i = 0; i < NR_FRAMES; i++)
-		ck_assert_uint_eq(fr_word(&r, place_of(task, i)), FR_CALLER + i);
+		ck_assert_uint_eq(fr_word(&r, saved_at(task, i)), FR_CALLER + i);
 }
 
 static void check_refused(const char *why)
@@ -122,7 +122,7 @@ START_TEST(a_task_that_sleeps)
 }
 END_TEST
 
-START_TEST(frames_of_one_slot_lead_to_the_first)
+START_TEST(frames_of_one_retp_lead_to_the_first)
 {
 	open_frame(r.task, 4);
 	fr_frame(&r, 0, fp_of(r.task, 4), FR_HANDLER);
@@ -132,8 +132,8 @@ END_TEST
 
 START_TEST(a_record_without_a_frame_is_refused)
 {
-	fk_u64(&r.t.f, place_of(r.task, 4), FR_HANDLER);
-	check_refused("task 71 (cat) may return into a stub");
+	fk_u64(&r.t.f, saved_at(r.task, 4), FR_HANDLER);
+	check_refused("task 71 (cat) may return into a trampoline");
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(around_an_exception)
 	fr_frame(&r, 0, outer, FR_CALLER + 0x20);
 	fk_u64(&r.t.f, outer - 8, FR_HANDLER);
 	put_back(2);
-	ck_assert_uint_eq(fr_word(&r, place_of(r.task, 2)), FR_CALLER + 2);
+	ck_assert_uint_eq(fr_word(&r, saved_at(r.task, 2)), FR_CALLER + 2);
 	ck_assert_uint_eq(fr_word(&r, outer - 8), FR_CALLER + 0x20);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(an_exception_has_the_address_in_a_register)
 {
 	interrupt();
 	fk_u64(&r.t.f, fp_of(r.task, INTERRUPTED) + RA, FR_HANDLER);
-	check_refused("task 71 (cat) may return into a stub");
+	check_refused("task 71 (cat) may return into a trampoline");
 }
 END_TEST
 
@@ -202,10 +202,10 @@ START_TEST(a_vcpu_in_the_kernel)
 	open_frame(task, 3);
 	check_put_back(task, 1);
 	r.regs[0].general[X_RA] = FR_HANDLER;
-	check_refused("vCPU 0 is in a stub");
+	check_refused("vCPU 0 is in a trampoline");
 	r.regs[0].general[X_RA] = FR_CALLER;
 	fk_u64(&r.t.f, fp_of(task, 0) + 16, FR_HANDLER); /* in no record */
-	check_refused("task 80 (runs) may return into a stub");
+	check_refused("task 80 (runs) may return into a trampoline");
 }
 END_TEST
 
@@ -247,7 +247,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_task_that_sleeps);
-	tcase_add_test(tc, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
 	tcase_add_test(tc, a_record_without_a_frame_is_refused);
 	tcase_add_test(tc, a_word_in_no_record);
 	tcase_add_test(tc, around_an_exception);

@@ -20,11 +20,11 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* Adds a frame as the stub leaves it. */
+/* Adds a frame as the trampoline leaves it. */
 static void open_frame(void)
 {
-	fr_frame(&r, 0, fr_slot(&r, 0), FR_CALLER);
-	fk_u64(&r.t.f, fr_slot(&r, 0), FR_HANDLER);
+	fr_frame(&r, 0, fr_retp(&r, 0), FR_CALLER);
+	fk_u64(&r.t.f, fr_retp(&r, 0), FR_HANDLER);
 }
 
 static void check_livepatch(bool waits)
@@ -53,7 +53,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 	r.regs[0].ip = hv_gva(0x401000);
 	hv_graph_tracer_put_back(graph);
 	check_livepatch(false);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FR_CALLER);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 0)), FR_CALLER);
 }
 END_TEST
 

@@ -20,18 +20,18 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* Adds a frame as the stub leaves it, for slot NR of the sleeping task. */
+/* Adds a frame as the trampoline leaves it, for retp NR of the sleeping task. */
 static void open_frame(unsigned nr)
 {
-	fr_frame(&r, 0, fr_slot(&r, nr), FR_CALLER + nr);
-	fk_u64(&r.t.f, fr_slot(&r, nr), FR_HANDLER);
+	fr_frame(&r, 0, fr_retp(&r, nr), FR_CALLER + nr);
+	fk_u64(&r.t.f, fr_retp(&r, nr), FR_HANDLER);
 }
 
 static void check_put_back(unsigned nr_frames)
 {
 	expect_success(fr_put_back(&r));
 	for (unsigned i = 0; i < nr_frames; i++)
-		ck_assert_uint_eq(fr_word(&r, fr_slot(&r, i)), FR_CALLER + i);
+		ck_assert_uint_eq(fr_word(&r, fr_retp(&r, i)), FR_CALLER + i);
 	ck_assert_uint_eq(r.nr_writes, nr_frames);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
 }
@@ -51,26 +51,26 @@ START_TEST(what_is_open_is_put_back)
 	check_put_back(0);
 	open_frame(2);
 	open_frame(1);
-	fr_frame(&r, 3, fr_slot(&r, 0), FR_CALLER);
-	fk_u64(&r.t.f, fr_slot(&r, 0), FR_HANDLER);
+	fr_frame(&r, 3, fr_retp(&r, 0), FR_CALLER);
+	fk_u64(&r.t.f, fr_retp(&r, 0), FR_HANDLER);
 	check_put_back(3);
 	check_put_back(0 * (r.nr_writes = 0));
 }
 END_TEST
 
 /* The callers in the later frames are the handler, so the caller in the first one is restored. */
-START_TEST(frames_of_one_slot_lead_to_the_first)
+START_TEST(frames_of_one_retp_lead_to_the_first)
 {
 	open_frame(0);
-	fr_frame(&r, 0, fr_slot(&r, 0), FR_HANDLER);
-	fr_frame(&r, 0, fr_slot(&r, 0), FR_HANDLER);
+	fr_frame(&r, 0, fr_retp(&r, 0), FR_HANDLER);
+	fr_frame(&r, 0, fr_retp(&r, 0), FR_HANDLER);
 	check_put_back(1);
 }
 END_TEST
 
 START_TEST(what_is_below_a_frame_that_leads_out_is_left_over)
 {
-	fr_frame(&r, 0, fr_slot(&r, 0), 0x1234);
+	fr_frame(&r, 0, fr_retp(&r, 0), 0x1234);
 	open_frame(0);
 	check_put_back(1);
 }
@@ -85,28 +85,28 @@ START_TEST(a_count_beyond_the_frames_is_all_of_them)
 }
 END_TEST
 
-START_TEST(a_slot_with_another_word_is_left_alone)
+START_TEST(a_retp_with_another_word_is_left_alone)
 {
 	open_frame(0);
-	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER);
-	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER + 1);
-	fr_frame(&r, 0, fr_slot(&r, 2), FR_CALLER);
+	fr_frame(&r, 0, fr_retp(&r, 1), FR_CALLER);
+	fk_u64(&r.t.f, fr_retp(&r, 1), FR_HANDLER + 1);
+	fr_frame(&r, 0, fr_retp(&r, 2), FR_CALLER);
 	/* left by an earlier use of this memory, which is not a live stack */
-	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
-	fk_u64(&r.t.f, fr_slot(&r, 1), FK_BASE);
+	fk_u64(&r.t.f, fr_retp(&r, 2), 0);
+	fk_u64(&r.t.f, fr_retp(&r, 1), FK_BASE);
 	check_put_back(1);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 1)), FK_BASE);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 2)), 0);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 1)), FK_BASE);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 2)), 0);
 }
 END_TEST
 
-/* A slot outside RAM may have been on the stack of a task that has died. All other slots contain
+/* A retp outside RAM may have been on the stack of a task that has died. All other retps contain
  * the handler's address. */
-START_TEST(slots_that_no_stack_has_are_left_alone)
+START_TEST(retps_that_no_stack_has_are_left_alone)
 {
 	const uint64_t words = fk_alloc(&r.t.f, 4096), device = 0xffffc90000000000,
 		       read_only = 0xffffc90000200000, user = 0x400000, ours = FR_RANGE + 0x400000;
-	const uint64_t slots[] = {
+	const uint64_t retps[] = {
 		0,
 		8,
 		user,
@@ -127,10 +127,10 @@ START_TEST(slots_that_no_stack_has_are_left_alone)
 	xm_map(m, root, 4, 1, hv_gva(device), hv_gpa(0xfe000000), 1, XM_W);
 	xm_map(m, root, 4, 1, hv_gva(ours), page, 1, XM_W);
 	fk_u64(&r.t.f, words, FR_HANDLER);
-	for (unsigned i = 0; i < HV_ARRAY_LEN(slots); i++) {
-		if (slots[i] % 8 == 4)
-			fk_u64(&r.t.f, slots[i], FR_HANDLER);
-		fr_frame(&r, 1, slots[i], FR_CALLER);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(retps); i++) {
+		if (retps[i] % 8 == 4)
+			fk_u64(&r.t.f, retps[i], FR_HANDLER);
+		fr_frame(&r, 1, retps[i], FR_CALLER);
 		open_frame(0);
 		r.nr_writes = 0;
 		check_put_back(1);
@@ -172,7 +172,7 @@ START_TEST(code_is_whatever_the_kernel_can_execute)
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
 	ck_assert_ptr_null(fr_put_back(&r));
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), 0xffffffffa0000123);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 0)), 0xffffffffa0000123);
 }
 END_TEST
 
@@ -186,21 +186,21 @@ START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
 	check_refused(EUCLEAN, "is not kernel code");
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
 	ck_assert_ptr_null(fr_put_back(&r));
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_DATA + 0x10fff);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 0)), FK_DATA + 0x10fff);
 }
 END_TEST
 
 START_TEST(return_stacks_that_disagree_are_refused)
 {
 	const uint64_t alias = 0xffff888000000000;
-	uint64_t page = (uint64_t)(fk_host(&r.t.f, fr_slot(&r, 0)) - r.t.f.machine.ram) & ~4095ull;
+	uint64_t page = (uint64_t)(fk_host(&r.t.f, fr_retp(&r, 0)) - r.t.f.machine.ram) & ~4095ull;
 
 	open_frame(0);
-	fr_frame(&r, 2, fr_slot(&r, 0), FR_CALLER + 8);
+	fr_frame(&r, 2, fr_retp(&r, 0), FR_CALLER + 8);
 	check_refused(EUCLEAN, "two return stacks disagree");
 	/* the same word at another address */
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
-	hv_region_stack(&r.tracee.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
+	hv_region_stack(&r.tracee.region, 2)->frames[0].retp_gva = alias + fr_retp(&r, 0) % 4096;
 	check_refused(EUCLEAN, "two return stacks disagree");
 	hv_region_stack(&r.tracee.region, 2)->frames[0].caller_gva = FR_CALLER;
 	check_put_back(1);
@@ -210,18 +210,18 @@ END_TEST
 START_TEST(a_handler_s_address_without_a_frame_is_refused)
 {
 	open_frame(0);
-	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER);
+	fk_u64(&r.t.f, fr_retp(&r, 1), FR_HANDLER);
 	r.regs[0].ip = hv_gva(FK_BASE);
 	r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
-	check_refused(EBUSY, "task 71 (cat) may return into a stub");
+	check_refused(EBUSY, "task 71 (cat) may return into a trampoline");
 }
 END_TEST
 
-START_TEST(a_vcpu_in_a_stub_is_waited_for)
+START_TEST(a_vcpu_in_a_trampoline_is_waited_for)
 {
 	open_frame(0);
 	r.regs[1].ip = hv_gva(FR_HANDLER + 8);
-	check_refused(EBUSY, "vCPU 1 is in a stub");
+	check_refused(EBUSY, "vCPU 1 is in a trampoline");
 	/* if a vCPU is in one, the hold ends before the tasks are read */
 	ck_assert_uint_eq(r.nr_task_walks, 0);
 	r.regs[1].ip = hv_gva(0x401000);
@@ -233,12 +233,12 @@ END_TEST
 /* Changes the word directly after it was read. */
 static void change_first(struct fr *fr, struct hv_gpa at)
 {
-	if (fr->t.f.machine.ram + at.v == fk_host(&fr->t.f, fr_slot(fr, 0)))
-		fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
+	if (fr->t.f.machine.ram + at.v == fk_host(&fr->t.f, fr_retp(fr, 0)))
+		fk_u64(&fr->t.f, fr_retp(fr, 0), FK_BASE + 0x123);
 }
 
 /* Memory that a device may write, too. A concurrent write must not be overwritten. */
-START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
+START_TEST(a_retp_that_changes_in_the_hold_is_left_alone)
 {
 	struct hv_err *err;
 
@@ -248,36 +248,36 @@ START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 	err = fr_put_back(&r);
 	ck_assert(err && err->code == EBUSY && strstr(err->message, "changed in a hold"));
 	hv_err_free(err);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_BASE + 0x123);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 0)), FK_BASE + 0x123);
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), 2);
 }
 END_TEST
 
 /* A traced function jumped to a probed one, so the guest stores the handler's address. */
-START_TEST(a_slot_that_the_guest_hides_is_waited_for)
+START_TEST(a_retp_that_the_guest_hides_is_waited_for)
 {
 	open_frame(1);
 	open_frame(0);
-	fk_u64(&r.t.f, fr_slot(&r, 0), FT_TRAMPOLINE);
+	fk_u64(&r.t.f, fr_retp(&r, 0), FT_TRAMPOLINE);
 	check_refused(EBUSY, "is the guest's own arch_rethook_trampoline");
 	/* The probe came first, so the frame's caller is the probe's trampoline. */
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->word -= sizeof(struct hv_frame);
 	hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
 	ck_assert_ptr_null(fr_put_back(&r));
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FT_TRAMPOLINE);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 0)), FT_TRAMPOLINE);
 }
 END_TEST
 
-/* The trampoline is running, and its return address is in no slot. */
+/* The trampoline is running, and its return address is in no retp. */
 START_TEST(a_trampoline_that_runs_is_waited_for)
 {
 	open_frame(0);
-	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER + 1);
-	fk_u64(&r.t.f, fr_slot(&r, 1), 0x246);
-	fk_u64(&r.t.f, fr_slot(&r, 2), INTO_TRAMPOLINE);
+	fr_frame(&r, 0, fr_retp(&r, 1), FR_CALLER + 1);
+	fk_u64(&r.t.f, fr_retp(&r, 1), 0x246);
+	fk_u64(&r.t.f, fr_retp(&r, 2), INTO_TRAMPOLINE);
 	check_refused(EBUSY, "task 71 (cat) is in the guest's own return probe");
-	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
+	fk_u64(&r.t.f, fr_retp(&r, 2), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		r.regs[0].ip = hv_gva(i ? FT_TRAMPOLINE : INTO_TRAMPOLINE);
 		r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
@@ -285,9 +285,9 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 	}
 	/* a probe of another call does not matter */
 	r.regs[0].ip = hv_gva(FK_BASE);
-	fk_u64(&r.t.f, fr_slot(&r, 2), FT_TRAMPOLINE);
+	fk_u64(&r.t.f, fr_retp(&r, 2), FT_TRAMPOLINE);
 	check_put_back(1);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 2)), FT_TRAMPOLINE);
+	ck_assert_uint_eq(fr_word(&r, fr_retp(&r, 2)), FT_TRAMPOLINE);
 }
 END_TEST
 
@@ -295,19 +295,19 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_is_open_is_put_back);
-	tcase_add_test(tc, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
 	tcase_add_test(tc, what_is_below_a_frame_that_leads_out_is_left_over);
 	tcase_add_test(tc, a_count_beyond_the_frames_is_all_of_them);
-	tcase_add_test(tc, a_slot_with_another_word_is_left_alone);
-	tcase_add_test(tc, slots_that_no_stack_has_are_left_alone);
+	tcase_add_test(tc, a_retp_with_another_word_is_left_alone);
+	tcase_add_test(tc, retps_that_no_stack_has_are_left_alone);
 	tcase_add_test(tc, callers_that_are_no_code_are_refused);
 	tcase_add_test(tc, code_is_whatever_the_kernel_can_execute);
 	tcase_add_test(tc, code_is_what_the_kernel_has_freed_after_its_start);
 	tcase_add_test(tc, return_stacks_that_disagree_are_refused);
 	tcase_add_test(tc, a_handler_s_address_without_a_frame_is_refused);
-	tcase_add_test(tc, a_vcpu_in_a_stub_is_waited_for);
-	tcase_add_test(tc, a_slot_that_changes_in_the_hold_is_left_alone);
-	tcase_add_test(tc, a_slot_that_the_guest_hides_is_waited_for);
+	tcase_add_test(tc, a_vcpu_in_a_trampoline_is_waited_for);
+	tcase_add_test(tc, a_retp_that_changes_in_the_hold_is_left_alone);
+	tcase_add_test(tc, a_retp_that_the_guest_hides_is_waited_for);
 	tcase_add_test(tc, a_trampoline_that_runs_is_waited_for);
 }
 

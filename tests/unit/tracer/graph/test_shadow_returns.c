@@ -114,10 +114,10 @@ START_TEST(tasks_are_read_once)
 }
 END_TEST
 
-START_TEST(frames_of_one_slot)
+START_TEST(frames_of_one_retp)
 {
 	open_call(r.task, 4);
-	fr_frame(&r, 0, slot_of(r.task, 4), FR_HANDLER);
+	fr_frame(&r, 0, retp_of(r.task, 4), FR_HANDLER);
 	check_both(r.task, 2);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(what_is_put_back_already)
 	set_shadow(r.task, 4, FR_CALLER + 4);
 	check_both(r.task, 2);
 	open_call(r.task, 4);
-	fr_frame(&r, 0, slot_of(r.task, 4), FR_HANDLER);
+	fr_frame(&r, 0, retp_of(r.task, 4), FR_HANDLER);
 	set_record(r.task, 4, FR_CALLER + 4);
 	check_both(r.task, 1);
 }
@@ -147,7 +147,7 @@ static uint64_t run_task(void)
 	ft_current(&r.t, 0, task);
 	r.regs[0].ip = hv_gva(FK_BASE + 0x50);
 	r.regs[0].sp = hv_gva(ft_stack(&r.t, task) + FR_SLEEP_FROM);
-	r.regs[0].general[29] = place_of(task, 0) - 8;
+	r.regs[0].general[29] = saved_at(task, 0) - 8;
 	r.regs[0].general[X_SHADOW] = shadow_of(task, 0) + 8;
 	return task;
 }
@@ -168,20 +168,20 @@ END_TEST
 
 START_TEST(a_vcpu_on_its_interrupt_stack)
 {
-	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000, slot = irq + 0x100, shadow;
+	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000, retp = irq + 0x100, shadow;
 
 	shadow = read_u64(r.t.f.areas[0] + FK_PERCPU(FT_IRQ_SCS));
-	fk_u64(&r.t.f, irq, place_of(task, 0) - 8);
-	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, FR_HANDLER, slot, key));
-	fk_u64(&r.t.f, shadow, FORMAT->sign(WAY, FR_HANDLER, slot, key));
+	fk_u64(&r.t.f, irq, saved_at(task, 0) - 8);
+	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, FR_HANDLER, retp, key));
+	fk_u64(&r.t.f, shadow, FORMAT->sign(WAY, FR_HANDLER, retp, key));
 	r.regs[0].sp = hv_gva(irq);
 	r.regs[0].general[29] = irq;
 	r.regs[0].general[X_SHADOW] = shadow + 8;
-	fr_frame(&r, 1, slot, FR_CALLER);
+	fr_frame(&r, 1, retp, FR_CALLER);
 	open_call(task, 3);
 	check_both(task, 4);
-	ck_assert_uint_eq(read_u64(irq + 8), FORMAT->sign(WAY, FR_CALLER, slot, key));
-	ck_assert_uint_eq(read_u64(shadow), FORMAT->sign(WAY, FR_CALLER, slot, key));
+	ck_assert_uint_eq(read_u64(irq + 8), FORMAT->sign(WAY, FR_CALLER, retp, key));
+	ck_assert_uint_eq(read_u64(shadow), FORMAT->sign(WAY, FR_CALLER, retp, key));
 }
 END_TEST
 
@@ -191,7 +191,7 @@ START_TEST(a_word_that_is_not_seen)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
 
-	fk_u64(&r.t.f, irq, place_of(task, 0) - 8);
+	fk_u64(&r.t.f, irq, saved_at(task, 0) - 8);
 	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, FR_CALLER, irq + 0x100, key));
 	r.regs[0].sp = hv_gva(irq);
 	r.regs[0].general[29] = irq;
@@ -342,7 +342,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, both_places);
 	tcase_add_test(tc, tasks_are_read_once);
-	tcase_add_test(tc, frames_of_one_slot);
+	tcase_add_test(tc, frames_of_one_retp);
 	tcase_add_test(tc, what_is_put_back_already);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);
 	tcase_add_test(tc, a_vcpu_on_its_interrupt_stack);

@@ -46,42 +46,42 @@ END_TEST
 START_TEST(a_way_that_is_not_known_is_refused)
 {
 	for (unsigned nr = 0; nr < NR_RECORDS; nr++)
-		fk_u64(&r.t.f, place_of(r.task, nr),
+		fk_u64(&r.t.f, saved_at(r.task, nr),
 		       word_for(r.task, nr, FR_CALLER + nr) ^ 1ull << 60);
 	check_graph(EOPNOTSUPP, "in a way that is not known");
-	fr_frame(&r, 0, slot_of(r.task, 4), FR_CALLER + 4);
-	fk_u64(&r.t.f, place_of(r.task, 4), word_for(r.task, 4, FR_HANDLER));
+	fr_frame(&r, 0, retp_of(r.task, 4), FR_CALLER + 4);
+	fk_u64(&r.t.f, saved_at(r.task, 4), word_for(r.task, 4, FR_HANDLER));
 	check_refused(EBUSY, "is signed is not known");
 }
 END_TEST
 
-/* The word under the slot is the handler's address, but nothing proves how to sign a
+/* The word under the retp is the handler's address, but nothing proves how to sign a
  * replacement. */
 START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
 	open_frame(r.task, 4);
-	fk_u64(&r.t.f, place_of(r.task, 4), word_for(r.task, 5, FR_HANDLER));
+	fk_u64(&r.t.f, saved_at(r.task, 4), word_for(r.task, 5, FR_HANDLER));
 	check_refused(EBUSY, "is signed is not known");
 	/* A function that does not sign, in a kernel that does. */
-	fk_u64(&r.t.f, place_of(r.task, 4), FR_HANDLER);
+	fk_u64(&r.t.f, saved_at(r.task, 4), FR_HANDLER);
 	ck_assert_ptr_null(fr_put_back(&r));
-	ck_assert_uint_eq(fr_word(&r, place_of(r.task, 4)), FR_CALLER + 4);
+	ck_assert_uint_eq(fr_word(&r, saved_at(r.task, 4)), FR_CALLER + 4);
 }
 END_TEST
 
-START_TEST(frames_of_one_slot_lead_to_the_first)
+START_TEST(frames_of_one_retp_lead_to_the_first)
 {
 	open_frame(r.task, 4);
-	fr_frame(&r, 0, slot_of(r.task, 4), FR_HANDLER);
+	fr_frame(&r, 0, retp_of(r.task, 4), FR_HANDLER);
 	check_put_back(r.task, 1);
 }
 END_TEST
 
-/* A call that has returned: the record below its slot belongs to another call. */
+/* A call that has returned: the record below its retp belongs to another call. */
 START_TEST(a_frame_that_is_left_over)
 {
-	fr_frame(&r, 0, slot_of(r.task, 6), FR_CALLER);
-	fr_frame(&r, 0, slot_of(r.task, 2) - 16, FR_CALLER);
+	fr_frame(&r, 0, retp_of(r.task, 6), FR_CALLER);
+	fr_frame(&r, 0, retp_of(r.task, 2) - 16, FR_CALLER);
 	check_put_back(r.task, 0);
 }
 END_TEST
@@ -89,15 +89,15 @@ END_TEST
 START_TEST(a_record_without_a_frame_is_refused)
 {
 	set_record(r.task, 4, FR_HANDLER);
-	check_refused(EBUSY, "task 71 (cat) may return into a stub");
+	check_refused(EBUSY, "task 71 (cat) may return into a trampoline");
 }
 END_TEST
 
 START_TEST(the_guest_s_own_trampoline_is_waited_for)
 {
-	fr_frame(&r, 0, slot_of(r.task, 4), FR_CALLER + 4);
+	fr_frame(&r, 0, retp_of(r.task, 4), FR_CALLER + 4);
 	set_record(r.task, 4, FT_TRAMPOLINE);
-	check_refused(EBUSY, "which may lead to a stub");
+	check_refused(EBUSY, "which may lead to a trampoline");
 }
 END_TEST
 
@@ -110,7 +110,7 @@ static uint64_t run_task(void)
 	ft_current(&r.t, 0, task);
 	r.regs[0].ip = hv_gva(FK_BASE + 0x50);
 	r.regs[0].sp = hv_gva(ft_stack(&r.t, task) + FR_SLEEP_FROM);
-	r.regs[0].general[29] = place_of(task, 0) - 8;
+	r.regs[0].general[29] = saved_at(task, 0) - 8;
 	return task;
 }
 
@@ -121,10 +121,10 @@ START_TEST(a_vcpu_in_the_kernel)
 	open_frame(task, 3);
 	check_put_back(task, 1);
 	r.regs[0].general[30] = FORMAT->sign(WAY, FR_HANDLER, 0x1234560, key);
-	check_refused(0 * (r.nr_writes = 0) + EBUSY, "vCPU 0 is in a stub");
+	check_refused(0 * (r.nr_writes = 0) + EBUSY, "vCPU 0 is in a trampoline");
 	r.regs[0].general[30] = FR_CALLER;
-	fk_u64(&r.t.f, slot_of(task, 0) + 16, word_for(task, 0, FR_HANDLER)); /* in no record */
-	check_refused(EBUSY, "task 80 (runs) may return into a stub");
+	fk_u64(&r.t.f, retp_of(task, 0) + 16, word_for(task, 0, FR_HANDLER)); /* in no record */
+	check_refused(EBUSY, "task 80 (runs) may return into a trampoline");
 }
 END_TEST
 
@@ -141,16 +141,16 @@ END_TEST
 START_TEST(a_vcpu_on_its_interrupt_stack)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
-	const uint64_t address = FR_HANDLER, slot = irq + 0x100;
+	const uint64_t address = FR_HANDLER, retp = irq + 0x100;
 
-	fk_u64(&r.t.f, irq, place_of(task, 0) - 8);
-	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, address, slot, key));
+	fk_u64(&r.t.f, irq, saved_at(task, 0) - 8);
+	fk_u64(&r.t.f, irq + 8, FORMAT->sign(WAY, address, retp, key));
 	r.regs[0].sp = hv_gva(irq);
 	r.regs[0].general[29] = irq;
-	fr_frame(&r, 1, slot, FR_CALLER);
+	fr_frame(&r, 1, retp, FR_CALLER);
 	open_frame(task, 3);
 	check_put_back(task, 2);
-	ck_assert_uint_eq(fr_word(&r, irq + 8), FORMAT->sign(WAY, FR_CALLER, slot, key));
+	ck_assert_uint_eq(fr_word(&r, irq + 8), FORMAT->sign(WAY, FR_CALLER, retp, key));
 }
 END_TEST
 
@@ -161,7 +161,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, addresses_without_signatures);
 	tcase_add_test(tc, a_way_that_is_not_known_is_refused);
 	tcase_add_test(tc, a_word_that_proves_nothing_is_left_alone);
-	tcase_add_test(tc, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
 	tcase_add_test(tc, a_frame_that_is_left_over);
 	tcase_add_test(tc, a_record_without_a_frame_is_refused);
 	tcase_add_test(tc, the_guest_s_own_trampoline_is_waited_for);

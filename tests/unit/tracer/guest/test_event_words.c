@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Assigns filters and programs to events when the filters and programs of all events change
  * together. */
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 static struct hv_region region;
 static struct hv_event_words words;
 
-static const struct hv_stub_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
-static const struct hv_stub_program program = {.steps = {{.does = HV_FETCH_NUMBER, .value = 7}},
-					       .nr = 1};
+static const struct hv_trampoline_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
+static const struct hv_trampoline_program program = {
+	.steps = {{.does = HV_FETCH_NUMBER, .value = 7}}, .nr = 1};
 
 static void set_up(void)
 {
@@ -43,7 +43,7 @@ static unsigned nr_filters(void)
 	return nr;
 }
 
-/* A filter that no stub could execute takes no place. */
+/* A filter that no trampoline could execute takes no probe site. */
 START_TEST(a_file_has_a_program_or_a_filter)
 {
 	const struct hv_event_file_word both = {3, &filter, &program}, one = {3, &filter, NULL};
@@ -65,7 +65,7 @@ END_TEST
 START_TEST(what_loses_a_program_makes_place_first)
 {
 	struct hv_event_file_word list[HV_REGION_NR_READS + 1];
-	unsigned nr = HV_STUB_PROGRAMS_MAX;
+	unsigned nr = HV_TRAMPOLINE_PROGRAMS_MAX;
 
 	for (unsigned i = 0; i <= nr; i++)
 		list[i] = (struct hv_event_file_word){i, NULL, i == 0 ? NULL : &program};

@@ -14,7 +14,7 @@ static void setup(void)
 {
 	fr_init(&r);
 	r.tracee.region.gpa = hv_gpa(REGION_GPA);
-	r.tracee.range.end = hv_gva(FR_RANGE + HV_REGION_LEN_MIN - HV_REGION_STUBS_OFF);
+	r.tracee.range.end = hv_gva(FR_RANGE + HV_REGION_LEN_MIN - HV_REGION_TRAMPOLINES_OFF);
 	hv_region_write_header(&r.tracee);
 }
 
@@ -79,23 +79,23 @@ START_TEST(what_is_kept_is_read)
 }
 END_TEST
 
-/* With part of the region mapped, the boot can be identified, but no stub called. */
+/* With part of the region mapped, the boot can be identified, but no trampoline called. */
 START_TEST(a_part_is_not_the_whole)
 {
 	bool mapped = true;
 
 	ck_assert(!hv_tracee_is_partly_mapped(&r.tracee));
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FR_RANGE),
-	       hv_gpa(REGION_GPA + HV_REGION_STUBS_OFF), 1, XM_W);
+	       hv_gpa(REGION_GPA + HV_REGION_TRAMPOLINES_OFF), 1, XM_W);
 	ck_assert_ptr_null(hv_tracee_is_mapped(&r.tracee, &mapped));
 	ck_assert(!mapped);
 	ck_assert(hv_tracee_is_partly_mapped(&r.tracee));
 }
 END_TEST
 
-/* Landings are mapped elsewhere. The header may contain their address, and no other address is
+/* Veneers are mapped elsewhere. The header may contain their address, and no other address is
  * accepted. */
-START_TEST(landings_are_looked_for)
+START_TEST(veneers_are_looked_for)
 {
 	const uint64_t at = FR_RANGE - 0x10000000;
 	struct hv_region_header *header = hv_region_header(&r.tracee.region);
@@ -105,23 +105,23 @@ START_TEST(landings_are_looked_for)
 
 	elsewhere.text_base = hv_gva(0);
 	r.t.f.k.core.reach = hv_reach_of(&r.t.f.k.core);
-	r.t.f.k.core.reach.free_window =
-		(struct hv_gva_range){hv_gva(FR_RANGE), elsewhere.free_window.end};
-	r.t.f.k.core.reach.landings =
+	r.t.f.k.core.reach.free_range =
+		(struct hv_gva_range){hv_gva(FR_RANGE), elsewhere.free_range.end};
+	r.t.f.k.core.reach.veneers =
 		(struct hv_gva_range){hv_gva(at - 0x400000), hv_gva(at + 0x400000)};
 	r.t.f.k.core.as.arch = &elsewhere;
-	header->landings_gva = at;
+	header->veneers_gva = at;
 	ck_assert_int_eq(use(), HV_REGION_STALE);
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(at), hv_gpa(REGION_GPA), 1, 0);
 	ck_assert_ptr_null(hv_region_use(&r.tracee, &checked, &ret));
 	ck_assert_int_eq(ret, HV_REGION_LIVE);
-	ck_assert_uint_eq(hv_region_landings(&checked).start.v, at);
-	ck_assert_uint_eq(hv_region_landings(&checked).end.v, at + HV_REGION_UNIT);
-	header->landings_gva = at + 0x1000;
+	ck_assert_uint_eq(hv_region_veneers(&checked).start.v, at);
+	ck_assert_uint_eq(hv_region_veneers(&checked).end.v, at + HV_REGION_UNIT);
+	header->veneers_gva = at + 0x1000;
 	check_refused("its journal is gone");
-	header->landings_gva = at + 0x400000;
+	header->veneers_gva = at + 0x400000;
 	check_refused("its journal is gone");
-	header->landings_gva = 0;
+	header->veneers_gva = 0;
 	check_refused("its journal is gone");
 	r.t.f.k.core.as.arch = &hv_arch_x86_64;
 }
@@ -152,7 +152,7 @@ START_TEST(an_architecture_that_cannot_be_traced)
 
 	map_region();
 	ck_assert_int_eq(use(), HV_REGION_LIVE);
-	without.free_window = (struct hv_gva_range){{0}, {0}};
+	without.free_range = (struct hv_gva_range){{0}, {0}};
 	r.t.f.k.core.as.arch = &without;
 	ck_assert_int_eq(use(), HV_REGION_STALE);
 	r.t.f.k.core.as.arch = &hv_arch_x86_64;
@@ -201,7 +201,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, another_release_is_named);
 	tcase_add_test(tc, what_is_kept_is_read);
 	tcase_add_test(tc, a_part_is_not_the_whole);
-	tcase_add_test(tc, landings_are_looked_for);
+	tcase_add_test(tc, veneers_are_looked_for);
 	tcase_add_test(tc, a_part_of_the_region_is_told_by_its_mapping);
 }
 

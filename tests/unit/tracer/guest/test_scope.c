@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which calls are recorded. The settings must reach the memory that the guest's stubs read, and
- * nothing else may change there. */
+/* Which calls are recorded. The settings must reach the memory that the guest's trampolines read,
+ * and nothing else may change there. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -118,11 +118,11 @@ START_TEST(forks_are_followed_where_the_kernel_tells)
 	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), 0);
 	*sites = (struct hv_sites){.list = list, .nr = HV_ARRAY_LEN(list)};
 	ck_assert_ptr_null(hv_scope_follow_forks(scope, HV_FORKS_OF_ONLY));
-	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), HV_SLOT_PID_INHERITS);
-	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_SLOT_PID_CLEARS);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), HV_DOES_PID_INHERITS);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_DOES_PID_CLEARS);
 	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x3000), 0);
 	ck_assert_ptr_null(hv_scope_follow_forks(scope, HV_FORKS_OF_OTHERS));
-	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_SLOT_PID_SETS);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_DOES_PID_SETS);
 	*sites = (struct hv_sites){0};
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's own ftrace and hvtrace's sites: the stub through which ftrace reads them, sites that
- * ftrace takes over, and undoing. */
+/* The guest's own ftrace and hvtrace's sites: the trampoline through which ftrace reads them, sites
+ * that ftrace takes over, and undoing. */
 #include <check.h>
 
 #include "base/clock.h"
@@ -58,39 +58,39 @@ static struct hv_gva target_of(uint64_t at)
 	return target;
 }
 
-START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
+START_TEST(ftrace_reads_by_our_trampoline_while_sites_call_us)
 {
 	const struct hv_params *params = hv_region_params(&r.tracee.region);
 
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_ftrace_reader(&r.tracee, 0).v);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(target_of(PLACE).v, hv_trampolines_ftrace_reader(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
 	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
 	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 }
 END_TEST
 
-/* Records of the stub's calls show the reading function as the caller. The decoder finds it by the
- * entry. */
-START_TEST(each_place_reads_by_an_entry_of_its_own)
+/* Records of the trampoline's calls show the reading function as the caller. The decoder finds it
+ * by the entry. */
+START_TEST(each_call_reads_by_an_entry_of_its_own)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 	const struct hv_decode *d = &t.decode;
 	uint64_t second = VERIFY + 0x90;
 
 	call(second, READER);
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(d->ftrace_readers.v, hv_stubs_ftrace_reader(&r.tracee, 0).v);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(d->ftrace_readers.v, hv_trampolines_ftrace_reader(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE).v, d->ftrace_readers.v);
-	ck_assert_uint_eq(target_of(second).v, d->ftrace_readers.v + stubs->yield_len_bytes);
+	ck_assert_uint_eq(target_of(second).v, d->ftrace_readers.v + trampolines->yield_len_bytes);
 	ck_assert_uint_eq(d->ftrace_reader_callers[0].v, PLACE + FR_SITE_BYTES);
 	ck_assert_uint_eq(d->ftrace_reader_callers[1].v, second + FR_SITE_BYTES);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert_uint_eq(target_of(second).v, READER);
 }
 END_TEST
@@ -117,18 +117,18 @@ START_TEST(no_site_is_ours_while_ftrace_sees_it)
 {
 	nr_seen = 0;
 	r.when_held = look;
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	traced_check_want(&t, HV_STUB_NONE);
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert_ptr_null(hv_guest_ftrace_begin(t.guest_ftrace)); /* again */
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert_uint_eq(nr_seen, 0);
 }
 END_TEST
 
 START_TEST(what_the_guest_took_is_its_own)
 {
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS));
 	hv_region_control(&r.tracee.region)->looks++;
 	call(FR_SITE(1), FK_BASE + 0x500);
@@ -139,14 +139,14 @@ START_TEST(what_the_guest_took_is_its_own)
 	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS + 6 * HV_NS_PER_S));
 	ck_assert_uint_eq(hv_guest_ftrace_forget_taken(t.guest_ftrace), 2);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 2);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 2);
 
 	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 1);
 }
 END_TEST
 
@@ -157,7 +157,7 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	struct hv_err *busy;
 	bool ours;
 
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	e = (struct hv_journal_entry){.gva = PLACE,
 				      .gpa = FK_GPA + (PLACE - FK_BASE),
 				      .kind = HV_CHANGE_YIELD,
@@ -185,7 +185,7 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
 
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	e = good; /* unchanged */
 	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
@@ -214,9 +214,9 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
 		       (unsigned long long)crossing);
 	check_reasons(text.data);
-	traced_check_want(&t, HV_STUB_FUNCTION); /* and there it is left alone */
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION); /* and there it is left alone */
 	ck_assert_uint_eq(target_of(crossing).v, READER);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
 	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
 		call(VERIFY + 0x90 + 8 * i, READER);
@@ -228,10 +228,10 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 }
 END_TEST
 
-START_TEST(a_kernel_without_the_place_can_be_traced)
+START_TEST(a_kernel_without_the_call_can_be_traced)
 {
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
@@ -239,25 +239,25 @@ END_TEST
 
 /* It is undone after the last site, also if a change fails, but not while there is a site that
  * cannot be restored. */
-START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
+START_TEST(ftrace_reads_by_our_trampoline_as_long_as_a_site_calls_us)
 {
 	struct hv_err *err;
 
 	r.fail_after = 3; /* the read call is the first */
-	err = traced_want(&t, HV_STUB_FUNCTION);
+	err = traced_want(&t, HV_TRAMPOLINE_FUNCTION);
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
 	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 	ck_assert_uint_eq(target_of(PLACE).v, READER);
 
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 1);
 	ck_assert(hv_guest_ftrace_is_patched(t.guest_ftrace));
 	r.regs[0].ip = hv_gva(0x401000);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert(!hv_guest_ftrace_is_patched(t.guest_ftrace));
 }
 END_TEST
@@ -265,14 +265,14 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, ftrace_reads_by_our_stub_while_sites_call_us);
-	tcase_add_test(tc, each_place_reads_by_an_entry_of_its_own);
+	tcase_add_test(tc, ftrace_reads_by_our_trampoline_while_sites_call_us);
+	tcase_add_test(tc, each_call_reads_by_an_entry_of_its_own);
 	tcase_add_test(tc, no_site_is_ours_while_ftrace_sees_it);
 	tcase_add_test(tc, what_the_guest_took_is_its_own);
 	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
-	tcase_add_test(tc, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
+	tcase_add_test(tc, ftrace_reads_by_our_trampoline_as_long_as_a_site_calls_us);
 	tcase_add_test(tc, where_the_guests_ftrace_must_not_begin_is_known_before);
-	tcase_add_test(tc, a_kernel_without_the_place_can_be_traced);
+	tcase_add_test(tc, a_kernel_without_the_call_can_be_traced);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 
 #define PREALLOCATE (FK_BASE + 0x20000)
 #define MSLEEP	    (FK_BASE + 0x21000)
@@ -73,7 +73,7 @@ static void put_back(void)
 START_TEST(the_call_before_an_image_is_ours_for_a_session)
 {
 	wait_for_us();
-	ck_assert_uint_eq(target_of(CALL).v, hv_stubs_hibernation(&r.tracee).v);
+	ck_assert_uint_eq(target_of(CALL).v, hv_trampolines_hibernation(&r.tracee).v);
 	ck_assert_uint_eq(target_of(CALL + 0x20).v, MSLEEP);
 	ck_assert_uint_eq(target_of(SNAPSHOT + 0x110).v, PREALLOCATE);
 	ck_assert_uint_eq(hv_region_params(&r.tracee.region)->sleep_gva, MSLEEP);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Redirects calls and jumps of the kernel to a stub, and recognizes them later. */
+/* Redirects calls and jumps of the kernel to a trampoline, and recognizes them later. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 #include "tracer/hooks/kernel_calls.h"
 
-#define CALLEE	 (FK_BASE + 0x20000)
-#define CALLER	 (FK_BASE + 0x30000)
-#define CROSSING (CALLER + 0xffd)
-#define STUB	 (FR_RANGE + 0x1800)
+#define CALLEE	   (FK_BASE + 0x20000)
+#define CALLER	   (FK_BASE + 0x30000)
+#define CROSSING   (CALLER + 0xffd)
+#define TRAMPOLINE (FR_RANGE + 0x1800)
 
 static const struct hv_arch *const arch = &hv_arch_x86_64;
 static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -98,7 +98,7 @@ static bool is_ours(struct hv_journal_entry e)
 }
 
 /* A jump stays a jump because its function does not return here. */
-START_TEST(a_call_leads_to_the_stub_until_it_is_put_back)
+START_TEST(a_call_leads_to_the_trampoline_until_it_is_put_back)
 {
 	struct hv_call call = calls.list[_i];
 	uint8_t before[FR_SITE_BYTES], *code = fk_host(&r.t.f, call.at.v);
@@ -107,11 +107,11 @@ START_TEST(a_call_leads_to_the_stub_until_it_is_put_back)
 	struct hv_gva target = {0};
 
 	memcpy(before, code, sizeof(before));
-	ck_assert(plan(&call, STUB, &change));
+	ck_assert(plan(&call, TRAMPOLINE, &change));
 	ck_assert(!is_ours(entry_of(&change)));
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, &change, 1));
 	ck_assert_int_eq(arch->classify_site(code, call.at, &target), call.kind);
-	ck_assert_uint_eq(target.v, STUB);
+	ck_assert_uint_eq(target.v, TRAMPOLINE);
 	ck_assert(is_ours(entry_of(&change)));
 	ck_assert_uint_eq(hv_patcher_undo_plan(r.tracee.patcher, HV_CHANGE_YIELD, &undo), 1);
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, undo, 1));
@@ -124,13 +124,13 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 {
 	struct hv_change change;
 
-	ck_assert(!plan(&calls.list[2], STUB, &change)); /* in two pages */
+	ck_assert(!plan(&calls.list[2], TRAMPOLINE, &change)); /* in two pages */
 	ck_assert(!plan(&calls.list[0], FK_BASE - (1ull << 32), &change));
 	put_call(CALLER + 0x11, CALLEE + 1); /* changed since */
-	ck_assert(!plan(&calls.list[0], STUB, &change));
+	ck_assert(!plan(&calls.list[0], TRAMPOLINE, &change));
 	put_jump(CALLER + 0x11, CALLEE);
-	ck_assert(!plan(&calls.list[0], STUB, &change));
-	ck_assert(plan(&calls.list[1], STUB, &change));
+	ck_assert(!plan(&calls.list[0], TRAMPOLINE, &change));
+	ck_assert(plan(&calls.list[1], TRAMPOLINE, &change));
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(a_call_under_a_breakpoint_is_ours_still)
 	uint8_t *code = fk_host(&r.t.f, calls.list[0].at.v);
 	bool ours;
 
-	ck_assert(plan(&calls.list[0], STUB, &change));
+	ck_assert(plan(&calls.list[0], TRAMPOLINE, &change));
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, &change, 1));
 	e = entry_of(&change);
 	memcpy(e.new_bytes, code, FR_SITE_BYTES);
@@ -161,7 +161,7 @@ START_TEST(only_a_call_that_leads_to_us_is_ours)
 	struct hv_journal_entry good, e;
 	struct hv_change change;
 
-	ck_assert(plan(&calls.list[0], STUB, &change));
+	ck_assert(plan(&calls.list[0], TRAMPOLINE, &change));
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, &change, 1));
 	e = good = entry_of(&change);
 	ck_assert(is_ours(e));
@@ -189,7 +189,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, calls_and_jumps_of_one_function_are_found);
-	tcase_add_loop_test(tc, a_call_leads_to_the_stub_until_it_is_put_back, 0, 2);
+	tcase_add_loop_test(tc, a_call_leads_to_the_trampoline_until_it_is_put_back, 0, 2);
 	tcase_add_test(tc, a_call_that_cannot_be_changed_is_left);
 	tcase_add_test(tc, a_call_under_a_breakpoint_is_ours_still);
 	tcase_add_test(tc, only_a_call_that_leads_to_us_is_ours);

@@ -7,7 +7,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/guest/stubs.h"
+#include "tracer/guest/trampolines.h"
 
 #define COMM	 (FK_BASE + 0x20000)
 #define SET	 (FK_BASE + 0x30000)
@@ -70,12 +70,12 @@ static void put_back(void)
 	ck_assert(!hv_renames_are_followed(&r.tracee));
 }
 
-START_TEST(calls_lead_to_the_stub_for_a_session)
+START_TEST(calls_lead_to_the_trampoline_for_a_session)
 {
 	follow();
 	ck_assert(hv_renames_are_followed(&r.tracee));
-	ck_assert_uint_eq(target_of(CALL).v, hv_stubs_rename(&r.tracee).v);
-	ck_assert_uint_eq(target_of(JUMP).v, hv_stubs_rename(&r.tracee).v);
+	ck_assert_uint_eq(target_of(CALL).v, hv_trampolines_rename(&r.tracee).v);
+	ck_assert_uint_eq(target_of(JUMP).v, hv_trampolines_rename(&r.tracee).v);
 	ck_assert_uint_eq(target_of(SOMEBODY).v, COMM);
 	put_back();
 	ck_assert_mem_eq(at(CALL), before, FR_SITE_BYTES);
@@ -107,7 +107,7 @@ START_TEST(what_the_guest_has_overwritten_is_its_own)
 }
 END_TEST
 
-/* The guest's kprobe has copied the call and still calls the stub. */
+/* The guest's kprobe has copied the call and still calls the trampoline. */
 START_TEST(what_the_guest_has_a_breakpoint_on_is_not_left)
 {
 	struct hv_err *err;
@@ -175,7 +175,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, calls_lead_to_the_stub_for_a_session);
+	tcase_add_test(tc, calls_lead_to_the_trampoline_for_a_session);
 	tcase_add_test(tc, a_kernel_without_the_calls_can_be_traced);
 	tcase_add_test(tc, what_the_guest_has_overwritten_is_its_own);
 	tcase_add_test(tc, what_the_guest_has_a_breakpoint_on_is_not_left);

@@ -30,24 +30,24 @@ static struct hv_decoder *decoder;
 static struct hv_section section;
 static struct hv_sections kept;
 
-static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+static bool find_detoured(void *ctx, uint32_t probe_site, struct hv_gva *ret)
 {
 	(void)ctx;
 	*ret = hv_gva(SITE);
-	return place == PLACE;
+	return probe_site == PLACE;
 }
 
 static void set_up(void)
 {
 	static const struct hv_hold_stat holds;
-	static const struct hv_gva_range stubs;
+	static const struct hv_gva_range trampolines;
 	struct hv_clock *clock;
 
 	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
 	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
-				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
-	decoder->decode.find_place = find_place;
+				 hv_names_new(&kernel), hv_callers_new(&kernel, &trampolines));
+	decoder->decode.find_detoured = find_detoured;
 	memset(&vcpu, 0, sizeof(vcpu));
 	vcpu.state.head = hv_ring_head_at(0, NR_SLOTS);
 	section = (struct hv_section){.nr_refs = 1, .to = {.pid = SELF, .comm = "cat"}};

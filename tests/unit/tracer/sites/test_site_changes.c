@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes sites from one stub to another, and the state of the sites when that fails half way. */
+/* Changes sites from one trampoline to another, and the state of the sites when that fails half
+ * way. */
 #include <check.h>
 #include <stdio.h>
 
@@ -23,110 +24,115 @@ static void teardown(void)
 	traced_deinit(&t);
 }
 
-/* Checks, by bytes and by hv_site_stubs_now(), that all sites call STUB, and that this can be
- * undone. */
-static void check_stands(uint8_t stub)
+/* Checks, by bytes and by hv_site_trampolines_now(), that all sites call TRAMPOLINE, and that this
+ * can be undone. */
+static void check_stands(uint8_t trampoline)
 {
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		bool is_nop = !memcmp(fk_host(&r.t.f, FR_SITE(i)), nop, FR_SITE_BYTES);
 
-		nr += hv_site_stubs_now(t.stubs)[i] == stub && is_nop == (stub == HV_STUB_NONE);
+		nr += hv_site_trampolines_now(t.trampolines)[i] == trampoline &&
+		      is_nop == (trampoline == HV_TRAMPOLINE_NONE);
 	}
 	ck_assert_uint_eq(nr, NR_SITES);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT),
-			  stub == HV_STUB_NONE ? 0 : NR_SITES);
+			  trampoline == HV_TRAMPOLINE_NONE ? 0 : NR_SITES);
 }
 
 static void take_all_back(void)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
 
-	ck_assert_ptr_null(hv_site_stubs_restore(t.stubs, &report));
-	check_stands(HV_STUB_NONE);
+	ck_assert_ptr_null(hv_site_trampolines_restore(t.trampolines, &report));
+	check_stands(HV_TRAMPOLINE_NONE);
 }
 
-START_TEST(one_stub_is_changed_for_another)
+START_TEST(one_trampoline_is_changed_for_another)
 {
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	check_stands(HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	check_stands(HV_TRAMPOLINE_FUNCTION);
 	r.nr_text_writes = 0;
-	traced_check_want(&t, HV_STUB_GRAPH);
-	check_stands(HV_STUB_GRAPH);
+	traced_check_want(&t, HV_TRAMPOLINE_GRAPH);
+	check_stands(HV_TRAMPOLINE_GRAPH);
 	ck_assert_uint_eq(r.nr_text_writes, NR_SITES);
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	traced_check_want(&t, HV_STUB_NONE);
-	check_stands(HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	check_stands(HV_TRAMPOLINE_NONE);
 }
 END_TEST
 
-/* An architecture that has only the function tracer's stub. */
-START_TEST(what_has_no_stub_is_refused)
+/* An architecture that has only the function tracer's trampoline. */
+START_TEST(what_has_no_trampoline_is_refused)
 {
 	static struct hv_arch less;
 	static const struct {
-		unsigned stub;
+		unsigned trampoline;
 		const char *what;
 	} lacks[] = {
-		{HV_STUB_GRAPH, "function_graph: not supported yet for x86_64 guests"},
-		{HV_STUB_GRAPH_ROOT, "function_graph: not supported yet for x86_64 guests"},
-		{HV_STUB_FUNCTION_STACK, "func_stack_trace: not supported yet for x86_64 guests"},
-		{HV_STUB_PROFILED, "function_profile_enabled: not supported yet for x86_64 guests"},
-		{HV_STUB_FUNCTION | HV_STUB_PROFILED, "function_profile_enabled"}};
+		{HV_TRAMPOLINE_GRAPH, "function_graph: not supported yet for x86_64 guests"},
+		{HV_TRAMPOLINE_GRAPH_ROOT, "function_graph: not supported yet for x86_64 guests"},
+		{HV_TRAMPOLINE_FUNCTION_STACK,
+		 "func_stack_trace: not supported yet for x86_64 guests"},
+		{HV_TRAMPOLINE_PROFILED,
+		 "function_profile_enabled: not supported yet for x86_64 guests"},
+		{HV_TRAMPOLINE_FUNCTION | HV_TRAMPOLINE_PROFILED, "function_profile_enabled"}};
 
 	less = hv_arch_x86_64;
-	less.stubs.graph_off = less.stubs.profile_off = less.stubs.function_stack_off = 0;
-	less.stubs.calls_off = less.stubs.call_len_bytes = less.stubs.action_len_bytes = 0;
-	less.stubs.section_function_off = less.stubs.section_graph_off = 0;
+	less.trampolines.graph_off = less.trampolines.profile_off =
+		less.trampolines.function_stack_off = 0;
+	less.trampolines.calls_off = less.trampolines.call_len_bytes =
+		less.trampolines.action_len_bytes = 0;
+	less.trampolines.section_function_off = less.trampolines.section_graph_off = 0;
 	r.t.f.k.core.as.arch = &less;
 	for (size_t i = 0; i < HV_ARRAY_LEN(lacks); i++) {
-		HV_AUTO_ERR struct hv_err *err = traced_want(&t, lacks[i].stub);
+		HV_AUTO_ERR struct hv_err *err = traced_want(&t, lacks[i].trampoline);
 
 		ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, lacks[i].what));
-		check_stands(HV_STUB_NONE);
+		check_stands(HV_TRAMPOLINE_NONE);
 	}
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	check_stands(HV_STUB_FUNCTION);
-	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	check_stands(HV_TRAMPOLINE_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	r.t.f.k.core.as.arch = &hv_arch_x86_64;
 }
 END_TEST
 
-START_TEST(a_change_that_fails_leaves_the_first_stub)
+START_TEST(a_change_that_fails_leaves_the_first_trampoline)
 {
 	for (unsigned at = 1; at < 2 * NR_SITES; at += NR_SITES / 2 - 1) {
 		struct hv_err *err;
 
-		traced_check_want(&t, HV_STUB_FUNCTION);
+		traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 		r.nr_text_writes = 0;
 		r.fail_after = at;
-		err = traced_want(&t, HV_STUB_GRAPH);
+		err = traced_want(&t, HV_TRAMPOLINE_GRAPH);
 		r.fail_after = 0;
 		if (at > NR_SITES) {
 			ck_assert_ptr_null(err);
-			check_stands(HV_STUB_GRAPH);
+			check_stands(HV_TRAMPOLINE_GRAPH);
 		} else {
 			ck_assert(err && strstr(err->message, "nothing was changed"));
 			hv_err_free(err);
-			check_stands(HV_STUB_FUNCTION);
+			check_stands(HV_TRAMPOLINE_FUNCTION);
 		}
-		traced_check_want(&t, HV_STUB_NONE);
-		check_stands(HV_STUB_NONE);
+		traced_check_want(&t, HV_TRAMPOLINE_NONE);
+		check_stands(HV_TRAMPOLINE_NONE);
 	}
 }
 END_TEST
 
-/* Undoing fails as well, so some sites call the old stub and some the new one. */
+/* Undoing fails as well, so some sites call the old trampoline and some the new one. */
 START_TEST(a_change_that_fails_twice_can_be_taken_back)
 {
 	struct hv_err *err;
 
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	r.nr_text_writes = 0;
 	r.fail_after = 280;
 	r.fails_on = true;
-	err = traced_want(&t, HV_STUB_GRAPH);
+	err = traced_want(&t, HV_TRAMPOLINE_GRAPH);
 	r.fail_after = 0;
 	r.fails_on = false;
 	ck_assert(err && strstr(err->message, "could not be undone"));
@@ -139,7 +145,7 @@ END_TEST
 /* Nothing was written, so there is nothing to undo, and the journal has no entries for it. */
 START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 {
-	static const uint8_t wanted[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
+	static const uint8_t wanted[] = {HV_TRAMPOLINE_NONE, HV_TRAMPOLINE_FUNCTION};
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(wanted); i++) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
@@ -147,7 +153,7 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 		traced_check_want(&t, wanted[i]);
 		r.nr_text_writes = 0;
 		r.is_paused = true;
-		err = traced_want(&t, HV_STUB_GRAPH);
+		err = traced_want(&t, HV_TRAMPOLINE_GRAPH);
 		r.is_paused = false;
 		ck_assert(err && strstr(err->message, "not running"));
 		ck_assert(strstr(err->message, "nothing was changed"));
@@ -159,34 +165,35 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 END_TEST
 
 /* Some sites belong to a graph, some to the function tracer, some to both. */
-START_TEST(stubs_of_both_tracers_stand_side_by_side)
+START_TEST(trampolines_of_both_tracers_stand_side_by_side)
 {
-	static const uint8_t stubs[] = {HV_STUB_FUNCTION, HV_STUB_GRAPH, HV_STUB_FUNCTION_AND_GRAPH,
-					HV_STUB_FUNCTION_AND_GRAPH | HV_STUB_PROFILED};
+	static const uint8_t trampolines[] = {
+		HV_TRAMPOLINE_FUNCTION, HV_TRAMPOLINE_GRAPH, HV_TRAMPOLINE_FUNCTION_AND_GRAPH,
+		HV_TRAMPOLINE_FUNCTION_AND_GRAPH | HV_TRAMPOLINE_PROFILED};
 	uint8_t wanted[NR_SITES];
 
 	for (unsigned i = 0; i < NR_SITES; i++)
-		wanted[i] = stubs[i % 4];
+		wanted[i] = trampolines[i % 4];
 	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
-	ck_assert_mem_eq(hv_site_stubs_now(t.stubs), wanted, NR_SITES);
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
+	ck_assert_mem_eq(hv_site_trampolines_now(t.trampolines), wanted, NR_SITES);
 	take_all_back();
 }
 END_TEST
 
 START_TEST(a_graph_needs_the_site_of_new_tasks)
 {
-	uint8_t wanted[NR_SITES] = {HV_STUB_GRAPH, HV_STUB_FUNCTION_STACK};
+	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_GRAPH, HV_TRAMPOLINE_FUNCTION_STACK};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
 	r.t.f.k.sites.list[1].name = "schedule_tail";
-	err = hv_site_stubs_set(t.stubs, wanted);
+	err = hv_site_trampolines_set(t.trampolines, wanted);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EBUSY);
-	check_stands(HV_STUB_NONE);
-	wanted[0] = HV_STUB_FUNCTION;
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	check_stands(HV_TRAMPOLINE_NONE);
+	wanted[0] = HV_TRAMPOLINE_FUNCTION;
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
 	take_all_back();
 }
 END_TEST
@@ -194,7 +201,7 @@ END_TEST
 static void check_inexact(const char *what)
 {
 	struct hv_gva at;
-	HV_AUTO_ERR struct hv_err *err = hv_site_stubs_why_inexact(t.stubs, &at);
+	HV_AUTO_ERR struct hv_err *err = hv_site_trampolines_why_inexact(t.trampolines, &at);
 
 	if (!what) {
 		ck_assert_ptr_null(err);
@@ -209,7 +216,7 @@ static void check_inexact(const char *what)
  * a vCPU is in it during the hold. */
 START_TEST(the_site_of_new_tasks_is_refused)
 {
-	uint8_t wanted[NR_SITES] = {HV_STUB_GRAPH};
+	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_GRAPH};
 
 	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
 	r.t.f.k.sites.list[1].name = "schedule_tail";
@@ -218,30 +225,30 @@ START_TEST(the_site_of_new_tasks_is_refused)
 	else
 		r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
 	check_inexact(NULL);
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
-	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[0], HV_STUB_GRAPH);
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[0], HV_TRAMPOLINE_GRAPH);
 	check_inexact("schedule_tail, 0x");
-	wanted[0] = HV_STUB_FUNCTION;
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	wanted[0] = HV_TRAMPOLINE_FUNCTION;
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
 	check_inexact(NULL);
 	r.regs[0].ip = hv_gva(0x401000);
 	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES);
-	wanted[0] = HV_STUB_GRAPH;
+	wanted[0] = HV_TRAMPOLINE_GRAPH;
 	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
 	check_inexact(NULL);
 	take_all_back();
 }
 END_TEST
 
 /* A vCPU is in the site. Its call stays and is undone later. */
-START_TEST(a_change_that_is_refused_leaves_the_first_stub)
+START_TEST(a_change_that_is_refused_leaves_the_first_trampoline)
 {
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(7) + 2);
-	traced_check_want(&t, HV_STUB_GRAPH);
-	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[7], HV_STUB_FUNCTION);
-	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[8], HV_STUB_GRAPH);
+	traced_check_want(&t, HV_TRAMPOLINE_GRAPH);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[7], HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[8], HV_TRAMPOLINE_GRAPH);
 	r.regs[0].ip = hv_gva(0x401000);
 	take_all_back();
 }
@@ -269,27 +276,27 @@ static void check_refuses_sleep(uint8_t wanted, uint64_t site)
 /* Otherwise the times would not be those that were requested. */
 START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 {
-	uint8_t wanted[NR_SITES] = {HV_STUB_PROFILED};
+	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_PROFILED};
 
 	leave_sleep_out();
 	fk_host(&r.t.f, FR_SITE(2))[0] = 0xe8; /* the guest's own call */
 	r.nr_text_writes = 0;
 	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
-	check_refuses_sleep(HV_STUB_PROFILED, FR_SITE(2));
+	check_refuses_sleep(HV_TRAMPOLINE_PROFILED, FR_SITE(2));
 	ck_assert_uint_eq(r.nr_text_writes, 0);
 	memcpy(fk_host(&r.t.f, FR_SITE(2)), nop, FR_SITE_BYTES);
-	check_stands(HV_STUB_NONE);
-	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	check_stands(HV_TRAMPOLINE_NONE);
+	ck_assert_ptr_null(hv_site_trampolines_set(t.trampolines, wanted));
 	ck_assert_uint_eq(r.nr_text_writes, 3);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 3);
 	take_all_back();
 }
 END_TEST
 
-/* A vCPU is in one of them. The writes are undone, to any previous stub. */
+/* A vCPU is in one of them. The writes are undone, to any previous trampoline. */
 START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 {
-	static const uint8_t before[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
+	static const uint8_t before[] = {HV_TRAMPOLINE_NONE, HV_TRAMPOLINE_FUNCTION};
 
 	for (unsigned i = 0; i < 2 * HV_ARRAY_LEN(before); i++) {
 		uint64_t site = FR_SITE(1 + i % 2);
@@ -297,12 +304,12 @@ START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 		traced_check_want(&t, before[i / 2]);
 		leave_sleep_out();
 		r.regs[0].ip = hv_gva(site + 2);
-		check_refuses_sleep(HV_STUB_GRAPH, site);
+		check_refuses_sleep(HV_TRAMPOLINE_GRAPH, site);
 		check_stands(before[i / 2]);
 		r.regs[0].ip = hv_gva(0x401000);
-		traced_check_want(&t, HV_STUB_GRAPH);
-		check_stands(HV_STUB_GRAPH);
-		traced_check_want(&t, HV_STUB_NONE);
+		traced_check_want(&t, HV_TRAMPOLINE_GRAPH);
+		check_stands(HV_TRAMPOLINE_GRAPH);
+		traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	}
 	take_all_back();
 }
@@ -314,14 +321,14 @@ START_TEST(sites_that_tell_of_sleep_are_taken_back)
 	for (unsigned at = 1; at < NR_SITES; at += 99) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		traced_check_want(&t, HV_STUB_FUNCTION);
+		traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 		leave_sleep_out();
 		r.nr_text_writes = 0;
 		r.fail_after = at;
-		err = traced_want(&t, HV_STUB_GRAPH);
+		err = traced_want(&t, HV_TRAMPOLINE_GRAPH);
 		r.fail_after = 0;
 		ck_assert(err && strstr(err->message, "nothing was changed"));
-		check_stands(HV_STUB_FUNCTION);
+		check_stands(HV_TRAMPOLINE_FUNCTION);
 	}
 	take_all_back();
 }
@@ -334,10 +341,10 @@ START_TEST(the_journal_has_all_after_a_death_half_way)
 	struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);
 	uint32_t nr = 0;
 
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	r.fail_after = r.nr_text_writes + 10;
 	r.fails_on = true;
-	hv_err_free(traced_want(&t, HV_STUB_GRAPH));
+	hv_err_free(traced_want(&t, HV_TRAMPOLINE_GRAPH));
 	for (uint32_t i = 0; i < hv_region_header(&r.tracee.region)->nr_entries; i++)
 		nr += entries[i].state == HV_JOURNAL_USED &&
 		      !memcmp(entries[i].old_bytes, nop, FR_SITE_BYTES);
@@ -361,13 +368,13 @@ START_TEST(a_change_that_is_interrupted_is_undone)
 
 		r.nr_text_writes = 0;
 		hv_patcher_set_stops(r.tracee.patcher, stops, &left);
-		err = traced_want(&t, HV_STUB_FUNCTION);
+		err = traced_want(&t, HV_TRAMPOLINE_FUNCTION);
 		hv_patcher_set_stops(r.tracee.patcher, NULL, NULL);
 		ck_assert(err && err->code == EINTR && strstr(err->message, "nothing was changed"));
 		ck_assert((r.nr_text_writes > 0) == (nr > 0));
-		check_stands(HV_STUB_NONE);
+		check_stands(HV_TRAMPOLINE_NONE);
 	}
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	take_all_back();
 }
 END_TEST
@@ -377,23 +384,23 @@ START_TEST(a_site_that_is_wanted_later_waits)
 {
 	r.nr_text_writes = 0;
 	fk_host(&r.t.f, FR_SITE(9))[0] = 0xe8; /* the guest's own call */
-	traced_check_want(&t, HV_STUB_FUNCTION | HV_STUB_LATER);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION | HV_TRAMPOLINE_LATER);
 	ck_assert_uint_eq(r.nr_text_writes, 0);
-	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[8], HV_STUB_LATER);
-	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[9], HV_STUB_NONE);
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->first[0].v, FR_SITE(9));
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[8], HV_TRAMPOLINE_LATER);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[9], HV_TRAMPOLINE_NONE);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 1);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->first[0].v, FR_SITE(9));
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 1);
 	memcpy(fk_host(&r.t.f, FR_SITE(9)), nop, FR_SITE_BYTES);
-	traced_check_want(&t, HV_STUB_FUNCTION);
-	check_stands(HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	check_stands(HV_TRAMPOLINE_FUNCTION);
 	r.nr_text_writes = 0;
-	traced_check_want(&t, HV_STUB_FUNCTION_STACK | HV_STUB_LATER);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION_STACK | HV_TRAMPOLINE_LATER);
 	ck_assert_uint_eq(r.nr_text_writes, 0);
-	check_stands(HV_STUB_FUNCTION);
-	traced_check_want(&t, HV_STUB_NONE);
-	check_stands(HV_STUB_NONE);
+	check_stands(HV_TRAMPOLINE_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	check_stands(HV_TRAMPOLINE_NONE);
 }
 END_TEST
 
@@ -402,13 +409,13 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
 	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
-	tcase_add_test(tc, one_stub_is_changed_for_another);
-	tcase_add_test(tc, what_has_no_stub_is_refused);
-	tcase_add_test(tc, a_change_that_fails_leaves_the_first_stub);
+	tcase_add_test(tc, one_trampoline_is_changed_for_another);
+	tcase_add_test(tc, what_has_no_trampoline_is_refused);
+	tcase_add_test(tc, a_change_that_fails_leaves_the_first_trampoline);
 	tcase_add_test(tc, a_change_that_fails_twice_can_be_taken_back);
 	tcase_add_test(tc, a_change_that_cannot_begin_leaves_all_as_it_is);
-	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_stub);
-	tcase_add_test(tc, stubs_of_both_tracers_stand_side_by_side);
+	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_trampoline);
+	tcase_add_test(tc, trampolines_of_both_tracers_stand_side_by_side);
 	tcase_add_test(tc, a_graph_needs_the_site_of_new_tasks);
 	tcase_add_loop_test(tc, the_site_of_new_tasks_is_refused, 0, 2);
 	tcase_add_test(tc, times_without_sleep_need_the_sites_that_tell_of_it);

@@ -8,14 +8,14 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/sites/site_stubs.h"
+#include "tracer/sites/site_trampolines.h"
 
 #define NR_SITES   300u /* more than a first batch */
 #define SITE(n)	   (FK_BASE + 0x10002 + 16ull * (n))
 #define SECOND(n)  (SITE(n) + SITE_HALF)
 #define SITE_HALF  4u
 #define SITE_BYTES 8u
-#define STUB	   (FR_RANGE + 0x1678)
+#define TRAMPOLINE (FR_RANGE + 0x1678)
 #define EXCEPTIONS (FK_BASE + 0x700)
 
 /* nop; nop. The kernel's own auipc t0; nop. */
@@ -47,7 +47,7 @@ static struct hv_err *write_site(void *self, const struct hv_hold_write *writes,
 
 		nr_seconds += is_call;
 		if (is_call && nr_seconds == fail_at)
-			return hv_err_new(EIO, "the stub did not answer");
+			return hv_err_new(EIO, "the trampoline did not answer");
 	}
 	return fr_hold_write(self, writes, nr);
 }
@@ -68,7 +68,7 @@ static void plan(void)
 					.kind = HV_CHANGE_TEXT,
 					.len_bytes = SITE_BYTES};
 		memcpy(c->from, site(i), SITE_BYTES);
-		ck_assert(arch.encode_call(c->gva, hv_gva(STUB), c->to));
+		ck_assert(arch.encode_call(c->gva, hv_gva(TRAMPOLINE), c->to));
 	}
 }
 
@@ -82,7 +82,7 @@ static void make_arch(void)
 	arch.site_first_bytes = hv_arch_riscv64.site_first_bytes;
 	arch.classify_site = hv_arch_riscv64.classify_site;
 	arch.encode_call = hv_arch_riscv64.encode_call;
-	arch.stubs = hv_arch_riscv64.stubs;
+	arch.trampolines = hv_arch_riscv64.trampolines;
 	r.t.f.k.core.as.arch = &arch;
 }
 
@@ -126,7 +126,7 @@ static void check_all(unsigned from, unsigned len)
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		uint8_t call[SITE_BYTES];
 
-		ck_assert(arch.encode_call(hv_gva(SITE(i)), hv_gva(STUB), call));
+		ck_assert(arch.encode_call(hv_gva(SITE(i)), hv_gva(TRAMPOLINE), call));
 		ck_assert(has(i, call, from, len));
 	}
 }
@@ -176,7 +176,7 @@ START_TEST(calls_and_what_is_left_of_them)
 	memcpy(left, changes[0].to, SITE_BYTES);
 	memcpy(left + SITE_HALF, free_site, SITE_HALF);
 	memcpy(site(NR_SITES - 1), left, SITE_BYTES);
-	ck_assert(arch.encode_call(hv_gva(SITE(0)), hv_gva(STUB + 0x1000), site(0)));
+	ck_assert(arch.encode_call(hv_gva(SITE(0)), hv_gva(TRAMPOLINE + 0x1000), site(0)));
 	plan();
 	check(hv_site_pairs_begin(&r.tracee, changes, NR_SITES, &pairs));
 	ck_assert_uint_eq(pairs.nr, NR_SITES - 1);
@@ -190,7 +190,7 @@ static void go_on(struct fr *fr)
 	if (++nr_holds < 6)
 		return;
 	fr->regs[0].ip = hv_gva(0x401000);
-	fk_u64(&fr->t.f, fr_slot(fr, 0), 0);
+	fk_u64(&fr->t.f, fr_retp(fr, 0), 0);
 }
 
 START_TEST(a_vcpu_between_goes_on)
@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(what_was_interrupted_between_goes_on)
 {
-	fk_u64(&r.t.f, fr_slot(&r, 0), SECOND(NR_SITES - 1));
+	fk_u64(&r.t.f, fr_retp(&r, 0), SECOND(NR_SITES - 1));
 	r.when_held = go_on;
 	check(hv_site_pairs_begin(&r.tracee, changes, NR_SITES, &pairs));
 	ck_assert_uint_ge(nr_holds, 6);
@@ -219,7 +219,7 @@ END_TEST
 /* Only its site is refused, and stays unchanged. */
 START_TEST(who_stays_between_keeps_one_site)
 {
-	fk_u64(&r.t.f, fr_slot(&r, 0), SECOND(7));
+	fk_u64(&r.t.f, fr_retp(&r, 0), SECOND(7));
 	check(hv_site_pairs_begin(&r.tracee, changes, NR_SITES, &pairs));
 	for (unsigned i = 0; i < NR_SITES; i++)
 		ck_assert_uint_eq(changes[i].refused, i == 7);
@@ -351,12 +351,12 @@ START_TEST(sites_in_two_pages)
 		r.t.f.k.sites.list[i].ip = hv_gva(at[i]);
 		memcpy(fk_host(&r.t.f, at[i]), free_site, SITE_BYTES);
 	}
-	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(at); i++)
-		ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[i],
-				  i < 2 ? HV_STUB_FUNCTION : HV_STUB_NONE);
-	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
-	traced_check_want(&t, HV_STUB_NONE);
+		ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[i],
+				  i < 2 ? HV_TRAMPOLINE_FUNCTION : HV_TRAMPOLINE_NONE);
+	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 1);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(at); i++)
 		ck_assert_mem_eq(fk_host(&r.t.f, at[i]), free_site, SITE_BYTES);
 	traced_deinit(&t);

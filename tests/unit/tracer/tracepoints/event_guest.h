@@ -9,7 +9,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/unit/kernel/events/fake_tracepoint.h"
 #include "tests/unit/tracer/fake_returns.h"
-#include "tracer/guest/stub_programs.h"
+#include "tracer/guest/trampoline_programs.h"
 #include "tracer/tracepoints/event_calls.h"
 #include "tracer/tracepoints/event_tracer.h"
 #include "tracer/tracepoints/module_claims.h"
@@ -24,14 +24,15 @@
 #define ADD		 (FK_BASE + 0x62000)
 #define REMOVE		 (FK_BASE + 0x63000)
 #define END		 (FK_BASE + 0x64000)
-#define MODULE_PROBE	 (FK_MODULES + 0x1000)
+#define MODULE_CALLBACK	 (FK_MODULES + 0x1000)
 #define MODULE_LIST	 8 /* offsets in struct module */
 #define MODULE_COUNT	 24
 #define CALL_ID		 32 /* in struct trace_event_call */
 #define CLAIM		 0x20000000u
 
-static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_PROBE + 0x20, FTP_PROBE + 0x40};
-static const uint64_t module_calls[] = {MODULE_PROBE + 0x20, MODULE_PROBE + 0x40};
+static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_CALLBACK + 0x20,
+				 FTP_CALLBACK + 0x40};
+static const uint64_t module_calls[] = {MODULE_CALLBACK + 0x20, MODULE_CALLBACK + 0x40};
 
 static struct fr r;
 static struct fk *const f = &r.t.f;
@@ -85,7 +86,7 @@ static inline void declare(struct fk *fk)
 	fk_symbol(fk, "trace_event_buffer_commit", COMMIT);
 	fk_symbol(fk, "tracepoint_add_func", ADD);
 	fk_symbol(fk, "tracepoint_probe_unregister", REMOVE);
-	fk_symbol(fk, "trace_event_raw_event_fake", FTP_PROBE);
+	fk_symbol(fk, "trace_event_raw_event_fake", FTP_CALLBACK);
 	fk_symbol(fk, "end_of_code", END);
 }
 
@@ -119,16 +120,16 @@ static inline void make_module(void)
 				.text = {hv_gva(FK_MODULES), hv_gva(FK_MODULES + 0x10000)}};
 	s->by_addr = hv_alloc(sizeof(*s->by_addr));
 	s->by_addr[s->nr++] =
-		(struct hv_symbol){hv_gva(MODULE_PROBE), "trace_event_raw_event_xfs", 't'};
+		(struct hv_symbol){hv_gva(MODULE_CALLBACK), "trace_event_raw_event_xfs", 't'};
 	hv_symbols_index(s);
 	f->k.modules = (struct hv_modules){m, 1};
-	memset(fk_host(f, MODULE_PROBE), 0x90, 0x100);
+	memset(fk_host(f, MODULE_CALLBACK), 0x90, 0x100);
 	put_call(module_calls[0], RESERVE);
 	put_call(module_calls[1], COMMIT);
 	of_a_module = tp.type;
 	of_a_module.system = "xfs";
 	of_a_module.module = "xfs";
-	of_a_module.probe = hv_gva(MODULE_PROBE);
+	of_a_module.callback = hv_gva(MODULE_CALLBACK);
 	of_a_module.id = 1234;
 	of_a_module.call = hv_gva(module_call);
 }
@@ -248,7 +249,7 @@ static inline void take_over(void)
 		bool is_ours = false;
 
 		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_KEY)
-			ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &entries[i], &is_ours));
+			ck_assert_ptr_null(hv_plugs_know_change(&r.tracee, &entries[i], &is_ours));
 		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_EVENT_CALL)
 			ck_assert_ptr_null(
 				hv_event_calls_are_ours(&r.tracee, &entries[i], &is_ours));

@@ -9,9 +9,9 @@
 #include "tracer/tracepoints/plug.h"
 
 #define FP_INDEX      5
-#define FP_ARRAY_OFF  (HV_REGION_PROBES_OFF + FP_INDEX * HV_REGION_ARRAY_BYTES)
-#define FP_ARRAY      (FR_RANGE + FP_ARRAY_OFF - HV_REGION_STUBS_OFF + 16)
-#define FP_FILE	      (FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_STUBS_OFF + FP_INDEX * 128)
+#define FP_ARRAY_OFF  (HV_REGION_CALLBACKS_OFF + FP_INDEX * HV_REGION_ARRAY_BYTES)
+#define FP_ARRAY      (FR_RANGE + FP_ARRAY_OFF - HV_REGION_TRAMPOLINES_OFF + 16)
+#define FP_FILE	      (FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_TRAMPOLINES_OFF + FP_INDEX * 128)
 #define FP_NR_CHANGES (2u + FTP_NR - 1)
 
 static struct fr r;
@@ -113,9 +113,8 @@ static inline void fp_fails(bool in, int code, const char *words)
 static inline bool fp_jumps(unsigned n)
 {
 	bool ret = false;
-	size_t len =
-		hv_arch_x86_64.classify_jump_site(fk_host(f, FTP_PLACE(n)), hv_gva(FTP_PLACE(n)),
-						  hv_gva(FTP_PLACE(n) + FTP_TARGET), &ret);
+	size_t len = hv_arch_x86_64.classify_jump_site(fk_host(f, FTP_SITE(n)), hv_gva(FTP_SITE(n)),
+						       hv_gva(FTP_SITE(n) + FTP_TARGET), &ret);
 
 	ck_assert_uint_eq(len, n == FTP_SHORT ? 2 : 5);
 	return ret;
@@ -143,8 +142,8 @@ static inline void fp_guest_has(unsigned nr_others)
 
 	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
 	for (unsigned i = 0; i < nr_others; i++)
-		ftp_put_probe(&tp, tp.array, n++, FTP_OTHER + i, 0x1000 + i);
-	ftp_put_probe(&tp, tp.array, n, FTP_PROBE, FP_FILE);
+		ftp_put_callback(&tp, tp.array, n++, FTP_OTHER + i, 0x1000 + i);
+	ftp_put_callback(&tp, tp.array, n, FTP_CALLBACK, FP_FILE);
 }
 
 /* Plans and makes one step. */
@@ -196,7 +195,7 @@ static inline void fp_take_over(void)
 
 		if (entries[i].state == HV_JOURNAL_USED &&
 		    (entries[i].kind == HV_CHANGE_KEY || entries[i].kind == HV_CHANGE_STATIC_CALL))
-			ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &entries[i], &knows));
+			ck_assert_ptr_null(hv_plugs_know_change(&r.tracee, &entries[i], &knows));
 		if (!knows)
 			entries[i].state = HV_JOURNAL_FREE;
 	}
@@ -281,12 +280,12 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 
 /* -- with the guest's own users --------------------------------------------------------------- */
 
-/* The guest has enabled it itself, with NR_OTHERS probes. Its static call calls the only probe, or
- * the iterator. */
+/* The guest has enabled it itself, with NR_OTHERS callbacks. Its static call calls the only
+ * callback, or the iterator. */
 static inline void fp_guest_is_on(unsigned nr_others)
 {
 	for (unsigned i = 0; i < nr_others; i++)
-		ftp_put_probe(&tp, tp.array, i, FTP_OTHER + i, 0x1000 + i);
+		ftp_put_callback(&tp, tp.array, i, FTP_OTHER + i, 0x1000 + i);
 	for (unsigned i = 0; i < nr_others; i++)
 		fk_u32(f, tp.array + i * 24 + 16, 10);
 	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guest's ways to free probe arrays. Its tracer's calls lead to hvtrace's stubs until no task
- * is or sleeps in a probe. */
+/* The guest's ways to free callback arrays. Its tracer's calls lead to hvtrace's trampolines until
+ * no task is or sleeps in a callback. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/event_guest.h"
 
-/* Returns an address that hvtrace's probes keep in a register or on the stack. */
+/* Returns an address that hvtrace's callbacks keep in a register or on the stack. */
 static uint64_t a_draft(void)
 {
-	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_TRAMPOLINES_OFF + 64;
 }
 
 static void ends_when_nobody_sleeps(void)
@@ -23,7 +23,7 @@ static void ends_when_nobody_sleeps(void)
 	is_as_before();
 }
 
-START_TEST(a_kernel_whose_probes_are_freed_in_another_way)
+START_TEST(a_kernel_whose_callbacks_are_freed_in_another_way)
 {
 	memset(fk_host(f, calls[1]), 0x90, 5);
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
@@ -32,7 +32,7 @@ START_TEST(a_kernel_whose_probes_are_freed_in_another_way)
 }
 END_TEST
 
-START_TEST(the_calls_stay_while_a_probe_may_need_them)
+START_TEST(the_calls_stay_while_a_callback_may_need_them)
 {
 	struct hv_err *err;
 
@@ -77,8 +77,8 @@ START_TEST(calls_of_which_some_were_put_back)
 }
 END_TEST
 
-/* Since 7.0, probes are called under SRCU. */
-START_TEST(a_task_may_sleep_in_a_probe)
+/* Since 7.0, callbacks are called under SRCU. */
+START_TEST(a_task_may_sleep_in_a_callback)
 {
 	put_call(calls[0], SLEEPING_RELEASE);
 	put_call(calls[1], SLEEPING_RELEASE);
@@ -89,7 +89,7 @@ START_TEST(a_task_may_sleep_in_a_probe)
 END_TEST
 
 /* The known calls free their arrays; otherwise the event is refused. */
-START_TEST(a_tracepoint_whose_probes_may_sleep)
+START_TEST(a_tracepoint_whose_callbacks_may_sleep)
 {
 	struct hv_event_type type = tp.type;
 
@@ -105,12 +105,13 @@ START_TEST(a_tracepoint_whose_probes_may_sleep)
 }
 END_TEST
 
-/* Kernels 6.13 to 6.19 free arrays in two ways, each with a separate stub. A task may sleep in such
- * a probe, even if another process takes over. */
-START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
+/* Kernels 6.13 to 6.19 free arrays in two ways, each with a separate trampoline. A task may sleep
+ * in such a callback, even if another process takes over. */
+START_TEST(arrays_where_callbacks_may_sleep_are_freed_by_another_function)
 {
 	static const uint64_t others[] = {ADD + 0x40, REMOVE + 0x40};
-	uint64_t stub = FR_RANGE + HV_STUBS_CODE_OFF + hv_arch_x86_64.stubs.event_release_other_off;
+	uint64_t trampoline = FR_RANGE + HV_TRAMPOLINES_CODE_OFF +
+			      hv_arch_x86_64.trampolines.event_release_other_off;
 	struct hv_event_type type = tp.type;
 
 	type.tracepoint.faultable = true;
@@ -118,15 +119,15 @@ START_TEST(arrays_where_probes_may_sleep_are_freed_by_another_function)
 		put_call(others[i], SLEEPING_TRACE);
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	set_type(&type, NULL);
-	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
-	ck_assert_uint_eq(r.tracee.event_places.release_other.v, SLEEPING_TRACE);
+	ck_assert_uint_eq(r.tracee.event_symbols.release.v, RELEASE);
+	ck_assert_uint_eq(r.tracee.event_symbols.release_other.v, SLEEPING_TRACE);
 	for (size_t i = 0; i < HV_ARRAY_LEN(others); i++) {
 		struct hv_gva target = {0};
 
 		ck_assert_int_eq(hv_arch_x86_64.classify_site(fk_host(f, others[i]),
 							      hv_gva(others[i]), &target),
 				 HV_SITE_CALL);
-		ck_assert_uint_eq(target.v, stub);
+		ck_assert_uint_eq(target.v, trampoline);
 		ck_assert(leads_to_us(calls[i]));
 	}
 	if (_i)
@@ -138,12 +139,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
-	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_test(tc, a_kernel_whose_callbacks_are_freed_in_another_way);
+	tcase_add_test(tc, the_calls_stay_while_a_callback_may_need_them);
 	tcase_add_loop_test(tc, calls_of_which_some_were_put_back, 0, 4);
-	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
-	tcase_add_test(tc, a_tracepoint_whose_probes_may_sleep);
-	tcase_add_loop_test(tc, arrays_where_probes_may_sleep_are_freed_by_another_function, 0, 2);
+	tcase_add_test(tc, a_task_may_sleep_in_a_callback);
+	tcase_add_test(tc, a_tracepoint_whose_callbacks_may_sleep);
+	tcase_add_loop_test(tc, arrays_where_callbacks_may_sleep_are_freed_by_another_function, 0,
+			    2);
 }
 
 int main(void)

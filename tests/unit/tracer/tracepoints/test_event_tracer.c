@@ -15,7 +15,7 @@ START_TEST(on_and_off)
 	ck_assert(hv_gva_in(hv_gva(funcs()), r.tracee.range));
 	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
 		ck_assert(leads_to_us(calls[i]));
-	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
+	ck_assert_uint_eq(r.tracee.event_symbols.release.v, RELEASE);
 	set(NULL); /* nothing left to do */
 	hv_event_tracer_stat(e, &stat);
 	ck_assert_uint_eq(stat.nr_on, 1);
@@ -66,7 +66,7 @@ static uint64_t filter_word(void)
 
 START_TEST(an_event_has_a_filter_while_it_is_wanted)
 {
-	struct hv_stub_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
+	struct hv_trampoline_filter filter = {.steps = {{.off = 16, .mask = 1}}, .nr = 1};
 	struct hv_event_want want = {.type = &tp.type, .filter = &filter};
 	uint64_t word;
 
@@ -119,7 +119,7 @@ START_TEST(a_module_stays_while_its_events_are_on)
 	ck_assert(!leads_to_us(calls[2]));
 	fk_u32(f, module + MODULE_COUNT, CLAIM + 3); /* the guest's own references */
 	set_none();
-	ck_assert_uint_eq(uses(), CLAIM + 3); /* a task may be in its probe */
+	ck_assert_uint_eq(uses(), CLAIM + 3); /* a task may be in its callback */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 3);
 	set_none();
@@ -137,7 +137,7 @@ END_TEST
 
 START_TEST(a_module_goes_while_other_events_are_on)
 {
-	uint64_t first_file = FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_STUBS_OFF;
+	uint64_t first_file = FR_RANGE + HV_REGION_FILES_OFF - HV_REGION_TRAMPOLINES_OFF;
 	struct hv_event_tracer_stat stat;
 
 	set_type(&of_a_module, NULL);
@@ -160,7 +160,8 @@ START_TEST(a_module_goes_while_other_events_are_on)
 	/* its entry is reused for the next one */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 1);
-	ck_assert_uint_lt(funcs() - (FR_RANGE + HV_REGION_PROBES_OFF - HV_REGION_STUBS_OFF),
+	ck_assert_uint_lt(funcs() -
+				  (FR_RANGE + HV_REGION_CALLBACKS_OFF - HV_REGION_TRAMPOLINES_OFF),
 			  HV_REGION_ARRAY_BYTES);
 	r.regs[1].general[5] = 0;
 	ck_assert_ptr_null(restore("1 event of the guest switched off"));
@@ -274,20 +275,21 @@ START_TEST(claims_in_a_journal_are_checked)
 }
 END_TEST
 
-/* A probe that does nothing makes no calls that need a change; only the release calls do. */
-START_TEST(a_probe_that_does_nothing)
+/* A callback that does nothing makes no calls that need a change; only the release calls do. */
+START_TEST(a_callback_that_does_nothing)
 {
 	const struct hv_event_type event = tp.type;
-	uint64_t probe;
+	uint64_t callback;
 
 	tp.type.reg_kind = HV_EVENT_REG_PROBESTUB;
-	tp.type.probe = hv_gva(FTP_OTHER);
+	tp.type.callback = hv_gva(FTP_OTHER);
 	tp.type.call = tp.type.tracepoint.at;
 	set(NULL);
-	memcpy(&probe,
-	       r.tracee.region.host + HV_REGION_STUBS_OFF + (funcs() - r.tracee.range.start.v),
-	       sizeof(probe));
-	ck_assert_uint_eq(probe, FTP_OTHER);
+	memcpy(&callback,
+	       r.tracee.region.host + HV_REGION_TRAMPOLINES_OFF +
+		       (funcs() - r.tracee.range.start.v),
+	       sizeof(callback));
+	ck_assert_uint_eq(callback, FTP_OTHER);
 	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
 		ck_assert_int_eq(leads_to_us(calls[i]), i < 2);
 	set_none();
@@ -303,10 +305,10 @@ START_TEST(the_guest_comes_first)
 
 	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
 	put_call(calls[3], FTP_OTHER); /* since its code was read */
-	set("has changed its probe");
+	set("has changed its callback");
 	put_call(calls[3], COMMIT);
-	for (unsigned i = 0; i < HV_PLUG_PROBES_MAX; i++)
-		ftp_put_probe(&tp, tp.array, i, FTP_OTHER + i, 1);
+	for (unsigned i = 0; i < HV_PLUG_CALLBACKS_MAX; i++)
+		ftp_put_callback(&tp, tp.array, i, FTP_OTHER + i, 1);
 	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
 	ftp_jump(&tp);
@@ -334,13 +336,13 @@ START_TEST(an_array_that_is_used_is_not_changed)
 	set(NULL);
 	array = funcs();
 	ck_assert_ptr_null(hv_event_tracer_set(e, NULL, 0));
-	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 1);
+	ftp_put_callback(&tp, tp.array, 0, FTP_OTHER, 1);
 	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
 	ftp_jump(&tp);
 	ftp_lead(&tp, FTP_OTHER);
 	r.regs[1].general[5] = array;
-	set("may still be calling its earlier probes");
+	set("may still be calling its earlier callbacks");
 	ck_assert_uint_eq(funcs(), tp.array);
 	r.regs[1].general[5] = 0;
 	set(NULL);
@@ -351,8 +353,8 @@ START_TEST(an_array_that_is_used_is_not_changed)
 }
 END_TEST
 
-/* A hold that ends too early leaves part of a plug. Until that can be taken out, the probe's calls
- * must stay: the guest's own functions would take hvtrace's file for one of theirs. */
+/* A hold that ends too early leaves part of a plug. Until that can be taken out, the callback's
+ * calls must stay: the guest's own functions would take hvtrace's file for one of theirs. */
 START_TEST(a_hold_that_fails_leaves_nothing_behind)
 {
 	struct hv_event_want want = {.type = &tp.type};
@@ -377,11 +379,11 @@ static unsigned nr_in_place;
 
 static void go_on(struct fr *fr)
 {
-	fr->regs[0].ip = hv_gva(nr_in_place ? FTP_PLACE(0) + 1 : 0x401000);
+	fr->regs[0].ip = hv_gva(nr_in_place ? FTP_SITE(0) + 1 : 0x401000);
 	nr_in_place -= nr_in_place != 0;
 }
 
-START_TEST(a_vcpu_in_a_place_is_waited_for)
+START_TEST(a_vcpu_in_a_key_site_is_waited_for)
 {
 	set(NULL);
 	set_none();
@@ -399,7 +401,7 @@ START_TEST(a_vcpu_in_a_place_is_waited_for)
 }
 END_TEST
 
-/* The release calls, those in the probe, and the tracepoint. */
+/* The release calls, those in the callback, and the tracepoint. */
 #define NR_WRITES (HV_ARRAY_LEN(calls) + 2 + FTP_NR - 1)
 
 START_TEST(killed_between_any_two_writes)
@@ -427,8 +429,8 @@ START_TEST(killed_between_any_two_writes)
 }
 END_TEST
 
-/* After a takeover, the plugged-in probes are unknown until all of them were taken out. */
-START_TEST(the_calls_stay_while_probes_of_a_dead_session_do)
+/* After a takeover, the plugged-in callbacks are unknown until all of them were taken out. */
+START_TEST(the_calls_stay_while_callbacks_of_a_dead_session_do)
 {
 	struct hv_err *err;
 
@@ -476,7 +478,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, what_the_first_look_does_not_see);
-	tcase_add_test(tc, the_calls_stay_while_probes_of_a_dead_session_do);
+	tcase_add_test(tc, the_calls_stay_while_callbacks_of_a_dead_session_do);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
@@ -486,11 +488,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_module_whose_claim_is_left);
 	tcase_add_test(tc, a_bit_that_is_no_claim);
 	tcase_add_test(tc, claims_in_a_journal_are_checked);
-	tcase_add_test(tc, a_probe_that_does_nothing);
+	tcase_add_test(tc, a_callback_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
 	tcase_add_test(tc, an_array_that_is_used_is_not_changed);
 	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
-	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);
+	tcase_add_test(tc, a_vcpu_in_a_key_site_is_waited_for);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
 }
 

@@ -13,7 +13,7 @@ START_TEST(in_and_out)
 	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 1);
 	for (unsigned i = 0; i < FTP_NR - 1; i++)
 		ck_assert(fp_jumps(i));
-	ck_assert_mem_eq(fk_host(f, FTP_PLACE(FTP_INIT)), before + 0x100 * FTP_INIT, 8);
+	ck_assert_mem_eq(fk_host(f, FTP_SITE(FTP_INIT)), before + 0x100 * FTP_INIT, 8);
 	fp_apply(false, 2 + FTP_NR - 1);
 	fp_check_off();
 	fp_apply(true, 2 + FTP_NR - 1);
@@ -29,13 +29,13 @@ START_TEST(what_the_guest_is_given)
 	const uint8_t *file = r.tracee.region.host + HV_REGION_FILES_OFF + FP_INDEX * 128;
 	uint64_t words[8];
 
-	memset(r.tracee.region.host + HV_REGION_PROBES_OFF, 0x5a, 4096);
+	memset(r.tracee.region.host + HV_REGION_CALLBACKS_OFF, 0x5a, 4096);
 	memset(r.tracee.region.host + HV_REGION_FILES_OFF, 0x5a, 4096);
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES);
 	memcpy(words, array, sizeof(words));
 	ck_assert_uint_eq(words[0] | words[1], 0);
-	ck_assert_uint_eq(words[2], FTP_PROBE);
+	ck_assert_uint_eq(words[2], FTP_CALLBACK);
 	ck_assert_uint_eq(words[3], FP_FILE);
 	ck_assert_uint_eq(words[4], 10);
 	ck_assert_uint_eq(words[5] | words[6] | words[7], 0);
@@ -57,7 +57,7 @@ START_TEST(out_when_the_guest_came_and_went)
 	fp_guest_has(0);
 	fp_apply(false, 3 + FTP_NR - 1);
 	fp_check_off();
-	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB); /* a vCPU may be reading it */
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_TRAMPOLINE); /* a vCPU may be reading it */
 	fp_apply(false, 0);
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(out_while_the_guest_is_in)
 	fk_u64(f, tp.locks[0], 0);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
 			  FP_FILE); /* the iterator may still load it */
 	ck_assert_uint_eq(fp_word_at(tp.array), FTP_OTHER);
@@ -91,16 +91,16 @@ START_TEST(out_while_the_guest_is_in)
 }
 END_TEST
 
-START_TEST(a_place_that_came_with_a_module)
+START_TEST(a_key_site_that_came_with_a_module)
 {
 	uint64_t at = tp.table + FTP_INIT * 16;
 
 	fp_apply(true, 2 + FTP_NR - 1);
 	fp_guest_has(0);
 	fk_u64(f, at + 8, tp.type.tracepoint.key.v - (at + 8));
-	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
+	memcpy(fk_host(f, FTP_SITE(FTP_INIT)), "\xeb\x3e", 2);
 	fp_apply(false, 3 + FTP_NR);
-	ck_assert_mem_eq(fk_host(f, FTP_PLACE(FTP_INIT)), ftp_short_nop, sizeof(ftp_short_nop));
+	ck_assert_mem_eq(fk_host(f, FTP_SITE(FTP_INIT)), ftp_short_nop, sizeof(ftp_short_nop));
 }
 END_TEST
 
@@ -110,9 +110,9 @@ START_TEST(out_without_a_journal)
 	fp_guest_has(0);
 	hv_patcher_free(r.tracee.patcher);
 	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
-	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0xeb;
+	*(uint8_t *)fk_host(f, FTP_SITE(FTP_NR)) = 0xeb;
 	fp_fails(false, EUCLEAN, "the original instruction at");
-	*(uint8_t *)fk_host(f, FTP_PLACE(FTP_NR)) = 0x66;
+	*(uint8_t *)fk_host(f, FTP_SITE(FTP_NR)) = 0x66;
 	fp_apply(false, 3 + FTP_NR - 1); /* as if it had another key */
 	fp_check_off();
 }
@@ -134,10 +134,10 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	fk_u32(f, p->key.v, 0);
 	fk_u64(f, tp.static_call, FTP_OTHER);
 	fp_fails(true, EBUSY, "static call");
-	fk_u64(f, tp.static_call, FTP_PROBE);
-	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), "\xeb\x3e", 2);
+	fk_u64(f, tp.static_call, FTP_CALLBACK);
+	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), "\xeb\x3e", 2);
 	fp_fails(true, EINVAL, "is off, and");
-	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), ftp_short_nop, 2);
+	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), ftp_short_nop, 2);
 	fp_apply(true, 2 + FTP_NR - 1);
 }
 END_TEST
@@ -158,9 +158,9 @@ START_TEST(in_one_hold_or_not_at_all)
 	fk_u64(f, tp.locks[2], 1);
 	in_fails("has jump_label_mutex locked");
 	fk_u64(f, tp.locks[2], 0);
-	r.regs[1].ip = hv_gva(FTP_PLACE(1) + 1);
+	r.regs[1].ip = hv_gva(FTP_SITE(1) + 1);
 	in_fails("is in use");
-	r.regs[1].ip = hv_gva(FTP_PLACE(1));
+	r.regs[1].ip = hv_gva(FTP_SITE(1));
 	ck_assert_ptr_null(fp_make(true));
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), FP_ARRAY);
 	ck_assert(fp_jumps(0) && fp_jumps(1) && fp_jumps(2));
@@ -213,7 +213,7 @@ START_TEST(what_is_ours_is_found)
 	fp_guest_has(2);
 	fp_take_over();
 	ck_assert_uint_eq(fp_find_and_take_out(), 1);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 	fp_guest_has(0);
 	fp_take_over();
@@ -229,18 +229,18 @@ static bool knows(struct hv_journal_entry e)
 {
 	bool ret;
 
-	ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &e, &ret));
+	ck_assert_ptr_null(hv_plugs_know_change(&r.tracee, &e, &ret));
 	return ret;
 }
 
 /* The guest's root can write the journal. */
 START_TEST(only_a_nop_is_believed)
 {
-	struct hv_journal_entry good = {.gva = FTP_PLACE(0), .kind = HV_CHANGE_KEY, .len_bytes = 5};
+	struct hv_journal_entry good = {.gva = FTP_SITE(0), .kind = HV_CHANGE_KEY, .len_bytes = 5};
 	struct hv_journal_entry e;
 	struct hv_mapping m;
 
-	ck_assert_ptr_null(hv_walk(&f->k.core.as, hv_gva(FTP_PLACE(0)), &m));
+	ck_assert_ptr_null(hv_walk(&f->k.core.as, hv_gva(FTP_SITE(0)), &m));
 	good.gpa = m.gpa.v;
 	memcpy(good.old_bytes, ftp_nop, sizeof(ftp_nop));
 	ck_assert(knows(good));
@@ -293,14 +293,14 @@ static const struct {
 } words[] = {
 	{HV_REGION_FILES_OFF, true},	       {HV_REGION_FILES_END - 1, true},
 	{HV_REGION_FILES_OFF - 1, false},      {HV_REGION_FILES_END, false},
-	{HV_REGION_PROBES_OFF + 16, true},     {HV_REGION_STACKS_OFF - 8, true},
-	{HV_REGION_PROBES_OFF - 8, false},     {HV_REGION_STACKS_OFF, false},
+	{HV_REGION_CALLBACKS_OFF + 16, true},  {HV_REGION_STACKS_OFF - 8, true},
+	{HV_REGION_CALLBACKS_OFF - 8, false},  {HV_REGION_STACKS_OFF, false},
 	{HV_REGION_STACKS_OFF + 0x1000, true}, {HV_REGION_STACKS_OFF + 0x1000 + 8 * 4096, false},
 };
 
 START_TEST(who_uses_a_plug_still)
 {
-	uint64_t word = FR_RANGE + words[_i].off - HV_REGION_STUBS_OFF;
+	uint64_t word = FR_RANGE + words[_i].off - HV_REGION_TRAMPOLINES_OFF;
 
 	sleepers = HV_PLUG_NO_SLEEPERS;
 	fp_tear_down(); /* for a guest that has tasks */
@@ -312,7 +312,7 @@ START_TEST(who_uses_a_plug_still)
 	check_unused(words[_i].counts ? "vCPU 1 has a plug's memory in a register" : NULL);
 	r.regs[1].general[3] = 0;
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, word);
-	check_unused(NULL); /* a task cannot be switched out in a probe */
+	check_unused(NULL); /* a task cannot be switched out in a callback */
 	sleepers = HV_PLUG_SLEEPERS;
 	check_unused(words[_i].counts ? "task 71 (cat) has a plug's memory" : NULL);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
@@ -323,15 +323,16 @@ START_TEST(who_uses_a_plug_still)
 }
 END_TEST
 
-/* The guest replaced its array that contains hvtrace's probe before the probe was taken out. A task
- * may be calling the probes of the old array without any hvtrace address on its stack. */
+/* The guest replaced its array that contains hvtrace's callback before the callback was taken out.
+ * A task may be calling the callbacks of the old array without any hvtrace address on its stack. */
 START_TEST(who_goes_through_an_older_array)
 {
 	const struct hv_gva_range functions[] = {
 		{hv_gva(FK_BASE + 0x700), hv_gva(FK_BASE + 0x740)},
 		{hv_gva(FK_BASE + 0x800), hv_gva(FK_BASE + 0x880)}};
 	const struct hv_iterators all = {(struct hv_gva_range *)functions, 2};
-	const char *found = "task 71 (cat) has a plug's memory on its stack, or calls the probes";
+	const char *found =
+		"task 71 (cat) has a plug's memory on its stack, or calls the callbacks";
 	bool have_left[2] = {false};
 
 	sleepers = HV_PLUG_NO_SLEEPERS;
@@ -341,7 +342,7 @@ START_TEST(who_goes_through_an_older_array)
 	r.regs[1].ip = functions[1].start;
 	check_unused(NULL);
 	iterators = &all;
-	check_unused("vCPU 1 has a plug's memory on its stack, or calls the probes");
+	check_unused("vCPU 1 has a plug's memory on its stack, or calls the callbacks");
 	r.regs[1].ip = functions[1].end;
 	check_unused(NULL);
 	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
@@ -386,7 +387,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_the_guest_is_given);
 	tcase_add_test(tc, out_when_the_guest_came_and_went);
 	tcase_add_test(tc, out_while_the_guest_is_in);
-	tcase_add_test(tc, a_place_that_came_with_a_module);
+	tcase_add_test(tc, a_key_site_that_came_with_a_module);
 	tcase_add_test(tc, out_without_a_journal);
 	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plugs an event into a tracepoint that the guest itself uses, and restores the guest's probes,
+/* Plugs an event into a tracepoint that the guest itself uses, and restores the guest's callbacks,
  * with changes by the guest in between. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/fake_plug.h"
@@ -31,7 +31,7 @@ static void array_has(unsigned index, uint64_t func, uint64_t data, uint32_t pri
 	ck_assert_uint_eq(words[2], priority);
 }
 
-/* Returns the guest's array that ours replaces, as the release stub finds it. */
+/* Returns the guest's array that ours replaces, as the release trampoline finds it. */
 static uint64_t stands_for(void)
 {
 	uint64_t word;
@@ -52,14 +52,14 @@ static void guest_is_alone(unsigned nr)
 		ck_assert(fp_jumps(i));
 }
 
-START_TEST(beside_the_guests_only_probe)
+START_TEST(beside_the_guests_only_callback)
 {
 	fp_guest_is_on(1);
 	for (unsigned i = 0; i < 2; i++) {
 		fp_apply(true, NR_CHANGES);
 		ck_assert_uint_eq(funcs(), FP_ARRAY);
 		array_has(0, FTP_OTHER, 0x1000, 10);
-		array_has(1, FTP_PROBE, FP_FILE, 10);
+		array_has(1, FTP_CALLBACK, FP_FILE, 10);
 		array_has(2, 0, 0, 0);
 		ck_assert_uint_eq(stands_for(), tp.array - 16);
 		calls_lead_to(FTP_ITERATOR);
@@ -79,7 +79,7 @@ START_TEST(beside_several)
 	fk_u32(f, tp.array + 2 * 24 + 16, (uint32_t)-5);
 	fp_apply(true, 1);
 	array_has(1, FTP_OTHER + 1, 0x1001, 10);
-	array_has(3, FTP_PROBE, FP_FILE, (uint32_t)-5); /* sorted as in the kernel */
+	array_has(3, FTP_CALLBACK, FP_FILE, (uint32_t)-5); /* sorted as in the kernel */
 	array_has(4, 0, 0, 0);
 	fp_apply(false, 1);
 	guest_is_alone(3);
@@ -90,20 +90,20 @@ START_TEST(beside_several)
 }
 END_TEST
 
-/* The kernel has no memory for a new array when a probe is removed. */
-START_TEST(probes_that_do_nothing_are_left_out)
+/* The kernel has no memory for a new array when a callback is removed. */
+START_TEST(callbacks_that_do_nothing_are_left_out)
 {
 	fp_guest_is_on(3);
-	fk_u64(f, tp.array, FTP_STUB);
+	fk_u64(f, tp.array, FTP_TRAMPOLINE);
 	fp_apply(true, 1);
 	array_has(0, FTP_OTHER + 1, 0x1001, 10);
-	array_has(2, FTP_PROBE, FP_FILE, 10);
+	array_has(2, FTP_CALLBACK, FP_FILE, 10);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(funcs(), tp.array);
 	calls_lead_to(FTP_ITERATOR);
 	fp_guest_is_on(1);
-	fk_u64(f, tp.array, FTP_STUB);
-	ftp_lead(&tp, FTP_STUB);
+	fk_u64(f, tp.array, FTP_TRAMPOLINE);
+	ftp_lead(&tp, FTP_TRAMPOLINE);
 	fp_fails(true, EBUSY, "the guest itself");
 }
 END_TEST
@@ -116,27 +116,27 @@ START_TEST(out_when_the_guest_added_one)
 	fp_guest_has(2);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(funcs(), tp.array);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
 	calls_lead_to(FTP_ITERATOR);
 	fp_check_nothing_is_noted();
 	fp_apply(false, 0);
 }
 END_TEST
 
-/* The guest has removed its own probe. Only hvtrace's is left, and is called directly. */
+/* The guest has removed its own callback. Only hvtrace's is left, and is called directly. */
 START_TEST(out_when_the_guest_went)
 {
 	fp_guest_is_on(1);
 	fp_apply(true, NR_CHANGES);
 	fp_guest_has(0);
-	ftp_lead(&tp, FTP_PROBE);
+	ftp_lead(&tp, FTP_CALLBACK);
 	fp_apply(false, FP_NR_CHANGES + 1 + NR_CALLS + 1);
 	calls_lead_to(FTP_ITERATOR);
 	ck_assert_uint_eq(funcs(), 0);
 	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 0);
 	for (unsigned i = 0; i < FTP_INIT; i++)
 		ck_assert(!fp_jumps(i));
-	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB);
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_TRAMPOLINE);
 }
 END_TEST
 
@@ -157,8 +157,8 @@ START_TEST(an_array_that_is_in_use_stays)
 	plug.array_use = HV_ARRAY_MAY_BE_USED;
 	fp_apply(true, 1); /* the array is unchanged */
 	fp_apply(false, 1);
-	another_array(1, "earlier probes");
-	another_array(3, "earlier probes");
+	another_array(1, "earlier callbacks");
+	another_array(3, "earlier callbacks");
 	array_has(1, FTP_OTHER + 1, 0x1001, 10);
 	fp_apply(true, 1);
 	array_has(2, FTP_OTHER + 2, 0x1002, 10);
@@ -167,13 +167,13 @@ END_TEST
 
 START_TEST(what_cannot_be_joined)
 {
-	fp_guest_is_on(HV_PLUG_PROBES_MAX);
-	fp_fails(true, EBUSY, "with 10 probes, for which there is no room");
+	fp_guest_is_on(HV_PLUG_CALLBACKS_MAX);
+	fp_fails(true, EBUSY, "with 10 callbacks, for which there is no room");
 	fp_guest_is_on(1);
 	fk_u32(f, tp.type.tracepoint.key.v, 0);
-	fp_fails(true, EINVAL, "has probes and is off");
+	fp_fails(true, EINVAL, "has callbacks and is off");
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
-	memcpy(fk_host(f, FTP_PLACE(0)), before, 5);
+	memcpy(fk_host(f, FTP_SITE(0)), before, 5);
 	fp_fails(true, EINVAL, "does not jump");
 	fp_guest_is_on(1);
 	fk_u64(f, tp.static_call, FTP_ITERATOR);
@@ -200,15 +200,15 @@ START_TEST(an_array_that_somebody_wrote_into)
 	fp_guest_is_on(2);
 	fp_apply(true, 1);
 	fk_u64(f, tp.array + 24, FTP_OTHER + 7);
-	fp_fails(false, EINVAL, "changed its array of probes");
+	fp_fails(false, EINVAL, "changed its array of callbacks");
 	fk_u64(f, tp.array + 24, 0);
-	fp_fails(false, EINVAL, "changed its array of probes");
+	fp_fails(false, EINVAL, "changed its array of callbacks");
 	fk_u64(f, tp.array + 24, FTP_OTHER + 1);
 	fk_u64(f, tp.array + 24 + 8, 3);
-	fp_fails(false, EINVAL, "changed its array of probes");
+	fp_fails(false, EINVAL, "changed its array of callbacks");
 	fk_u64(f, tp.array + 24 + 8, 0x1001);
-	ftp_put_probe(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
-	fp_fails(false, EINVAL, "changed its array of probes");
+	ftp_put_callback(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
+	fp_fails(false, EINVAL, "changed its array of callbacks");
 	fk_u64(f, tp.array + 2 * 24, 0);
 	ours = stands_for();
 	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);
@@ -270,7 +270,7 @@ static void the_guest_exchanges_its_array(struct fr *fr, struct hv_gpa gpa)
 	if (!is_word_at(tp.type.tracepoint.funcs.v, gpa))
 		return;
 	fk_u64(f, tp.type.tracepoint.funcs.v, its_next_array);
-	ftp_put_probe(&tp, tp.array, 0, 0x6b6b6b6b, 0x6b6b6b6b);
+	ftp_put_callback(&tp, tp.array, 0, 0x6b6b6b6b, 0x6b6b6b6b);
 	fr->when_read = NULL;
 }
 
@@ -281,27 +281,27 @@ START_TEST(an_array_that_is_exchanged_while_it_is_read)
 
 	fp_guest_is_on(1);
 	its_next_array = fk_alloc(f, 64);
-	ftp_put_probe(&tp, its_next_array, 0, FTP_OTHER + 3, 0x1003);
+	ftp_put_callback(&tp, its_next_array, 0, FTP_OTHER + 3, 0x1003);
 	r.when_read = the_guest_exchanges_its_array;
-	ck_assert_ptr_null(hv_tracepoint_probes_read(&f->k, &layout, &tp.type.tracepoint,
-						     r.tracee.range, &state));
+	ck_assert_ptr_null(hv_tracepoint_callbacks_read(&f->k, &layout, &tp.type.tracepoint,
+							r.tracee.range, &state));
 	ck_assert_uint_eq(state.funcs, its_next_array);
-	ck_assert_uint_eq(state.nr_probes, 1);
-	ck_assert_uint_eq(state.probes[0].func, FTP_OTHER + 3);
+	ck_assert_uint_eq(state.nr_callbacks, 1);
+	ck_assert_uint_eq(state.callbacks[0].func, FTP_OTHER + 3);
 	hv_tracepoint_state_deinit(&state);
 }
 END_TEST
 
 /* The guest's next array may be at the address of the one it freed, and have the same first
  * entries. */
-START_TEST(a_probe_that_is_added_at_the_end)
+START_TEST(a_callback_that_is_added_at_the_end)
 {
 	struct hv_plug_step step = fp_step_of(true);
 
 	fp_guest_is_on(2);
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && step.changes.nr);
-	ftp_put_probe(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
+	ftp_put_callback(&tp, tp.array, 2, FTP_OTHER + 2, 0x1002);
 	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
 	ck_assert(!step.is_made && step.why_not && step.why_not->code == EBUSY);
 	hv_plug_steps_deinit(&step, 1);
@@ -339,9 +339,9 @@ START_TEST(a_module_that_is_being_loaded)
 END_TEST
 
 /* If the guest stops using the tracepoint, this site could not be disabled. */
-START_TEST(a_place_in_two_pages)
+START_TEST(a_key_site_in_two_pages)
 {
-	uint64_t at = FTP_CODE + 0x1000 - 3, target = FTP_PLACE(0) + FTP_TARGET;
+	uint64_t at = FTP_CODE + 0x1000 - 3, target = FTP_SITE(0) + FTP_TARGET;
 
 	fp_guest_is_on(2);
 	fk_u32(f, tp.table, (uint32_t)(at - tp.table));
@@ -392,13 +392,13 @@ START_TEST(a_call_in_two_pages_stays)
 	fp_apply(false, 1);
 	ck_assert_uint_eq(funcs(), tp.array);
 	calls_lead_to(FTP_ITERATOR);
-	fp_guest_is_on(1); /* only hvtrace's probe is left, and is called directly */
+	fp_guest_is_on(1); /* only hvtrace's callback is left, and is called directly */
 	fp_guest_has(0);
-	ftp_lead(&tp, FTP_PROBE);
-	split_a_call(FTP_PROBE);
+	ftp_lead(&tp, FTP_CALLBACK);
+	split_a_call(FTP_CALLBACK);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq(funcs(), 0);
-	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_PROBE);
+	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_CALLBACK);
 }
 END_TEST
 
@@ -438,9 +438,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
-	tcase_add_test(tc, beside_the_guests_only_probe);
+	tcase_add_test(tc, beside_the_guests_only_callback);
 	tcase_add_test(tc, beside_several);
-	tcase_add_test(tc, probes_that_do_nothing_are_left_out);
+	tcase_add_test(tc, callbacks_that_do_nothing_are_left_out);
 	tcase_add_test(tc, out_when_the_guest_added_one);
 	tcase_add_test(tc, out_when_the_guest_went);
 	tcase_add_test(tc, an_array_that_is_in_use_stays);
@@ -448,9 +448,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_array_that_somebody_wrote_into);
 	tcase_add_test(tc, what_is_being_changed_is_tried_again);
 	tcase_add_test(tc, an_array_that_is_exchanged_while_it_is_read);
-	tcase_add_test(tc, a_probe_that_is_added_at_the_end);
+	tcase_add_test(tc, a_callback_that_is_added_at_the_end);
 	tcase_add_test(tc, a_module_that_is_being_loaded);
-	tcase_add_test(tc, a_place_in_two_pages);
+	tcase_add_test(tc, a_key_site_in_two_pages);
 	tcase_add_test(tc, a_call_in_two_pages_stays);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);

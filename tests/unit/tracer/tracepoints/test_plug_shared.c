@@ -43,7 +43,7 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 	fk_u32(f, other + layout.key, 1);
 	fk_u32(f, count, 1);
 	fp_apply(true, FP_NR_CHANGES + 1);
-	fp_guest_has(1); /* the guest's probe keeps it enabled */
+	fp_guest_has(1); /* the guest's callback keeps it enabled */
 	fp_apply(false, 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 2);
 }
@@ -65,7 +65,7 @@ static uint64_t have_common_key(uint64_t other)
 					       .tracepoints = {p->at, hv_gva(other)}};
 	fk_u64(f, key + 8, entry);
 	fk_u64(f, entry + 8, key - (entry + 8));
-	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), ftp_nop, sizeof(ftp_nop));
+	memcpy(fk_host(f, FTP_SITE(FTP_INIT)), ftp_nop, sizeof(ftp_nop));
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	return key;
 }
@@ -85,9 +85,9 @@ START_TEST(a_key_in_common_is_on_while_any_is)
 	fp_fails(true, EINVAL, "the kernel counts 0 of 1");
 	fk_u32(f, key, 1);
 	fp_fails(true, EINVAL, "does not jump");
-	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
-					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
-					     fk_host(f, FTP_PLACE(FTP_INIT))));
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_SITE(FTP_INIT)),
+					     hv_gva(FTP_SITE(FTP_INIT) + FTP_TARGET),
+					     fk_host(f, FTP_SITE(FTP_INIT))));
 	fp_apply(true, FP_NR_CHANGES + 1); /* the other one has enabled it */
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 2);
 	fp_apply(false, FP_NR_CHANGES + 1);
@@ -113,7 +113,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 	fp_apply(false, FP_NR_CHANGES + 2); /* the bytes from before the first time are used */
 	ck_assert_uint_eq((uint32_t)fp_word_at(key), 0);
 	fp_check_off();
-	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
+	memcpy(fk_host(f, FTP_SITE(FTP_INIT)), "\xeb\x3e", 2);
 	fp_fails(true, EINVAL, "is off, and");
 }
 END_TEST
@@ -128,10 +128,10 @@ START_TEST(a_key_in_common_that_the_guest_had_on)
 	fk_u64(f, entry + 8, key - (entry + 8));
 	fk_u32(f, other + layout.key, 1);
 	fk_u32(f, key, 1);
-	memcpy(fk_host(f, FTP_PLACE(FTP_SHORT)), "\xeb\x3e", 2);
-	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
-					     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
-					     fk_host(f, FTP_PLACE(FTP_INIT))));
+	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), "\xeb\x3e", 2);
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_SITE(FTP_INIT)),
+					     hv_gva(FTP_SITE(FTP_INIT) + FTP_TARGET),
+					     fk_host(f, FTP_SITE(FTP_INIT))));
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES);
 	fk_u32(f, other + layout.key, 0);
@@ -151,9 +151,9 @@ START_TEST(killed_with_a_key_in_common)
 	if (is_on) {
 		fk_u32(f, other + layout.key, 1);
 		fk_u32(f, key, 1);
-		ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_PLACE(FTP_INIT)),
-						     hv_gva(FTP_PLACE(FTP_INIT) + FTP_TARGET),
-						     fk_host(f, FTP_PLACE(FTP_INIT))));
+		ck_assert(hv_arch_x86_64.encode_jump(hv_gva(FTP_SITE(FTP_INIT)),
+						     hv_gva(FTP_SITE(FTP_INIT) + FTP_TARGET),
+						     fk_host(f, FTP_SITE(FTP_INIT))));
 		memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	}
 	fp_kill_after((unsigned)_i / 2, FP_NR_CHANGES + 2 - is_on);
@@ -174,7 +174,7 @@ static void refused(const char *words)
 START_TEST(what_is_refused_with_a_reason)
 {
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
-	tp.type.tracepoint.reg = hv_gva(FTP_STUB);
+	tp.type.tracepoint.reg = hv_gva(FTP_TRAMPOLINE);
 	refused("with a special function, tp_stub_func");
 	tp.type.tracepoint.reg = hv_gva(FTP_OTHER);
 	refused("with a special function");
@@ -196,7 +196,7 @@ START_TEST(what_is_refused_with_a_reason)
 	layout.file_flags = 121;
 	refused("is not known");
 	layout.file_flags = 72;
-	layout.probe_len_bytes = 128;
+	layout.callback_len_bytes = 128;
 	refused("is not known");
 }
 END_TEST

@@ -69,7 +69,7 @@ static unsigned nr_called(void)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < NR_SITES; i++)
-		nr += hv_site_stubs_now(session->stubs)[i] != 0;
+		nr += hv_site_trampolines_now(session->trampolines)[i] != 0;
 	return nr;
 }
 

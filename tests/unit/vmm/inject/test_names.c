@@ -18,12 +18,12 @@ START_TEST(nothing_taken)
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {0};
 
-	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
-	ck_assert_uint_eq(gpa.v % HV_PLACE_UNIT, 0);
+	ck_assert(hv_free_gpa_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert_uint_eq(gpa.v % HV_FREE_GPA_UNIT, 0);
 	ck_assert_uint_eq(gpa.v, 768 * GIB - 16 * GIB - LEN);
-	ck_assert(hv_place_choose(&taken, 36, 0, LEN, &gpa));
+	ck_assert(hv_free_gpa_choose(&taken, 36, 0, LEN, &gpa));
 	ck_assert_uint_eq(gpa.v, 32 * GIB - LEN);
-	ck_assert(hv_place_choose(&taken, 64, 0, LEN, &gpa));
+	ck_assert(hv_free_gpa_choose(&taken, 64, 0, LEN, &gpa));
 	ck_assert_uint_lt(gpa.v, 1ull << 52);
 }
 END_TEST
@@ -37,11 +37,11 @@ START_TEST(around_what_is_taken)
 	 * first range */
 	hv_taken_add(&taken, 600 * GIB + 5, 700 * GIB);
 	hv_taken_add(&taken, 700 * GIB, 760 * GIB);
-	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert(hv_free_gpa_choose(&taken, 40, 0, LEN, &gpa));
 	ck_assert_uint_eq(gpa.v, 600 * GIB - LEN);
 	ck_assert_uint_le(gpa.v + LEN, 600 * GIB + 5);
 	hv_taken_add(&taken, 4 * GIB, 600 * GIB);
-	ck_assert(!hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert(!hv_free_gpa_choose(&taken, 40, 0, LEN, &gpa));
 	hv_taken_deinit(&taken);
 }
 END_TEST
@@ -51,11 +51,11 @@ START_TEST(never_low)
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {1};
 
-	ck_assert(!hv_place_choose(&taken, 32, 0, LEN, &gpa));
-	ck_assert(!hv_place_choose(&taken, 36, 40 * GIB, LEN, &gpa));
-	ck_assert(!hv_place_choose(&taken, 40, 0, 0, &gpa));
+	ck_assert(!hv_free_gpa_choose(&taken, 32, 0, LEN, &gpa));
+	ck_assert(!hv_free_gpa_choose(&taken, 36, 40 * GIB, LEN, &gpa));
+	ck_assert(!hv_free_gpa_choose(&taken, 40, 0, 0, &gpa));
 	hv_taken_add(&taken, 0, UINT64_MAX);
-	ck_assert(!hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert(!hv_free_gpa_choose(&taken, 40, 0, LEN, &gpa));
 	ck_assert_uint_eq(gpa.v, 1);
 	hv_taken_deinit(&taken);
 }
@@ -95,7 +95,7 @@ START_TEST(very_many_ranges)
 		hv_text_add_bytes(&text, other, strlen(other));
 	hv_text_add(&text, "");
 	ck_assert(hv_taken_parse(&taken, text.data));
-	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert(hv_free_gpa_choose(&taken, 40, 0, LEN, &gpa));
 	ck_assert(!hv_taken_parse(&taken, text.data));
 	hv_taken_deinit(&taken);
 	hv_text_deinit(&text);

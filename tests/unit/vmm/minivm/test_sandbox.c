@@ -15,7 +15,7 @@
 #include "vmm/minivm/minivm.h"
 
 static int file;       /* opened before */
-static int sockets[2]; /* the second one leads to the warden */
+static int sockets[2]; /* the second one leads to the broker */
 
 static struct hv_err *enter(void)
 {
@@ -55,7 +55,7 @@ static bool has_no_network(void)
 	return has_no_sockets() && refuses(ioctl(sockets[0], 0x8927 /* SIOCGIFHWADDR */, NULL));
 }
 
-static bool passes_files_to_the_warden_only(void)
+static bool passes_files_to_the_broker_only(void)
 {
 	struct msghdr msg = {0};
 
@@ -103,7 +103,7 @@ static bool (*const trials[])(void) = {
 	has_no_files,
 	has_no_processes,
 	has_no_network,
-	passes_files_to_the_warden_only,
+	passes_files_to_the_broker_only,
 	makes_nothing_executable,
 	asks_kvm_for_what_it_needs_only,
 	has_threads_without_rights,

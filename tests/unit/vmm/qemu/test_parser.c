@@ -176,7 +176,7 @@ static void ask_all(void)
 	hv_err_free(hv_parser_pin_clear(parser));
 	hv_err_free(hv_parser_devices(parser, &device));
 	ck_assert_int_lt(device, HV_NR_VMM_DEVICES);
-	hv_err_free(hv_parser_place(parser, 40, 0, 64 << 20, &gpa));
+	hv_err_free(hv_parser_free_gpa(parser, 40, 0, 64 << 20, &gpa));
 	ck_assert_ptr_null(memchr(kind.arch, 0, sizeof(kind.arch)) ? NULL : "no end");
 }
 

@@ -94,8 +94,8 @@ struct hv_err *hv_guardian_flush(struct hv_guardian *g hv_unused)
 	return has_ended();
 }
 
-struct hv_err *hv_guardian_obey(struct hv_guardian *g hv_unused,
-				const struct hv_packets *packets hv_unused)
+struct hv_err *hv_guardian_execute(struct hv_guardian *g hv_unused,
+				   const struct hv_packets *packets hv_unused)
 {
 	return has_ended();
 }

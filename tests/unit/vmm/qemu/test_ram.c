@@ -355,7 +355,7 @@ START_TEST(what_hides_ram_is_left_out)
 END_TEST
 
 /* The message names only possible remedies. */
-START_TEST(no_place_for_a_region)
+START_TEST(no_free_gpa_for_a_region)
 {
 	struct hv_region region;
 	char dir[] = "/run";
@@ -505,7 +505,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, vmm_that_knows_no_devices);
 	tcase_add_test(tc, a_part_that_is_left_is_enough);
 	tcase_add_test(tc, what_hides_ram_is_left_out);
-	tcase_add_test(tc, no_place_for_a_region);
+	tcase_add_test(tc, no_free_gpa_for_a_region);
 	tcase_add_test(tc, pieces_are_one_in_the_memory_of_the_vmm);
 	tcase_add_test(tc, a_file_that_guests_share_is_not_given);
 	tcase_add_test(tc, a_file_that_the_vmm_may_not_write_is_not_mapped);

@@ -14,8 +14,8 @@ static struct {
 	bool in_lower_half; /* the second vCPU, with kernel privileges */
 	unsigned nr_in_smm; /* number of holds that find it in the mode */
 	unsigned nr_holds;
-	unsigned nr_looks; /* number of register reads through the gdb stub */
-	unsigned nr_told;  /* number of reads through the monitor */
+	unsigned nr_looks;    /* number of register reads through the gdb stub */
+	unsigned nr_reported; /* number of reads through the monitor */
 	unsigned nr_vcpus;
 	unsigned nr_flushes;
 	bool misses; /* the monitor's answer lacks the mode */
@@ -114,8 +114,8 @@ struct hv_err *hv_guardian_flush(struct hv_guardian *g hv_unused)
 	return NULL;
 }
 
-struct hv_err *hv_guardian_obey(struct hv_guardian *g hv_unused,
-				const struct hv_packets *packets hv_unused)
+struct hv_err *hv_guardian_execute(struct hv_guardian *g hv_unused,
+				   const struct hv_packets *packets hv_unused)
 {
 	return hv_err_new(ENOTSUP, "not here");
 }
@@ -140,7 +140,7 @@ static struct hv_err *transact(void *self hv_unused, const char *request, char *
 	}
 	ck_assert_ptr_nonnull(strstr(request, "info registers -a"));
 	ck_assert(vmm.held);
-	vmm.nr_told++;
+	vmm.nr_reported++;
 	hv_text_add(&text, "{\"return\": \"");
 	if (!vmm.misses)
 		add_vcpu(&text, 0, 0);
@@ -183,7 +183,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 
 	vmm.nr_in_smm = 1;
 	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
-	ck_assert_uint_eq(vmm.nr_told, 0);
+	ck_assert_uint_eq(vmm.nr_reported, 0);
 	/* The patcher needs the registers in each hold; they are read once. */
 	ck_assert_ptr_null(hv_machine_hold_registers(&machine, regs, 2));
 	ck_assert_uint_eq(regs[1].ip.v, 0xffffffff81000000);
@@ -198,7 +198,7 @@ START_TEST(the_lower_half_alone_is_no_reason)
 {
 	vmm.in_lower_half = true;
 	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
-	ck_assert_uint_eq(vmm.nr_told, 1);
+	ck_assert_uint_eq(vmm.nr_reported, 1);
 	ck_assert_uint_eq(vmm.nr_holds, 1);
 	ck_assert_ptr_null(hv_machine_hold_end(&machine));
 }

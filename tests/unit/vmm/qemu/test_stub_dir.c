@@ -96,7 +96,7 @@ START_TEST(a_directory_of_somebody_else)
 END_TEST
 
 /* A VMM may redirect the path. No file may appear where its user has no write permission. */
-START_TEST(a_place_of_roots)
+START_TEST(a_path_of_roots)
 {
 	struct hv_err *err;
 
@@ -109,7 +109,7 @@ START_TEST(a_place_of_roots)
 }
 END_TEST
 
-START_TEST(a_link_to_a_place_of_roots)
+START_TEST(a_link_to_a_path_of_roots)
 {
 	char led[96], real[96];
 	struct hv_err *err;
@@ -134,7 +134,7 @@ START_TEST(a_link_to_a_place_of_roots)
 END_TEST
 
 /* The administrator's QMP socket may be there, for a VMM that has given up root's privileges. */
-START_TEST(a_place_that_only_root_can_change)
+START_TEST(a_path_that_only_root_can_change)
 {
 	HV_AUTO_FREE char *in_run = hv_format("/run/hvtrace-test-%d", (int)getpid());
 
@@ -149,9 +149,9 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, made_and_taken_again);
-	tcase_add_test(tc, a_place_of_roots);
-	tcase_add_test(tc, a_link_to_a_place_of_roots);
-	tcase_add_test(tc, a_place_that_only_root_can_change);
+	tcase_add_test(tc, a_path_of_roots);
+	tcase_add_test(tc, a_link_to_a_path_of_roots);
+	tcase_add_test(tc, a_path_that_only_root_can_change);
 	tcase_add_test(tc, a_hard_link);
 	tcase_add_test(tc, a_symbolic_link);
 	tcase_add_test(tc, a_directory_of_somebody_else);

@@ -403,7 +403,7 @@ START_TEST(five_causes_and_eight_vcpus)
 	    "halted 90 %\n");
 	has("\n4 more vCPUs: --all\n");
 	ck_assert_ptr_null(strstr(out.data, "\n6. "));
-	report.tells_all = true;
+	report.reports_all = true;
 	latency_text(&out, &report);
 	has("\n7. ");
 	has("\nvCPU 11: ran 10 %");

@@ -22,45 +22,46 @@ static void note(char whose, const struct hv_event *event)
 		 (unsigned long long)event->time_ns);
 }
 
-static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+static void take(struct hv_consumer *consumer, const struct hv_cursor *cursor,
+		 const struct hv_event *event)
 {
-	(void)sink;
+	(void)consumer;
 	(void)cursor;
 	note('g', event);
 }
 
-static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+static void take_host(struct hv_consumer *consumer, const struct hv_host_item *item)
 {
-	(void)sink;
+	(void)consumer;
 	note('h', &item->event);
 }
 
-static unsigned brief_kinds(const struct hv_sink *sink)
+static unsigned brief_kinds(const struct hv_consumer *consumer)
 {
-	(void)sink;
+	(void)consumer;
 	return HV_BRIEF_KIND(HV_EVENT_FUNCTION);
 }
 
-static void take_briefs(struct hv_sink *sink, const struct hv_cursor *cursor,
+static void take_briefs(struct hv_consumer *consumer, const struct hv_cursor *cursor,
 			const struct hv_brief *briefs, size_t nr)
 {
-	(void)sink;
+	(void)consumer;
 	(void)cursor;
 	for (size_t i = 0; i < nr; i++)
 		note('b', &(struct hv_event){.time_ns = briefs[i].time_ns});
 }
 
-static struct hv_sink sink = {.take = take, .take_host = take_host};
-static struct hv_sink brief_sink = {.take = take,
-				    .brief_kinds = brief_kinds,
-				    .take_briefs = take_briefs,
-				    .take_host = take_host};
+static struct hv_consumer consumer = {.take = take, .take_host = take_host};
+static struct hv_consumer brief_consumer = {.take = take,
+					    .brief_kinds = brief_kinds,
+					    .take_briefs = take_briefs,
+					    .take_host = take_host};
 
 static void setup(void)
 {
 	session = hv_fake_new();
 	drain = hv_drain_new(session);
-	hv_drain_add(drain, &sink);
+	hv_drain_add(drain, &consumer);
 }
 
 static void teardown(void)
@@ -121,8 +122,8 @@ static void graph_event(uint64_t time_ns)
 /* Only requested kinds, in order with the other events. */
 START_TEST(in_brief_if_asked_for)
 {
-	hv_drain_remove(drain, &sink);
-	hv_drain_add(drain, &brief_sink);
+	hv_drain_remove(drain, &consumer);
+	hv_drain_add(drain, &brief_consumer);
 	guest_event(1000);
 	guest_event(2000);
 	graph_event(3000);
@@ -134,7 +135,7 @@ END_TEST
 
 START_TEST(in_brief_for_all_or_none)
 {
-	hv_drain_add(drain, &brief_sink);
+	hv_drain_add(drain, &brief_consumer);
 	guest_event(1000);
 	hv_drain_run(drain);
 	ck_assert_str_eq(passed, "g1000 g1000 ");
@@ -143,8 +144,8 @@ END_TEST
 
 START_TEST(not_in_brief_between_the_hosts)
 {
-	hv_drain_remove(drain, &sink);
-	hv_drain_add(drain, &brief_sink);
+	hv_drain_remove(drain, &consumer);
+	hv_drain_add(drain, &brief_consumer);
 	hv_fake_host_event(1500, HV_HOST_ID_FIRST);
 	guest_event(1000);
 	guest_event(2000);

@@ -31,7 +31,7 @@ static void set_up(void)
 		.user_bytes = USER_BYTES,
 		.words = entry + 16,
 		.entry = entry,
-		.places_off = PLACES_OFF,
+		.locs_off = PLACES_OFF,
 	};
 }
 
@@ -50,11 +50,11 @@ static uint32_t fill(struct hv_syscall_memory m)
 	return hv_syscall_memory_fill(&m, &f);
 }
 
-static void check_part(unsigned place, uint32_t off, const void *bytes, uint32_t len)
+static void check_part(unsigned loc, uint32_t off, const void *bytes, uint32_t len)
 {
 	uint32_t word;
 
-	memcpy(&word, entry + PLACES_OFF + place * 4, sizeof(word));
+	memcpy(&word, entry + PLACES_OFF + loc * 4, sizeof(word));
 	ck_assert_uint_eq(word, len << 16 | off);
 	ck_assert_mem_eq(entry + off, bytes, len);
 	ck_assert_uint_eq(entry[off + len], 0xaa);

@@ -48,7 +48,7 @@ static void say(int fd, const char *payload)
 		_exit(0);
 }
 
-static void obey(int fd, const char *packet)
+static void run_command(int fd, const char *packet)
 {
 	bool goes_on = packet[0] == 'c';
 
@@ -97,7 +97,7 @@ static void take_byte(int fd, char c, struct hv_text *packet, int *state)
 		*state = 3;
 	} else if (*state == 3) {
 		*state = 0;
-		obey(fd, packet->data);
+		run_command(fd, packet->data);
 	}
 }
 
@@ -201,7 +201,7 @@ START_TEST(hold_and_release)
 	ck_assert(comes(&m->runs));
 	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ck_assert(!m->runs);
-	ok(hv_guardian_obey(g, &p));
+	ok(hv_guardian_execute(g, &p));
 	ck_assert_uint_eq(m->nr_writes, 1000);
 	usleep(20000);
 	ok(hv_guardian_release(g, &held_ns));
@@ -228,7 +228,7 @@ START_TEST(too_long)
 	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
 	usleep(60000);
 	ck_assert(comes(&m->runs));
-	fails(hv_guardian_obey(g, &p), ETIMEDOUT);
+	fails(hv_guardian_execute(g, &p), ETIMEDOUT);
 	ck_assert_uint_eq(m->nr_writes, 0);
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
 	ck_assert_uint_ge(held_ns, 50 * HV_NS_PER_MS);
@@ -256,7 +256,7 @@ START_TEST(asleep)
 	for (unsigned i = 1; i <= 2; i++) {
 		ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
 		fails(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL), EBUSY);
-		ok(hv_guardian_obey(g, &p));
+		ok(hv_guardian_execute(g, &p));
 		ck_assert_uint_eq(m->nr_writes, 100 * i);
 		ok(hv_guardian_release(g, &held_ns));
 		usleep(20000);
@@ -298,7 +298,7 @@ START_TEST(wakes_up_when_held_asleep)
 	fall_asleep();
 	m->wakes_at = 5;
 	ok(hv_guardian_hold_asleep(g, 2 * HV_NS_PER_S, NULL));
-	fails(hv_guardian_obey(g, &p), ETIMEDOUT);
+	fails(hv_guardian_execute(g, &p), ETIMEDOUT);
 	ck_assert_uint_eq(m->nr_stops, 1);
 	ck_assert(comes(&m->runs));
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
@@ -369,7 +369,7 @@ START_TEST(falls_asleep_when_asked_to_stop)
 	fall_asleep();
 	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
-	ok(hv_guardian_obey(g, &p));
+	ok(hv_guardian_execute(g, &p));
 	ck_assert_uint_eq(m->nr_writes, 100);
 	ok(hv_guardian_release(g, &held_ns));
 	ck_assert(!m->runs);
@@ -388,7 +388,7 @@ START_TEST(over_in_the_middle)
 	ok(hv_guardian_start(path, vmm, &g));
 	m->delay_us = 100;
 	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
-	fails(hv_guardian_obey(g, &p), ETIMEDOUT);
+	fails(hv_guardian_execute(g, &p), ETIMEDOUT);
 	ck_assert(comes(&m->runs));
 	ck_assert(!m->phys);
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);

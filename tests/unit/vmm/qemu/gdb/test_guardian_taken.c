@@ -192,8 +192,8 @@ START_TEST(a_long_answer)
 	does.reply.len_bytes = 3;
 	does.bytes = "OK";
 	does.nr_bytes = 3;
-	hold_before(GUARDIAN_OBEY);
-	fails(hv_guardian_obey(guardian, &packets), EPROTO, "too long");
+	hold_before(GUARDIAN_EXECUTE);
+	fails(hv_guardian_execute(guardian, &packets), EPROTO, "too long");
 	is_gone();
 }
 END_TEST
@@ -263,9 +263,9 @@ START_TEST(it_does_not_read)
 	for (unsigned i = 0; i < 1000000; i++)
 		hv_packets_add(&packets, "M0,1:9");
 	does.does_not_read = true;
-	hold_before(GUARDIAN_OBEY);
+	hold_before(GUARDIAN_EXECUTE);
 	hv_helper_answer_ns = HV_NS_PER_S / 10;
-	fails(hv_guardian_obey(guardian, &packets), ETIME, "it does not read");
+	fails(hv_guardian_execute(guardian, &packets), ETIME, "it does not read");
 	is_gone();
 }
 END_TEST

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Both ends of the broker's protocol in two processes: requests are executed, errors arrive
+ * complete, and requests that no service sends are refused. */
+#include <check.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/broker/small_guest.h"
+#include "vmm/broker/server.h"
+#include "vmm/broker/client.h"
+
+#define KEPT_AT	   (HV_REGION_KEPT_BYTES - 1)
+#define MANY_VCPUS 5000 /* more than a guest can have */
+#define FEW_VCPUS  2
+
+static struct small_guest small;
+static int ours;
+static pid_t broker;
+
+/* Returns the error that ends it. */
+static struct hv_err *answer_all(int socket, struct hv_guest *guest)
+{
+	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
+	struct hv_err *err = NULL;
+
+	while (!err) {
+		HV_AUTO_MESSAGE struct hv_message m = {0};
+
+		err = hv_channel_receive(socket, &m);
+		if (!err)
+			err = hv_broker_server_answer(server, socket, &m);
+	}
+	hv_broker_server_free(server);
+	return err;
+}
+
+static void serve(int socket)
+{
+	struct hv_guest *guest = small_guest_open(&small);
+	struct hv_err *err;
+
+	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
+	memcpy(small.region.host, "left", 5);
+	small.region.host[KEPT_AT] = 7;
+	err = answer_all(socket, guest);
+	/* an abandoned hold has ended */
+	_exit(small.held || err->code != EPIPE);
+}
+
+/* Acts as the broker of a machine of `hvtrace run`, which another process runs. */
+static void serve_machine(int socket)
+{
+	struct hv_guest *machine = NULL;
+	struct hv_err *err;
+	int ends[2], status;
+	pid_t vmm;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		_exit(1);
+	vmm = fork();
+	if (vmm == 0) {
+		close(socket);
+		close(ends[0]);
+		serve(ends[1]);
+	}
+	close(ends[1]);
+	if (hv_broker_client_machine(ends[0], "small", &machine))
+		_exit(2);
+	err = answer_all(socket, machine);
+	hv_guest_free(machine);
+	close(ends[0]);
+	waitpid(vmm, &status, 0);
+	_exit(status != 0 || err->code != EPIPE);
+}
+
+static const char *claimed_arch = "x86_64";
+
+/* A VMM taken over by its guest: it claims to be another domain and another process, and to have 2
+ * vCPUs, and later MANY_VCPUS. */
+static void lie(int socket)
+{
+	HV_AUTO_FREE uint8_t *many = hv_alloc(MANY_VCPUS * sizeof(struct hv_vcpu_regs));
+	struct hv_err *err = NULL;
+
+	while (!err) {
+		struct hv_broker_info info = {.pid = 1, .nr_vcpus = FEW_VCPUS};
+		struct hv_message answer = {.args = {MANY_VCPUS, MANY_VCPUS}, .bytes = many};
+		HV_AUTO_MESSAGE struct hv_message m = {0};
+
+		err = hv_channel_receive(socket, &m);
+		if (err)
+			break;
+		if (m.kind == HV_ASK_OPEN) {
+			answer.args[0] = answer.args[1] = 0;
+			/* without its NUL if it is long */
+			memcpy(info.arch, claimed_arch, strnlen(claimed_arch, sizeof(info.arch)));
+			memcpy(many, &info, sizeof(info));
+			memcpy(many + sizeof(info), "web1\0web1\0\0", 11);
+			answer.len_bytes = sizeof(info) + 11;
+		} else if (m.kind == HV_ASK_REGISTERS || m.kind == HV_ASK_HOLD_REGISTERS) {
+			answer.len_bytes = MANY_VCPUS * sizeof(struct hv_vcpu_regs);
+		}
+		err = hv_channel_answer(socket, NULL, &answer);
+	}
+	hv_err_free(err);
+	_exit(0);
+}
+
+/* The broker of such a VMM's machine. */
+static void serve_liar(int socket)
+{
+	struct hv_guest *machine = NULL;
+	struct hv_err *err;
+	int ends[2];
+	pid_t vmm;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		_exit(1);
+	vmm = fork();
+	if (vmm == 0) {
+		close(socket);
+		close(ends[0]);
+		lie(ends[1]);
+	}
+	close(ends[1]);
+	err = hv_broker_client_machine(ends[0], "mine", &machine);
+	if (err)
+		err = hv_channel_answer(socket, err, &(struct hv_message){0});
+	if (!err && machine)
+		err = answer_all(socket, machine);
+	hv_guest_free(machine);
+	close(ends[0]);
+	waitpid(vmm, NULL, 0);
+	if (!err)
+		_exit(0);
+	_exit(err->code != EPIPE);
+}
+
+static void begin(void (*broker_main)(int socket))
+{
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ours = ends[0];
+	broker = fork();
+	if (broker == 0) {
+		close(ours);
+		broker_main(ends[1]);
+	}
+	close(ends[1]);
+}
+
+static void end(struct hv_guest *g)
+{
+	int status;
+
+	hv_guest_free(g);
+	close(ours);
+	ck_assert_int_eq(waitpid(broker, &status, 0), broker);
+	ck_assert_int_eq(status, 0);
+}
+
+static struct hv_guest *open_client(void)
+{
+	struct hv_guest *g = NULL;
+
+	begin(serve);
+	ck_assert_ptr_null(hv_broker_client_guest(ours, &g));
+	return g;
+}
+
+START_TEST(a_guest_is_what_it_is)
+{
+	struct hv_guest *g = open_client();
+	const struct hv_guest_info *info = hv_guest_info(g);
+	struct hv_vcpu_regs regs[2];
+	struct hv_region region;
+
+	ck_assert_str_eq(info->name, "small");
+	ck_assert_str_eq(info->id, "small-1");
+	ck_assert_str_eq(info->transport, "a test");
+	ck_assert_str_eq(info->arch->name, "x86_64");
+	ck_assert(info->pid == 7 && info->nr_vcpus == 2 && info->injected);
+	ck_assert_ptr_null(hv_guest_registers(g, regs, 2));
+	ck_assert(regs[0].root == (SMALL_TABLES | 11) && regs[1].root == (SMALL_TABLES | 22));
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
+	region.host[5] = 1; /* it is writable */
+	end(g);
+}
+END_TEST
+
+/* An earlier session may have left it. */
+START_TEST(the_regions_beginning_is_kept)
+{
+	struct hv_guest *g = open_client();
+	struct hv_region region;
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_str_eq((char *)region.kept, "left");
+	ck_assert_uint_eq(region.kept[KEPT_AT], 7);
+	region.host[KEPT_AT] = 8;
+	ck_assert_uint_eq(region.kept[KEPT_AT], 7);
+	end(g);
+}
+END_TEST
+
+START_TEST(ram_is_read_with_and_without_a_window)
+{
+	struct hv_guest *g = open_client();
+	uint8_t bytes[5];
+
+	ck_assert_uint_eq(hv_broker_client_readable_ram(g)->nr, 1);
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	hv_readable_ram_close((struct hv_readable_ram *)hv_broker_client_readable_ram(g));
+	memset(bytes, 0, sizeof(bytes));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	end(g);
+}
+END_TEST
+
+START_TEST(errors_say_all)
+{
+	struct hv_guest *g = open_client();
+	uint8_t byte;
+	struct hv_err *err = hv_guest_read(g, hv_gpa(SMALL_RAM), &byte, 1);
+
+	ck_assert_int_eq(err->code, EFAULT);
+	ck_assert_str_eq(err->message, "small: no RAM");
+	ck_assert_str_eq(err->reason, "no RAM");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_MONITOR);
+	hv_err_free(err);
+	end(g);
+}
+END_TEST
+
+START_TEST(writes_need_a_hold_and_obey_the_rules)
+{
+	struct hv_guest *g = open_client();
+	struct hv_hold_write w = {.gpa = hv_gpa(0x2000), .len_bytes = 8, .bytes = {1, 2, 3}};
+	struct hv_message bare = {
+		.kind = HV_ASK_HOLD_WRITE, .bytes = (uint8_t *)&w, .len_bytes = sizeof(w)};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_region region;
+	struct hv_hold *hold;
+	struct hv_err *err;
+	uint8_t now[8];
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	err = hv_channel_ask(ours, &bare, &answer);
+	ck_assert_int_eq(err->code, EPROTO);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	err = hv_hold_write(hold, &w, 1);
+	ck_assert_int_eq(err->code, EPERM);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_guest_read(g, w.gpa, now, 8));
+	ck_assert_mem_eq(now, "\0\0\0\0\0\0\0\0", 8);
+	w.gpa = hv_gpa(SMALL_REGION + 64);
+	ck_assert_ptr_null(hv_hold_write(hold, &w, 1));
+	ck_assert_mem_eq(region.host + 64, "\1\2\3\0\0\0\0\0", 8);
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	end(g);
+}
+END_TEST
+
+START_TEST(a_hold_says_whether_vcpus_may_be_hidden)
+{
+	struct hv_guest *g = open_client();
+	struct hv_hold *hold;
+	uint8_t anywhere;
+
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(SMALL_RAM - 1), &anywhere, 1));
+	ck_assert_uint_eq(anywhere, 0);
+	ck_assert_ptr_null(hv_hold_begin_anywhere(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(SMALL_RAM - 1), &anywhere, 1));
+	ck_assert_uint_eq(anywhere, 1);
+	end(g);
+}
+END_TEST
+
+START_TEST(a_hold_that_is_left_ends)
+{
+	struct hv_guest *g = open_client();
+	struct hv_message question = {.kind = HV_ASK_HOLD_BEGIN, .args = {HV_NS_PER_S}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	ck_assert_ptr_null(hv_channel_ask(ours, &question, &answer));
+	end(g); /* which checks it */
+}
+END_TEST
+
+START_TEST(what_no_service_asks_for_is_refused)
+{
+	static const struct hv_message questions[] = {
+		{.kind = HV_ASK_READ, .args = {0, UINT64_MAX}},
+		{.kind = HV_ASK_TSC, .args = {UINT64_MAX}},
+		{.kind = HV_ASK_HOLD_BEGIN, .args = {UINT64_MAX}},
+		{.kind = HV_ASK_HOLD_END},
+		{.kind = HV_ASK_HOLD_REGISTERS},
+		{.kind = HV_ASK_HOLD_FLUSH, .args = {1, 2}},
+		{.kind = HV_ASK_STOP_AT, .args = {0x1000}},
+		{.kind = HV_ASK_RUN_TO, .args = {0x1000}},
+	};
+	struct hv_guest *g = open_client();
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(questions); i++) {
+		HV_AUTO_MESSAGE struct hv_message answer = {0};
+		HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &questions[i], &answer);
+
+		ck_assert_ptr_nonnull(err);
+		ck_assert_int_eq(err->code, EPROTO);
+	}
+	end(g);
+}
+END_TEST
+
+/* Sends request KIND with the numbers A and B, which the broker must refuse. */
+static void check_refused(uint32_t kind, uint64_t a, uint64_t b, const char *words)
+{
+	const struct hv_message question = {.kind = kind, .args = {a, b}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &question, &answer);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert_msg(strstr(err->message, words), "%s", err->message);
+}
+
+START_TEST(the_files_of_the_ram_are_given_once)
+{
+	struct hv_guest *g = open_client(); /* which has sent it */
+
+	check_refused(HV_ASK_RAM, 0, 0, "the service asks for the RAM's files again");
+	end(g);
+}
+END_TEST
+
+START_TEST(a_hold_is_for_what_needs_one)
+{
+	struct hv_guest *g = open_client();
+	struct hv_region region;
+	struct hv_hold *hold;
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	check_refused(HV_ASK_HOLD_FLUSH, region.len_bytes, 4096, "a flush outside the region");
+	check_refused(HV_ASK_HOLD_FLUSH, UINT64_MAX - 4095, 8192, "a flush outside the region");
+	check_refused(HV_ASK_HOLD_FLUSH, 0, 4095, "a flush outside the region");
+	check_refused(HV_ASK_REGION, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_LET_RUN, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_PREPARE_HOLD, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_STOP_AT, SMALL_TEXT, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_END_STOP, 0, 0, "a request that is not allowed in a hold");
+	check_refused(HV_ASK_RUN_TO, SMALL_TEXT, 0, "a request that is not allowed in a hold");
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	end(g);
+}
+END_TEST
+
+START_TEST(a_guest_is_stopped_at_an_instruction)
+{
+	struct hv_guest *g = open_client();
+	struct pollfd stopped = {hv_guest_stop_fd(g), POLLIN, 0};
+	bool is_at_stop = true;
+	struct hv_err *err;
+
+	ck_assert_int_eq(hv_guest_exit_fd(g), -1);
+	ck_assert_int_eq(poll(&stopped, 1, 0), 0);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(!is_at_stop);
+	ck_assert_ptr_null(hv_guest_stop_at(g, hv_gva(SMALL_TEXT)));
+	ck_assert_int_eq(poll(&stopped, 1, 0), 1);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(is_at_stop);
+	err = hv_guest_stop_at(g, hv_gva(SMALL_TEXT));
+	ck_assert_int_eq(err->code, EBUSY);
+	hv_err_free(err);
+	hv_guest_end_stop(g);
+	ck_assert_ptr_null(hv_guest_is_at_stop(g, &is_at_stop));
+	ck_assert(!is_at_stop);
+	ck_assert_ptr_null(hv_guest_run_to(g, hv_gva(SMALL_TEXT)));
+	err = hv_guest_run_to(g, hv_gva(SMALL_TEXT + 1));
+	ck_assert_int_eq(err->code, ECANCELED);
+	hv_err_free(err);
+	end(g);
+}
+END_TEST
+
+/* The broker of an `hvtrace run` machine reaches it as a service reaches a broker, and forwards the
+ * files of RAM and region. */
+START_TEST(a_machine_is_given_on)
+{
+	struct hv_hold_write w = {
+		.gpa = hv_gpa(SMALL_REGION + 64), .len_bytes = 4, .bytes = {1, 2, 3, 4}};
+	struct hv_guest *g = NULL;
+	struct hv_region region;
+	struct hv_hold *hold;
+	struct hv_err *err;
+	uint8_t bytes[5];
+
+	begin(serve_machine);
+	ck_assert_ptr_null(hv_broker_client_guest(ours, &g));
+	ck_assert_uint_eq(hv_broker_client_readable_ram(g)->nr, 1);
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_int_eq(region.fd, -1);
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	ck_assert_ptr_null(hv_hold_write(hold, &w, 1));
+	ck_assert_mem_eq(region.host + 64, w.bytes, 4);
+	w.gpa = hv_gpa(0x2000);
+	err = hv_hold_write(hold, &w, 1);
+	ck_assert_int_eq(err->code, EPERM);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	ck_assert_ptr_null(hv_guest_stop_at(g, hv_gva(SMALL_TEXT)));
+	ck_assert_int_eq(poll(&(struct pollfd){hv_guest_stop_fd(g), POLLIN, 0}, 1, 0), 1);
+	end(g);
+}
+END_TEST
+
+static void check_code(struct hv_err *err, int code)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(err->code == code, "%s: %s", strerror(err->code), err->message);
+	hv_err_free(err);
+}
+
+/* The broker's buffer for the registers of all vCPUs must not overflow. */
+START_TEST(a_vmm_cannot_have_too_many_vcpus)
+{
+	struct hv_message open = {.kind = HV_ASK_OPEN}, count = {.kind = HV_ASK_COUNT};
+	struct hv_message hold = {.kind = HV_ASK_HOLD_BEGIN};
+	struct hv_message registers = {.kind = HV_ASK_REGISTERS};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	begin(serve_liar);
+	ck_assert_ptr_null(hv_channel_ask(ours, &open, &answer));
+	hv_message_deinit(&answer);
+	check_code(hv_channel_ask(ours, &count, &answer), E2BIG);
+	check_code(hv_channel_ask(ours, &registers, &answer), EAGAIN);
+	check_code(hv_channel_ask(ours, &hold, &answer), E2BIG);
+	registers.kind = HV_ASK_HOLD_REGISTERS;
+	check_code(hv_channel_ask(ours, &registers, &answer), EPROTO);
+	end(NULL);
+}
+END_TEST
+
+/* The VMM's claims about its identity are not trusted: the id is a path in the run directory. */
+START_TEST(a_vmm_does_not_choose_who_it_is)
+{
+	struct hv_guest *g = NULL;
+
+	begin(serve_liar);
+	ck_assert_ptr_null(hv_broker_client_guest(ours, &g));
+	ck_assert_str_eq(hv_guest_info(g)->name, "mine");
+	ck_assert_str_eq(hv_guest_info(g)->id, "mine");
+	ck_assert_int_eq(hv_guest_info(g)->pid, broker); /* it has created the VMM's socket */
+	end(g);
+}
+END_TEST
+
+START_TEST(a_vmm_has_a_known_architecture)
+{
+	static const char *const names[] = {"", "vax", "x86_64x86_64x86_64"};
+	struct hv_guest *g = NULL;
+
+	claimed_arch = names[_i];
+	begin(serve_liar);
+	check_code(hv_broker_client_guest(ours, &g), EPROTO);
+	end(NULL);
+}
+END_TEST
+
+/* Host events require the threads of all vCPUs. */
+START_TEST(all_vcpus_are_asked_for)
+{
+	struct hv_guest *g = open_client();
+	HV_AUTO_TEXT struct hv_text formats = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_guest_host_formats(g, &formats);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ESRCH);
+	end(g);
+}
+END_TEST
+
+START_TEST(messages_are_bounded)
+{
+	static const uint64_t huge[6] = {HV_ASK_READ, 1ull << 40};
+	HV_AUTO_MESSAGE struct hv_message m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[0], huge, sizeof(huge), 0), sizeof(huge));
+	err = hv_channel_receive(ends[1], &m);
+	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert(!m.bytes && !m.nr_fds);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+/* Sends an answer with the numbers of an error, and asks. */
+static struct hv_err *error_for(uint64_t code, uint64_t facts, uint64_t reason_off)
+{
+	const uint64_t answer[6] = {1, 4, code, facts, reason_off};
+	HV_AUTO_MESSAGE struct hv_message got = {0};
+	struct hv_err *err;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[1], answer, sizeof(answer), 0), sizeof(answer));
+	ck_assert_int_eq(send(ends[1], "a\033b", 4, 0), 4);
+	err = hv_channel_ask(ends[0], &(struct hv_message){.kind = HV_ASK_OPEN}, &got);
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+START_TEST(any_number_is_an_error)
+{
+	static const uint64_t codes[] = {0,	     1ull << 32, 1ull << 31, UINT32_MAX,
+					 UINT64_MAX, 4096,	 134};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(codes); i++) {
+		HV_AUTO_ERR struct hv_err *err = error_for(codes[i], UINT64_MAX, UINT64_MAX);
+
+		ck_assert_int_eq(err->code, EPROTO);
+		ck_assert_uint_eq(err->facts, HV_ERR_FACTS);
+		ck_assert_str_eq(err->message, "a?b");
+		ck_assert_ptr_eq(err->reason, err->message);
+	}
+}
+END_TEST
+
+START_TEST(a_message_has_a_deadline)
+{
+	HV_AUTO_MESSAGE struct hv_message m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[0], "part", 4, 0), 4);
+	err = hv_channel_receive_by(ends[1], hv_now_ns() + 20 * HV_NS_PER_MS, &m);
+	ck_assert_int_eq(err->code, ETIMEDOUT);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, a_guest_is_what_it_is);
+	tcase_add_test(tc, the_regions_beginning_is_kept);
+	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
+	tcase_add_test(tc, errors_say_all);
+	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
+	tcase_add_test(tc, a_hold_says_whether_vcpus_may_be_hidden);
+	tcase_add_test(tc, a_hold_that_is_left_ends);
+	tcase_add_test(tc, what_no_service_asks_for_is_refused);
+	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
+	tcase_add_test(tc, a_hold_is_for_what_needs_one);
+	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
+	tcase_add_test(tc, a_machine_is_given_on);
+	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);
+	tcase_add_test(tc, a_vmm_does_not_choose_who_it_is);
+	tcase_add_loop_test(tc, a_vmm_has_a_known_architecture, 0, 3);
+	tcase_add_test(tc, all_vcpus_are_asked_for);
+	tcase_add_test(tc, messages_are_bounded);
+	tcase_add_test(tc, any_number_is_an_error);
+	tcase_add_test(tc, a_message_has_a_deadline);
+}
+
+int main(void)
+{
+	return run_suite("client", add);
+}

@@ -1,0 +1,902 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/sites/site_trampolines.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernel/kernel.h"
+#include "kernel/tasks/tasks.h"
+#include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/actions.h"
+#include "tracer/guest/tracee.h"
+#include "tracer/hooks/guest_ftrace.h"
+#include "tracer/probe_sites/probe_sites.h"
+
+/* -- calls of two instructions ----------------------------------------------------------------- */
+
+/* How long to wait until no task is between two instructions: 1 s plus the holds. */
+#define WAIT_NS	  (5L * 1000 * 1000)
+#define TRIES_MAX 200
+
+/* A second instruction that will become a call. */
+struct second {
+	uint64_t gva;
+	struct hv_change *first; /* the change of the instruction before it */
+	bool is_next;		 /* a task will continue there */
+};
+
+/* State of the check that no task is between two instructions. */
+struct proof {
+	struct hv_tracee *tracee;
+	struct second *list; /* owned; sorted by address */
+	size_t nr;
+	size_t nr_next;	  /* in the last hold */
+	size_t nr_hidden; /* vCPUs in the last hold that hide the code that they interrupted */
+	char *where;	  /* owned; position of the first such vCPU; NULL: none */
+	struct hv_err *scan_err; /* owned; error of the scan in the last hold */
+};
+
+static void proof_deinit(struct proof *p)
+{
+	free(p->list);
+	free(p->where);
+	hv_err_free(p->scan_err);
+}
+
+void hv_site_pairs_deinit(struct hv_site_pairs *pairs)
+{
+	free(pairs->list);
+	*pairs = (struct hv_site_pairs){0};
+}
+
+static int by_gpa(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_change *)a)->gpa.v, y = ((const struct hv_change *)b)->gpa.v;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const struct second *)a)->gva, y = ((const struct second *)b)->gva;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns whether CHANGE makes a free site a call, and a task between its instructions may have any
+ * address because the kernel keeps none there. If the site has an address in our range, that may be
+ * older than the last check. */
+static bool needs_first(const struct hv_tracee *t, const struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva now = {0}, then = {0};
+
+	return arch->classify_site(change->from, change->gva, &now) == HV_SITE_NOP &&
+	       arch->classify_site(change->to, change->gva, &then) == HV_SITE_CALL &&
+	       (!now.v || hv_gva_in(now, t->range));
+}
+
+static size_t plan_firsts(const struct hv_tracee *t, const struct hv_change *changes, size_t nr,
+			  struct hv_change *ret)
+{
+	size_t nr_firsts = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_change *first = &ret[nr_firsts];
+
+		if (!needs_first(t, &changes[i]))
+			continue;
+		*first = changes[i];
+		memcpy(first->to, changes[i].from, sizeof(first->to));
+		memcpy(first->to, changes[i].to, t->kernel->core.as.arch->site_first_bytes);
+		nr_firsts++;
+	}
+	return nr_firsts;
+}
+
+static struct second *second_at(const struct proof *p, uint64_t address)
+{
+	const struct second key = {.gva = address};
+
+	return bsearch(&key, p->list, p->nr, sizeof(key), by_address);
+}
+
+/* Notes that a task will continue at ADDRESS. */
+static void note(struct proof *p, uint64_t address)
+{
+	struct second *second = second_at(p, address);
+
+	if (!second || second->is_next)
+		return;
+	second->is_next = true;
+	p->nr_next++;
+}
+
+/* For hv_stacks_scan(): notes WORD and ignores it, so that only vCPUs are counted. */
+static bool note_word(void *ctx, struct hv_gva at, uint64_t word)
+{
+	(void)at;
+	note(ctx, word);
+	return true;
+}
+
+static void forget_last(struct proof *p)
+{
+	for (size_t i = 0; i < p->nr; i++)
+		p->list[i].is_next = false;
+	p->nr_next = p->nr_hidden = 0;
+	free(p->where);
+	p->where = NULL;
+	hv_err_free(p->scan_err);
+	p->scan_err = NULL;
+}
+
+/* Returns whether IP is in kernel-half code that belongs to no known text: a BPF program, or a
+ * kprobe's copy of an instruction, after which the guest continues in the site. */
+static bool may_be_copy(const struct hv_tracee *t, struct hv_gva ip)
+{
+	const struct hv_kernel *k = t->kernel;
+
+	return ip.v >= k->core.as.arch->kernel_start(k->core.as.levels).v &&
+	       !hv_gva_in(ip, k->text) && !hv_gva_in(ip, hv_kernel_init_text(k)) &&
+	       !hv_gva_in(ip, t->range) && !hv_module_at(&k->modules, ip);
+}
+
+static void look_at_vcpu(struct proof *p, unsigned cpu, struct hv_gva ip)
+{
+	struct hv_text where = {0};
+
+	note(p, ip.v);
+	if (!may_be_copy(p->tracee, ip))
+		return;
+	hv_text_printf(&where, "vCPU %u at 0x%llx", cpu, (unsigned long long)ip.v);
+	p->nr_hidden++;
+	free(p->where);
+	p->where = hv_text_take(&where);
+}
+
+/* A scan can fail because the guest is changing a list. The next one may succeed. */
+static struct hv_err *look(struct hv_hold *hold, void *ctx)
+{
+	struct proof *p = ctx;
+	struct hv_kernel *k = p->tracee->kernel;
+	const struct hv_scan_for wanted = {
+		.range = {k->core.as.arch->kernel_start(k->core.as.levels), hv_gva(UINT64_MAX)},
+		.how = HV_SCAN_CALLS,
+		.is_known = note_word,
+		.ctx = p};
+	unsigned nr_vcpus = hv_guest_info(p->tracee->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
+
+	forget_last(p);
+	if (err)
+		return err;
+	p->scan_err = hv_stacks_scan(k, &wanted, regs, nr_vcpus, &p->nr_hidden, &p->where);
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+		look_at_vcpu(p, cpu, regs[cpu].ip);
+	return NULL;
+}
+
+static bool is_proven(const struct proof *p)
+{
+	return !p->scan_err && !p->nr_hidden && !p->nr_next;
+}
+
+/* Refuses each of FIRSTS whose second instruction a task was about to execute at the last attempt.
+ */
+static struct hv_err *prove(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
+{
+	hv_cleanup(proof_deinit) struct proof p = {.tracee = t, .nr = nr};
+	struct hv_err *err = NULL;
+
+	p.list = hv_alloc(nr * sizeof(*p.list));
+	for (size_t i = 0; i < nr; i++)
+		p.list[i] = (struct second){.gva = firsts[i].gva.v +
+						   t->kernel->core.as.arch->site_first_bytes,
+					    .first = &firsts[i]};
+	qsort(p.list, nr, sizeof(*p.list), by_address);
+	for (unsigned try = 0; !err && try < TRIES_MAX; try++) {
+		if (try)
+			nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+		err = hv_patcher_held(t->patcher, look, &p);
+		if (!err && is_proven(&p))
+			return NULL;
+	}
+	if (!err && p.scan_err)
+		err = hv_take(p.scan_err);
+	if (!err && p.nr_hidden)
+		err = hv_err_new(EBUSY, "%s may continue between the two instructions of a site",
+				 p.where);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (p.list[i].is_next)
+			p.list[i].first->refused = 1;
+	return err;
+}
+
+/* Makes CHANGES start from the bytes of FIRSTS, a subset of them in the same order. */
+static void go_on_from(struct hv_change *changes, size_t nr, const struct hv_change *firsts,
+		       size_t nr_firsts)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < nr && next < nr_firsts; i++) {
+		const struct hv_change *first = &firsts[next];
+
+		if (changes[i].gpa.v != first->gpa.v)
+			continue;
+		if (first->refused)
+			changes[i].refused = 1;
+		else
+			memcpy(changes[i].from, first->to, sizeof(changes[i].from));
+		next++;
+	}
+}
+
+static void reverse(struct hv_change *c)
+{
+	uint8_t back[sizeof(c->from)];
+
+	memcpy(back, c->from, sizeof(back));
+	memcpy(c->from, c->to, sizeof(c->from));
+	memcpy(c->to, back, sizeof(c->to));
+	c->refused = 0;
+}
+
+static struct hv_err *take_back(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		reverse(&firsts[i]);
+	return hv_patcher_apply(t->patcher, firsts, nr);
+}
+
+struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pairs,
+				  struct hv_err *why)
+{
+	struct hv_err *failed = NULL;
+
+	if (!pairs->nr)
+		return why;
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* must not be interrupted */
+	if (!(why->facts & HV_ERR_NEEDS_RECOVERY))
+		failed = take_back(t, pairs->list, pairs->nr);
+	if (!failed)
+		return why;
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
+	hv_err_free(failed);
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
+}
+
+/* The refused ones lead to no call. */
+static struct hv_err *take_refused_back(struct hv_tracee *t, const struct hv_site_pairs *pairs)
+{
+	HV_AUTO_FREE struct hv_change *list = hv_alloc((pairs->nr + 1) * sizeof(*list));
+	size_t nr = 0;
+
+	for (size_t i = 0; i < pairs->nr; i++)
+		if (pairs->list[i].refused)
+			list[nr++] = pairs->list[i];
+	return nr ? take_back(t, list, nr) : NULL;
+}
+
+struct hv_err *hv_site_pairs_begin(struct hv_tracee *t, struct hv_change *changes, size_t nr,
+				   struct hv_site_pairs *ret)
+{
+	hv_cleanup(hv_site_pairs_deinit) struct hv_site_pairs pairs = {0};
+	struct hv_err *err;
+
+	if (!t->kernel->core.as.arch->site_first_bytes)
+		return NULL;
+	qsort(changes, nr, sizeof(*changes), by_gpa);
+	pairs.list = hv_alloc((nr + 1) * sizeof(*pairs.list));
+	pairs.nr = plan_firsts(t, changes, nr, pairs.list);
+	if (!pairs.nr)
+		return NULL;
+	err = hv_patcher_apply(t->patcher, pairs.list, pairs.nr);
+	if (err)
+		return err;
+	err = prove(t, pairs.list, pairs.nr);
+	if (!err) {
+		go_on_from(changes, nr, pairs.list, pairs.nr);
+		err = take_refused_back(t, &pairs);
+	}
+	if (err)
+		return hv_site_pairs_undo(t, &pairs, err);
+	*ret = pairs;
+	pairs = (struct hv_site_pairs){0};
+	return NULL;
+}
+
+/* -- trampolines of sites ---------------------------------------------------------------------- */
+
+struct hv_site_trampolines {
+	struct hv_tracee *tracee; /* borrowed, like the next four */
+	struct hv_graph_tracer *graph;
+	struct hv_actions *actions;
+	struct hv_guest_ftrace *guest_ftrace;
+	struct hv_probe_sites *probe_sites;
+	uint8_t *now; /* owned, one per site of kernel->sites: enum hv_trampoline */
+	struct hv_refused refused;
+	struct hv_gva inexact; /* the refused site that affects others; 0: none */
+	unsigned inexact_for;  /* enum relied_on */
+};
+
+struct hv_site_trampolines *hv_site_trampolines_new(struct hv_tracee *t,
+						    struct hv_graph_tracer *graph,
+						    struct hv_actions *actions,
+						    struct hv_guest_ftrace *guest_ftrace,
+						    struct hv_probe_sites *probe_sites)
+{
+	struct hv_site_trampolines *s = hv_alloc(sizeof(*s));
+
+	*s = (struct hv_site_trampolines){
+		.tracee = t,
+		.graph = graph,
+		.actions = actions,
+		.guest_ftrace = guest_ftrace,
+		.probe_sites = probe_sites,
+		.now = hv_alloc(t->kernel->sites.nr),
+	};
+	return s;
+}
+
+void hv_site_trampolines_free(struct hv_site_trampolines *s)
+{
+	if (!s)
+		return;
+	free(s->now);
+	free(s);
+}
+
+/* Translates ascending addresses, with one page-table walk per leaf. */
+struct translation {
+	const struct hv_address_space *as;
+	struct hv_gva_range covers;
+	struct hv_mapping mapping; /* at covers.start */
+};
+
+static struct hv_err *translate(struct translation *walk, struct hv_gva gva, bool *ret_present,
+				struct hv_gpa *ret)
+{
+	if (!hv_gva_in(gva, walk->covers)) {
+		struct hv_err *err = hv_walk(walk->as, gva, &walk->mapping);
+
+		if (err)
+			return err;
+		walk->covers = (struct hv_gva_range){gva, hv_gva_add(gva, walk->mapping.len_bytes)};
+	}
+	*ret_present = walk->mapping.present;
+	*ret = hv_gpa_add(walk->mapping.gpa, gva.v - walk->covers.start.v);
+	return NULL;
+}
+
+enum verdict { LEAVE, CHANGE, REFUSE };
+
+/* Results that become inaccurate if a site is refused, in addition to the calls of its function. */
+enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
+
+struct site_plan {
+	struct hv_gva trampoline; /* target of the site's call; 0: none */
+	struct hv_gpa gpa;
+	bool waits;	    /* wanted later, and calls no trampoline now */
+	bool reports_sleep; /* without it, time in which a task sleeps would count */
+	bool is_refused;
+	enum relied_on relied_on;
+};
+
+/* Changes of the sites where tasks leave their CPU and return to it. */
+struct sleep_changes {
+	struct hv_change list[HV_NR_ROLES];
+	struct hv_change planned[HV_NR_ROLES]; /* the same changes, unsorted and unmodified */
+	size_t nr;
+};
+
+/* Returns whether SITE, which is KIND now, can be patched. */
+static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
+{
+	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
+}
+
+/* TRAMPOLINE is the target of the site's call; 0: none. */
+static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
+			  struct hv_gva trampoline, struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target = {0},
+		      to = trampoline.v ? hv_veneer_from(t, site->ip, trampoline) : trampoline;
+	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
+	bool ours = kind == HV_SITE_CALL && hv_tracee_has(t, target);
+
+	if (ours && target.v == to.v)
+		return LEAVE;
+	if (ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
+		return LEAVE;
+	if (!trampoline.v)
+		return ours ? CHANGE : LEAVE;
+	if (!ours && !is_free(site, kind))
+		return REFUSE;
+	return arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
+}
+
+/* Like judge(), for PLAN. A site that is wanted later is judged now, so that the user learns early
+ * that it cannot be changed. */
+static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *site,
+			       struct site_plan *plan, struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target = {0};
+
+	if (plan->waits && !hv_tracee_is_call(t, site->ip, change->from) &&
+	    !is_free(site, arch->classify_site(change->from, site->ip, &target))) {
+		plan->waits = false;
+		return REFUSE;
+	}
+	return judge(t, site, plan->trampoline, change);
+}
+
+/* Returns whether the site is in two pages that may not be adjacent in memory. They are adjacent if
+ * one leaf maps both, as in the kernel's image. Only kernels whose calls are instruction pairs have
+ * such sites in the image; others align their functions. */
+static bool is_in_pieces(const struct hv_arch *arch, const struct translation *walk,
+			 const struct hv_change *change)
+{
+	if (!hv_site_crosses_pages(arch, change->gpa.v))
+		return false;
+	return !arch->site_first_bytes || walk->covers.end.v - change->gva.v < arch->site_len_bytes;
+}
+
+static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *walk,
+				const struct hv_site *site, struct site_plan *plan,
+				struct hv_change *change, enum verdict *ret)
+{
+	uint32_t len = (uint32_t)t->kernel->core.as.arch->site_len_bytes;
+	bool present;
+	struct hv_err *err;
+
+	*change = (struct hv_change){.gva = site->ip, .kind = HV_CHANGE_TEXT, .len_bytes = len};
+	err = translate(walk, site->ip, &present, &change->gpa);
+	if (err)
+		return err;
+	/* If the page is not present, the guest has freed the function. */
+	plan->gpa = change->gpa;
+	if (!present || is_in_pieces(t->kernel->core.as.arch, walk, change)) {
+		*ret = plan->trampoline.v || plan->waits ? REFUSE : LEAVE;
+		plan->waits = false;
+		return NULL;
+	}
+	err = hv_guest_read(t->guest, change->gpa, change->from, len);
+	if (!err)
+		*ret = judge_plan(t, site, plan, change);
+	return err;
+}
+
+/* Returns the trampoline that the site at GPA calls, if we patched it. */
+static uint8_t patched_trampoline(const struct hv_site_trampolines *s, const struct hv_site *site,
+				  struct hv_gpa gpa)
+{
+	const struct hv_tracee *t = s->tracee;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
+	struct hv_gva target = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_patcher_old_bytes(t->patcher, gpa, old_bytes))
+		return HV_TRAMPOLINE_NONE;
+	err = hv_guest_read(t->guest, gpa, bytes, arch->site_len_bytes);
+	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
+		return HV_TRAMPOLINE_NONE;
+	target = hv_veneer_leads_to(t, target);
+	if (!hv_actions_goes_on(s->actions, target, &target))
+		return (uint8_t)hv_trampolines_called_at(t, target);
+	if (target.v)
+		return (uint8_t)hv_trampolines_called_at(t, target);
+	return hv_actions_has(s->actions, site->ip.v) ? HV_TRAMPOLINE_ACTIONS : HV_TRAMPOLINE_NONE;
+}
+
+/* Rereads the present trampoline of each site from the guest. */
+static void note_now(struct hv_site_trampolines *s, const struct site_plan *plans)
+{
+	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
+	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++) {
+		s->now[i] = patched_trampoline(s, &s->tracee->kernel->sites.list[i], plans[i].gpa);
+		if (!s->now[i] && plans[i].waits)
+			s->now[i] = HV_TRAMPOLINE_LATER;
+	}
+}
+
+static void note_refused(struct hv_refused *refused, struct hv_gva site)
+{
+	if (refused->nr < HV_REFUSED_FIRST)
+		refused->first[refused->nr] = site;
+	refused->nr++;
+}
+
+static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size_t nr)
+{
+	hv_cleanup(hv_site_pairs_deinit) struct hv_site_pairs pairs = {0};
+	struct hv_err *err = hv_site_pairs_begin(t, changes, nr, &pairs);
+
+	if (err)
+		return err;
+	err = hv_patcher_apply(t->patcher, changes, nr);
+	return err ? hv_site_pairs_undo(t, &pairs, err) : NULL;
+}
+
+static struct hv_err *refuse_sleep(const struct hv_sites *sites, struct hv_gva at)
+{
+	const char *name = "a function";
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == at.v)
+			name = sites->list[i].name;
+	return hv_err_new(EBUSY,
+			  "sleep-time 0 and funcgraph-host need %s, and 0x%llx cannot be changed"
+			  " now",
+			  name, (unsigned long long)at.v);
+}
+
+/* Undoes the changes that were made, after the error WHY. Takes ownership of WHY and returns it,
+ * with HV_ERR_NEEDS_RECOVERY if that failed. */
+static struct hv_err *take_sleep_back(struct hv_tracee *t, const struct sleep_changes *made,
+				      struct hv_err *why)
+{
+	struct hv_change back[HV_NR_ROLES];
+	struct hv_err *failed;
+	size_t nr = 0;
+
+	if (why->facts & HV_ERR_NEEDS_RECOVERY)
+		return why;
+	for (size_t i = 0; i < made->nr; i++)
+		for (size_t j = 0; j < made->nr; j++) {
+			const struct hv_change *was = &made->planned[j];
+
+			if (made->list[i].refused || was->gpa.v != made->list[i].gpa.v)
+				continue;
+			back[nr] = *was;
+			memcpy(back[nr].from, was->to, sizeof(was->to));
+			memcpy(back[nr++].to, was->from, sizeof(was->from));
+		}
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* must not be interrupted */
+	failed = nr ? hv_patcher_apply(t->patcher, back, nr) : NULL;
+	if (!failed)
+		return why;
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
+	hv_err_free(failed);
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
+}
+
+/* Makes all of CHANGES or none. */
+static struct hv_err *apply_sleep(struct hv_tracee *t, struct sleep_changes *changes)
+{
+	struct hv_err *err = NULL;
+
+	memcpy(changes->planned, changes->list, sizeof(changes->list));
+	if (changes->nr)
+		err = apply(t, changes->list, changes->nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < changes->nr; i++)
+		if (changes->list[i].refused)
+			return take_sleep_back(
+				t, changes, refuse_sleep(&t->kernel->sites, changes->list[i].gva));
+	return NULL;
+}
+
+/* First changes the sites where tasks leave their CPU or return to it: if one of them is refused,
+ * no other site has been changed. */
+static struct hv_err *apply_all(struct hv_tracee *t, struct sleep_changes *sleep,
+				struct hv_change *changes, size_t nr)
+{
+	struct hv_err *err = apply_sleep(t, sleep);
+
+	if (err)
+		return err;
+	err = apply(t, changes, nr);
+	return err ? take_sleep_back(t, sleep, err) : NULL;
+}
+
+/* Returns whether the site at AT is one of the NR changes that the hold refused. */
+static bool is_refused(const struct hv_change *changes, size_t nr, struct hv_gva at)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (changes[i].gva.v == at.v)
+			return changes[i].refused;
+	return false;
+}
+
+static void note_inexact(struct hv_site_trampolines *s, const struct site_plan *plans,
+			 const struct hv_change *changes, size_t nr)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	s->inexact = hv_gva(0);
+	for (size_t i = 0; i < sites->nr && !s->inexact.v; i++) {
+		if (!plans[i].relied_on ||
+		    !(plans[i].is_refused || is_refused(changes, nr, sites->list[i].ip)))
+			continue;
+		s->inexact = sites->list[i].ip;
+		s->inexact_for = plans[i].relied_on;
+	}
+}
+
+/* Makes sites call the trampolines in PLANS, one per site, and restores all others, in one pass. */
+static struct hv_err *change_sites(struct hv_site_trampolines *s, struct site_plan *plans)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+	HV_AUTO_ERR struct hv_err *ended = NULL;
+	struct sleep_changes sleep = {.nr = 0};
+	struct hv_refused refused = {0};
+	size_t nr = 0;
+	struct hv_err *err;
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		enum verdict verdict;
+
+		err = plan_site(s->tracee, &walk, &sites->list[i], &plans[i], &changes[nr],
+				&verdict);
+		if (err)
+			return hv_err_in(err, "site %s", sites->list[i].name);
+		if (verdict == REFUSE && plans[i].reports_sleep)
+			return refuse_sleep(sites, sites->list[i].ip);
+		plans[i].is_refused = verdict == REFUSE;
+		if (verdict == REFUSE)
+			note_refused(&refused, sites->list[i].ip);
+		if (verdict == CHANGE && plans[i].reports_sleep)
+			sleep.list[sleep.nr++] = changes[nr];
+		else
+			nr += verdict == CHANGE;
+	}
+	err = nr || sleep.nr ? hv_guest_ftrace_begin(s->guest_ftrace) : NULL;
+	if (!err)
+		err = apply_all(s->tracee, &sleep, changes, nr);
+	/* All sites are changed or refused now. The rest must not be interrupted. If the calls of
+	 * ftrace's reader cannot be restored now, the next change or detach does it. */
+	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
+	ended = hv_guest_ftrace_end_if_done(s->guest_ftrace);
+	if (ended && ended->facts & HV_ERR_NEEDS_RECOVERY) {
+		hv_err_free(err);
+		err = hv_take(ended);
+	}
+	for (size_t i = 0; !err && i < nr; i++)
+		if (changes[i].refused)
+			note_refused(&refused, changes[i].gva);
+	if (!err)
+		s->refused = refused;
+	if (!err)
+		note_inexact(s, plans, changes, nr);
+	return err;
+}
+
+/* Returns the trampoline that site I keeps while it is wanted later: its present one, without
+ * counting. */
+static unsigned kept_trampoline(const struct hv_site_trampolines *s, size_t i)
+{
+	unsigned now = s->now[i] & ~(unsigned)HV_TRAMPOLINE_PROFILED;
+
+	return now == HV_TRAMPOLINE_LATER || now == HV_TRAMPOLINE_ACTIONS ? HV_TRAMPOLINE_NONE
+									  : now;
+}
+
+/* These trampolines read the function's caller after a return probe has replaced it. */
+static struct hv_err *check_return(const struct hv_site_trampolines *s, size_t i,
+				   unsigned trampoline)
+{
+	const struct hv_site *site = &s->tracee->kernel->sites.list[i];
+
+	trampoline &= ~(unsigned)HV_TRAMPOLINE_PROFILED;
+	if (trampoline != HV_TRAMPOLINE_FUNCTION_STACK &&
+	    trampoline != HV_TRAMPOLINE_SECTION_FUNCTION &&
+	    trampoline != HV_TRAMPOLINE_SECTION_GRAPH)
+		return NULL;
+	if (site->invalid || !hv_actions_return(s->actions, site->ip.v))
+		return NULL;
+	return hv_err_new(EBUSY, "%s of %s: a return probe needs this function for itself",
+			  trampoline == HV_TRAMPOLINE_FUNCTION_STACK ? "func_stack_trace"
+								     : "a tracer of latencies",
+			  site->name);
+}
+
+/* Finds the addresses that the sites must call. */
+static struct hv_err *choose_trampolines(struct hv_site_trampolines *s, const uint8_t *wanted,
+					 bool frames, struct site_plan *plans)
+{
+	struct hv_graph_roles roles = {0};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	struct hv_err *err = frames ? hv_graph_tracer_find_roles(s->graph, &roles) : NULL;
+
+	hv_actions_begin(s->actions);
+	for (size_t i = 0; !err && i < sites->nr; i++) {
+		enum hv_call_role role = frames ? hv_graph_role(&roles, i) : HV_ROLE_NONE;
+		bool later = wanted[i] & HV_TRAMPOLINE_LATER, acts = false;
+		unsigned trampoline = later ? kept_trampoline(s, i) : wanted[i];
+		struct hv_gva entry;
+
+		err = check_return(s, i, trampoline);
+		if (err)
+			return err;
+		/* The trampoline that records stacks has no entries for roles. */
+		if (trampoline == HV_TRAMPOLINE_FUNCTION_STACK && role)
+			return hv_err_new(EBUSY,
+					  "func_stack_trace of %s: function_graph and the profile"
+					  " need this function for themselves",
+					  sites->list[i].name);
+		if (trampoline || role)
+			plans[i].trampoline = hv_trampolines_call(s->tracee, trampoline, role);
+		plans[i].waits = later && !trampoline;
+		plans[i].reports_sleep = role == HV_ROLE_LEAVES || role == HV_ROLE_ARRIVES;
+		if (hv_actions_follow_forks(s->actions, sites->list[i].ip.v))
+			plans[i].relied_on = FOR_FORKS;
+		else if (role == HV_ROLE_NEW_TASK)
+			plans[i].relied_on = FOR_NEW_TASKS;
+		if (!sites->list[i].invalid)
+			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].trampoline,
+					       hv_trampolines_kind(trampoline, role), &acts,
+					       &entry);
+		if (!err && acts)
+			plans[i].trampoline = entry;
+	}
+	return err;
+}
+
+/* The guest may have released a site in PLANS since the sites were read. If that cannot be read
+ * now, the site remains refused. */
+static void look_at_busy_sites(struct hv_site_trampolines *s, const struct site_plan *plans)
+{
+	struct hv_kernel *kernel = s->tracee->kernel;
+
+	for (size_t i = 0; i < kernel->sites.nr; i++) {
+		bool is_wanted = plans[i].trampoline.v || plans[i].waits;
+
+		if (!is_wanted || !kernel->sites.list[i].busy)
+			continue;
+		hv_err_free(hv_sites_read_busy(&kernel->core, &kernel->sites));
+		return;
+	}
+}
+
+struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint8_t *wanted)
+{
+	size_t nr = s->tracee->kernel->sites.nr;
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(nr * sizeof(*plans));
+	struct hv_err *err = NULL;
+	bool graph = false, frames = hv_actions_any_return(s->actions), stacks = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t trampoline = wanted[i] & ~(unsigned)HV_TRAMPOLINE_LATER;
+
+		graph |= (trampoline & ~HV_TRAMPOLINE_PROFILED) >= HV_TRAMPOLINE_FIRST_GRAPH;
+		frames |= trampoline >= HV_TRAMPOLINE_FIRST_GRAPH;
+		if (!err)
+			err = hv_trampolines_check(s->tracee->kernel->core.as.arch, trampoline);
+		stacks |= trampoline == (HV_TRAMPOLINE_FUNCTION_STACK | HV_TRAMPOLINE_PROFILED);
+	}
+	if (!err && stacks)
+		err = hv_err_new(EBUSY, "the profile and func_stack_trace cannot be used together");
+	if (!err)
+		err = choose_trampolines(s, wanted, frames, plans);
+	if (!err)
+		look_at_busy_sites(s, plans);
+	if (!err && frames)
+		err = hv_graph_tracer_start(s->graph);
+	if (!err)
+		err = hv_probe_sites_begin(s->probe_sites);
+	if (err)
+		return err;
+	if (graph)
+		hv_graph_tracer_record(s->graph, 1);
+	err = change_sites(s, plans);
+	if (!err)
+		err = hv_probe_sites_end(s->probe_sites);
+	if (!err)
+		hv_actions_done(s->actions);
+	note_now(s, plans);
+	if (!err && !graph)
+		hv_graph_tracer_record(s->graph, 0);
+	if (!err && !frames)
+		hv_graph_tracer_stop(s->graph);
+	return err;
+}
+
+struct hv_err *hv_site_trampolines_check_gone(const struct hv_site_trampolines *s)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_arch *arch = s->tracee->kernel->core.as.arch;
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+		uint8_t bytes[HV_SITE_LEN_MAX];
+		struct hv_gpa gpa;
+		bool present;
+		struct hv_err *err = translate(&walk, site->ip, &present, &gpa);
+
+		if (!err && !present)
+			continue;
+		if (!err)
+			err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
+		if (err)
+			return hv_err_in(err, "site %s", site->name);
+		if (hv_tracee_is_left(s->tracee, site->ip, bytes))
+			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a trampoline",
+					  site->name, (unsigned long long)site->ip.v);
+	}
+	return hv_guest_ftrace_check_gone(s->guest_ftrace);
+}
+
+/* Notes the trampolines that the sites call at their present addresses. Sites that cannot be
+ * translated call none. */
+void hv_site_trampolines_look(struct hv_site_trampolines *s)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(sites->nr * sizeof(*plans));
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		bool present = false;
+		HV_AUTO_ERR struct hv_err *err =
+			translate(&walk, sites->list[i].ip, &present, &plans[i].gpa);
+
+		if (err || !present)
+			plans[i].gpa = hv_gpa(UINT64_MAX);
+	}
+	note_now(s, plans);
+}
+
+struct hv_err *hv_site_trampolines_restore(struct hv_site_trampolines *s, struct hv_text *report)
+{
+	struct hv_patcher *p = s->tracee->patcher;
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	struct hv_err *err;
+	size_t nr, nr_restored;
+
+	hv_patcher_forget_gone(p);
+	hv_guest_ftrace_forget_taken(s->guest_ftrace);
+	nr = hv_patcher_undo_plan(p, HV_CHANGE_TEXT, &undo);
+	err = hv_patcher_apply(p, undo, nr);
+	if (!err)
+		err = hv_guest_ftrace_end_if_done(s->guest_ftrace);
+	if (err)
+		return err;
+	memset(s->now, HV_TRAMPOLINE_NONE, s->tracee->kernel->sites.nr);
+	nr_restored = nr - hv_patcher_nr_patched(p, HV_CHANGE_TEXT);
+	if (nr)
+		hv_text_printf(report, "%zu site%s restored and read back\n", nr_restored,
+			       hv_plural(nr_restored));
+	for (size_t i = 0; i < nr; i++)
+		if (undo[i].refused)
+			hv_text_printf(report,
+				       "0x%llx: left alone: the guest changed it or freed it\n",
+				       (unsigned long long)undo[i].gva.v);
+	return NULL;
+}
+
+const uint8_t *hv_site_trampolines_now(const struct hv_site_trampolines *s)
+{
+	return s->now;
+}
+
+const struct hv_refused *hv_site_trampolines_refused(const struct hv_site_trampolines *s)
+{
+	return &s->refused;
+}
+
+struct hv_err *hv_site_trampolines_why_inexact(const struct hv_site_trampolines *s,
+					       struct hv_gva *ret_at)
+{
+	static const char *const what[] = {
+		[FOR_NEW_TASKS] = "calls of new tasks may be shown deeper than they are",
+		[FOR_FORKS] = "the pids of tasks that begin or end are not followed",
+	};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+
+	*ret_at = s->inexact;
+	for (size_t i = 0; i < sites->nr && s->inexact.v; i++)
+		if (sites->list[i].ip.v == s->inexact.v)
+			return hv_err_new(EBUSY, "%s, 0x%llx, cannot be changed now: %s",
+					  sites->list[i].name, (unsigned long long)s->inexact.v,
+					  what[s->inexact_for]);
+	return NULL;
+}

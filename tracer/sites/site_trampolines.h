@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects the trampoline that each site calls: changes sites to the wanted trampolines, and records
+ * their present ones.
+ *
+ * tree/ chooses the trampolines; patcher/ writes. One thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "tracer/guest/trampolines.h"
+
+struct hv_actions;
+struct hv_change;
+struct hv_graph_tracer;
+struct hv_probe_sites;
+struct hv_site_trampolines;
+struct hv_tracee;
+struct hv_guest_ftrace;
+
+/* -- calls of two instructions ----------------------------------------------------------------- */
+
+/* Sites whose call is a pair of instructions (riscv64): the first loads an address, the second
+ * calls it.
+ *
+ * A free site in kernels before 6.16 is two nops. A task interrupted between the two instructions
+ * would execute the call with a stale address. So the first instruction is written at every site,
+ * and the second one only after a hold has shown that no task stops between them: any task that
+ * arrives later has our address. docs/internals/new-arch.md has the argument.
+ *
+ * Nothing is necessary if the kernel itself keeps a first instruction at free sites, or if a call
+ * is one instruction. */
+
+struct hv_site_pairs {
+	struct hv_change *list; /* owned; the first instructions that were written */
+	size_t nr;
+};
+
+/* Writes the first instructions of those CHANGES that make a free site a call. Sorts CHANGES
+ * by physical address and makes them start from the bytes now in the guest. Refuses a change if a
+ * task stays between the instructions or the guest has changed the site. EBUSY: at each attempt a
+ * vCPU hid the code that it had interrupted. On errors every byte is as before, and *RET is
+ * unchanged. The caller frees *RET with hv_site_pairs_deinit(). */
+struct hv_err *hv_site_pairs_begin(struct hv_tracee *t, struct hv_change *changes, size_t nr,
+				   struct hv_site_pairs *ret) hv_must_use;
+/* Undoes the first instructions whose second one was not written, after the error WHY. Takes
+ * ownership of WHY and returns it, with HV_ERR_NEEDS_RECOVERY if that failed. */
+struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pairs,
+				  struct hv_err *why) hv_must_use;
+void hv_site_pairs_deinit(struct hv_site_pairs *pairs);
+
+/* -- trampolines of sites ---------------------------------------------------------------------- */
+
+/* Borrows all arguments. */
+struct hv_site_trampolines *hv_site_trampolines_new(struct hv_tracee *t,
+						    struct hv_graph_tracer *graph,
+						    struct hv_actions *actions,
+						    struct hv_guest_ftrace *guest_ftrace,
+						    struct hv_probe_sites *probe_sites);
+void hv_site_trampolines_free(struct hv_site_trampolines *s);
+
+/* Makes sites call the trampolines in WANTED, one byte (enum hv_trampoline) for each site of
+ * kernel->sites. Changes only sites that differ. On errors every byte is as before. Sites that
+ * cannot be traced are counted as refused, including those wanted later.
+ *
+ * A graph or a profile may change additional sites (where a new task begins, and where tasks leave
+ * the CPU and return to it); hv_site_trampolines_now does not include them. EOPNOTSUPP or EBUSY for
+ * a graph or a profile, with the reason: this kernel cannot be traced, or not now. Reasons for
+ * EBUSY: a livepatch is in transition; an additional site is also wanted with its stack; or, with
+ * HV_GRAPH_NO_SLEEP or HV_GRAPH_HOST, a site where tasks leave their CPU or return cannot be
+ * changed. */
+struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s,
+				       const uint8_t *wanted) hv_must_use;
+/* Returns one byte for each site of kernel->sites: the trampoline that it calls now (enum
+ * hv_trampoline). HV_TRAMPOLINE_LATER alone: the site calls no trampoline and can be patched when
+ * it is wanted. Borrowed until the next change. */
+const uint8_t *hv_site_trampolines_now(const struct hv_site_trampolines *s);
+/* Sites wanted in the last hv_site_trampolines_set() that the guest uses or has changed. */
+#define HV_REFUSED_FIRST 5
+struct hv_refused {
+	size_t nr;
+	struct hv_gva first[HV_REFUSED_FIRST]; /* min(nr, HV_REFUSED_FIRST) entries */
+};
+/* Borrowed until the next change. */
+const struct hv_refused *hv_site_trampolines_refused(const struct hv_site_trampolines *s);
+/* Returns EBUSY if a refused site affects the results of other functions: the site of
+ * function_graph and the profile where a new task begins, or the sites of HV_FORKS_* (scope.h). The
+ * message names the site, its address (also in *RET_AT) and the inaccurate results. NULL, and
+ * *RET_AT 0: none was refused. */
+struct hv_err *hv_site_trampolines_why_inexact(const struct hv_site_trampolines *s,
+					       struct hv_gva *ret_at) hv_must_use;
+
+/* Rereads the present trampoline of each site. Call it after kernel->sites or the guest's changes
+ * were reread. */
+void hv_site_trampolines_look(struct hv_site_trampolines *s);
+
+/* Restores the bytes of every site, except those that the guest has taken or freed. Adds lines to
+ * REPORT. */
+struct hv_err *hv_site_trampolines_restore(struct hv_site_trampolines *s,
+					   struct hv_text *report) hv_must_use;
+/* EBUSY: a site known to the kernel, or its ftrace, still calls a trampoline, so the trampolines
+ * must not be unmapped. */
+struct hv_err *hv_site_trampolines_check_gone(const struct hv_site_trampolines *s) hv_must_use;
