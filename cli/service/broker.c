@@ -48,6 +48,7 @@ struct broker {
 	unsigned nr_refused;	 /* refused writes already processed */
 	unsigned nr_audited;	 /* audited refusals */
 	struct log_budget lines; /* budget for the service's lines in the system's log */
+	bool has_stored_btf;	 /* the directory has the copy of the BTF file */
 	bool is_over;		 /* the service reported its end */
 };
 
@@ -487,7 +488,8 @@ static void audit_refusal(struct broker *w, const char *request, const char *rea
 	struct audit_actor who = audit_actor_self();
 	struct audit_entry e;
 
-	if (w->nr_audited++ >= REFUSALS_AUDITED)
+	/* Before the directory exists there is no log. */
+	if (!w->service.dir.path || w->nr_audited++ >= REFUSALS_AUDITED)
 		return;
 	e = audit_begin(&w->service.audit, &who, "refusal");
 	audit_text(&e, "request", request);
@@ -527,13 +529,14 @@ static struct hv_err *open_btf(struct broker *w, const struct hv_message *questi
 			       struct hv_message *answer)
 {
 	struct service *s = &w->service;
-	const bool is_first = !btf_files_are_used(&s->btf);
 	struct hv_err *err = btf_files_answer(&s->btf, question, answer);
 
 	if (err && err->code == EPERM)
 		audit_refusal(w, "btf", "of another release");
-	if (!err && is_first && s->dir.path)
+	if (!err && !w->has_stored_btf && s->dir.path) {
 		err = write_info(s, &s->dir);
+		w->has_stored_btf = !err;
+	}
 	return err;
 }
 

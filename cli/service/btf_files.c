@@ -102,22 +102,35 @@ static struct hv_err *hash_copy(struct btf_files *f)
 	return NULL;
 }
 
-/* Copies the file FD. */
-static struct hv_err *take_file(struct btf_files *f, int fd, const char *path)
+static void drop_copy(struct btf_files *f)
 {
-	struct hv_err *err = check_owner(fd, path, S_IFREG);
+	hv_close_at(&f->copy);
+	f->copy = -1;
+	free(hv_take(f->path));
+}
+
+/* Copies the file that AT, opened with O_PATH, refers to. It is opened for reading only after the
+ * checks, because the open of a device can have effects. */
+static struct hv_err *take_file(struct btf_files *f, int at, const char *path)
+{
+	HV_AUTO_FREE char *link = hv_format("/proc/self/fd/%d", at);
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = check_owner(at, path, S_IFREG);
 
 	if (!err)
-		err = check_file_system(fd, path);
+		err = check_file_system(at, path);
 	if (err)
 		return err;
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	f->path = hv_strdup(path);
 	err = hv_btf_copy_make(fd, &f->copy, &f->copy_bytes);
 	if (!err)
 		err = hash_copy(f);
 	if (err)
-		return hv_err_in(err, "%s", path);
-	f->path = hv_strdup(path);
-	return NULL;
+		drop_copy(f);
+	return hv_err_in(err, "%s", path);
 }
 
 /* Leaves f->copy at -1 if the file does not exist. */
@@ -126,18 +139,17 @@ static struct hv_err *take_from(struct btf_files *f, size_t dir, const char *rel
 	HV_AUTO_FREE char *name = hv_format("%s.btf", release);
 	HV_AUTO_FREE char *path = hv_format("%s/%s", f->dirs[dir].path, name);
 	HV_AUTO_FD int fd = -1;
+	struct stat st;
 
 	if (f->dirs[dir].fd < 0)
 		return NULL;
-	/* Opening a FIFO would wait for a writer. */
-	fd = openat(f->dirs[dir].fd, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(f->dirs[dir].fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
-	if (fd < 0 && errno == ELOOP)
-		return hv_err_new(ELOOP, "%s: is a symbolic link: replace it by a file", path);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) != 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	if (S_ISLNK(st.st_mode))
+		return hv_err_new(ELOOP, "%s: is a symbolic link: replace it by a file", path);
 	return take_file(f, fd, path);
 }
 
@@ -196,8 +208,7 @@ static void open_packaged(struct btf_files *f, const char *path)
  * other processes. */
 static struct hv_err *open_given(struct btf_files *f, const char *path)
 {
-	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-			       .resolve = RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
 	HV_AUTO_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 	struct hv_err *err;
 	struct stat st;
@@ -221,13 +232,6 @@ struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char
 	for (size_t i = 0; i < nr && i < BTF_FILES_DIRS_MAX; i++)
 		open_packaged(f, packaged[i]);
 	return NULL;
-}
-
-static void drop_copy(struct btf_files *f)
-{
-	hv_close_at(&f->copy);
-	f->copy = -1;
-	free(hv_take(f->path));
 }
 
 void btf_files_renew(struct btf_files *f)

@@ -113,7 +113,10 @@ static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 	if (!left->btf || !left->btf_hash || !left->btf_release)
 		return NULL;
 	if (r->was_given) {
-		r->btf.is_proved = left->btf_proved && !strcmp(r->btf.hash, left->btf_hash);
+		if (left->btf_proved && !strcmp(r->btf.hash, left->btf_hash)) {
+			r->btf.release = hv_strdup(left->btf_release);
+			r->btf.is_proved = true;
+		}
 		return NULL;
 	}
 	err = btf_files_load(&r->btf, copy, left->btf_hash, left->btf, left->btf_release);

@@ -71,6 +71,33 @@ static struct hv_err *check_bytes(uint64_t len_bytes)
 			  (unsigned long long)len_bytes, HV_BTF_BYTES_MAX >> 20);
 }
 
+/* So that no file but BTF is copied: a link could lead to any file of root's. */
+static struct hv_err *check_btf(int fd, const struct parts *p)
+{
+	struct {
+		uint16_t magic;
+		uint8_t version, flags;
+		uint32_t hdr_len, type_off, type_len, str_off, str_len;
+	} h = {0};
+	struct hv_err *err;
+
+	_Static_assert(sizeof(h) == 24, "struct btf_header");
+	if (p->btf_len_bytes < sizeof(h))
+		return hv_err_new(EINVAL, "no BTF: it has only %llu bytes",
+				  (unsigned long long)p->btf_len_bytes);
+	err = read_at(fd, p->btf_off, &h, sizeof(h));
+	if (err)
+		return err;
+	if (h.magic != 0xeb9f || h.version != 1)
+		return hv_err_new(EINVAL, "no BTF: it begins with neither BTF's magic nor ELF's");
+	if (h.hdr_len < sizeof(h) ||
+	    (uint64_t)h.hdr_len + h.type_off + h.type_len > p->btf_len_bytes ||
+	    (uint64_t)h.hdr_len + h.str_off + h.str_len > p->btf_len_bytes)
+		return hv_err_new(EINVAL, "no BTF: its sections are not in its %llu bytes",
+				  (unsigned long long)p->btf_len_bytes);
+	return NULL;
+}
+
 /* Finds the build id in NOTES. */
 static void find_build_id(const uint8_t *notes, size_t len_bytes, struct hv_btf_copy *ret)
 {
@@ -214,6 +241,8 @@ struct hv_err *hv_btf_copy_make(int fd, int *ret, uint64_t *ret_bytes)
 		err = find_parts(fd, &p);
 	else
 		err = check_bytes(p.btf_len_bytes);
+	if (!err)
+		err = check_btf(fd, &p);
 	if (err)
 		return err;
 	copy = memfd_create("hvtrace-btf", MFD_CLOEXEC | MFD_ALLOW_SEALING);

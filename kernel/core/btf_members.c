@@ -79,6 +79,16 @@ uint64_t hv_btf_member_bit(const char *type, const char *member)
 	return UINT64_C(1) << find_row(type, member);
 }
 
+uint64_t hv_btf_members_never_proved(void)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i].lacks, NEVER))
+			bits |= UINT64_C(1) << i;
+	return bits;
+}
+
 struct hv_err *hv_btf_need_proof(const struct hv_kernel_core *core, const char *type,
 				 const char *member)
 {

@@ -23,6 +23,9 @@ const struct hv_btf_member_row *hv_btf_member_row(unsigned index);
 /* Returns the bit of a member in struct hv_types.unproved. The table must have it. */
 uint64_t hv_btf_member_bit(const char *type, const char *member);
 
+/* Returns the bits of the members that only an equal build id proves. */
+uint64_t hv_btf_members_never_proved(void);
+
 /* ENOTSUP: MEMBER of TYPE, which the table has, is not proved. */
 struct hv_err *hv_btf_need_proof(const struct hv_kernel_core *core, const char *type,
 				 const char *member) hv_must_use;

@@ -157,7 +157,8 @@ static void find_guest(const struct hv_symbols *s, struct names *ret, struct nam
 	names_sort(ret_copies);
 }
 
-static void find_file(const struct hv_btf *btf, struct names *ret)
+/* Longer names than symbols have would make the comparisons take hours. */
+static struct hv_err *find_file(const struct hv_btf *btf, struct names *ret)
 {
 	size_t nr_types = hv_btf_nr_types(btf);
 
@@ -165,10 +166,16 @@ static void find_file(const struct hv_btf *btf, struct names *ret)
 	for (uint32_t id = 1; id <= nr_types; id++) {
 		const char *name = hv_btf_func_name(btf, id);
 
-		if (name)
-			ret->list[ret->nr++] = name;
+		if (hv_cancel_now(id))
+			return hv_cancel_check();
+		if (!name)
+			continue;
+		if (strnlen(name, HV_SYMBOL_NAME_MAX) == HV_SYMBOL_NAME_MAX)
+			return hv_err_new(EINVAL, "a function's name is longer than any symbol's");
+		ret->list[ret->nr++] = name;
 	}
 	names_sort(ret);
+	return NULL;
 }
 
 /* In kernels since 7.0, resolve_btfids adds a function NAME_impl to the BTF for each function NAME
@@ -246,9 +253,12 @@ static struct hv_err *prove_functions(const struct hv_kernel_core *core, const s
 	hv_cleanup(names_deinit) struct names copies = {0};
 	hv_cleanup(names_deinit) struct names file = {0};
 	HV_AUTO_FREE char *cut = NULL;
+	struct hv_err *err;
 
 	find_guest(&core->symbols, &guest, &copies, &cut);
-	find_file(btf, &file);
+	err = find_file(btf, &file);
+	if (err)
+		return err;
 	for (size_t i = 0; i < file.nr; i++) {
 		if (hv_cancel_now(i))
 			return hv_cancel_check();

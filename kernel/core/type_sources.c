@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/core/btf_file.h"
+#include "kernel/core/btf_members.h"
 #include "kernel/core/btf_proof.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/vmlinux.h"
@@ -115,6 +116,10 @@ static struct hv_err *read_file(struct hv_kernel_core *core, const struct hv_btf
 	if (!err && !given->is_proved)
 		err = hv_btf_prove(core, file.btf, id->release, same_build_id, &core->types.proof,
 				   &core->types.unproved);
+	if (!err && given->is_proved) {
+		core->types.proof.build_id_equal = same_build_id;
+		core->types.unproved = same_build_id ? 0 : hv_btf_members_never_proved();
+	}
 	if (err)
 		hv_btf_free(file.btf);
 	if (err && err->code == EINVAL)

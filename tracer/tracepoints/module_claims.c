@@ -16,6 +16,17 @@ static struct hv_gva claim_byte(const struct hv_module_use *use, const struct hv
 	return hv_gva_add(module->at, use->count + HV_MODULE_CLAIM_BYTE);
 }
 
+/* Earlier releases noted no claim in the journal, so their claims are found by the bit. That is
+ * reliable only if the member's offset is: the bit is part of a pointer in many other members. */
+static bool is_known_by_its_bit(const struct hv_tracee *t, uint32_t count)
+{
+	const struct hv_types *types = &t->kernel->core.types;
+	uint32_t uses = count & ~HV_MODULE_CLAIM;
+
+	return (types->from != HV_TYPES_IN_FILE || types->proof.build_id_equal) &&
+	       count & HV_MODULE_CLAIM && uses && uses <= HV_MODULE_USES_MAX;
+}
+
 /* Returns whether the journal has a claim at AT. A module that is no longer mapped there was
  * removed. */
 static bool is_in_journal(const struct hv_tracee *t, struct hv_gva at)
@@ -62,7 +73,8 @@ static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 		err = hv_module_use_read(core, p->use, p->module->at, &count);
 	if (err)
 		return err;
-	is_claimed = is_in_journal(p->tracee, claim_byte(p->use, p->module));
+	is_claimed = is_known_by_its_bit(p->tracee, count) ||
+		     is_in_journal(p->tracee, claim_byte(p->use, p->module));
 	if (p->claims == (is_claimed && count & HV_MODULE_CLAIM))
 		return NULL;
 	/* If the module of an existing claim is being removed, it was removed by force. */
@@ -98,12 +110,11 @@ static bool is_claimed(const struct hv_tracee *t, const struct hv_module_use *us
 		       const struct hv_module *module)
 {
 	uint32_t count = 0;
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	HV_AUTO_ERR struct hv_err *err =
+		hv_module_use_read(&t->kernel->core, use, module->at, &count);
 
-	if (!is_in_journal(t, claim_byte(use, module)))
-		return false;
-	err = hv_module_use_read(&t->kernel->core, use, module->at, &count);
-	return !err && count & HV_MODULE_CLAIM;
+	return !err && count & HV_MODULE_CLAIM &&
+	       (is_known_by_its_bit(t, count) || is_in_journal(t, claim_byte(use, module)));
 }
 
 size_t hv_module_claims_read(const struct hv_tracee *t, size_t max, const char **ret)
@@ -129,8 +140,6 @@ struct hv_err *hv_module_claims_take_out(struct hv_tracee *t,
 	HV_AUTO_ERR struct hv_err *unknown = hv_module_use_find(&t->kernel->core, &use);
 	struct hv_err *err = NULL;
 
-	if (!hv_patcher_nr_patched(t->patcher, HV_CHANGE_MODULE))
-		return NULL;
 	for (size_t i = 0; !unknown && !err && use.can_go && i < modules->nr; i++) {
 		struct claiming p = {
 			.tracee = t, .module = &modules->list[i], .use = &use, .claims = false};

@@ -3,8 +3,9 @@
  *
  * A claim raises a module's use count by an amount that no other user adds. The journal has an
  * entry for each claim, so that a claim survives if hvtrace is killed, and no other module's memory
- * is changed when claims are released. To the guest's root the module is in use, as when the
- * guest's perf records its events.
+ * is changed when claims are released. Claims of earlier versions of hvtrace have no entry: they
+ * are found by their bit, unless the types of the kernel are from a BTF file without a build id. To
+ * the guest's root the module is in use, as when the guest's perf records its events.
  *
  * event_tracer.h decides which modules to claim and when to release them. */
 #pragma once

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The file with the types of a kernel without BTF: where it is looked for, and which files are opened.
 mkdir -p "$RUN.test/empty" "$RUN.test/btf"
-touch "$RUN.test/btf/6.1.0-fake.btf" "$RUN.test/file"
+printf '\237\353\1\0\30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' | tee "$RUN.test/btf/6.1.0-fake.btf" >"$RUN.test/file" # a header
 chmod 755 "$RUN.test/btf" "$RUN.test/empty"
 chmod 644 "$RUN.test/btf/6.1.0-fake.btf"
 exec 2>&1

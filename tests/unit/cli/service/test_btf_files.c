@@ -25,6 +25,9 @@ static char *path_of(const char *name)
 	return hv_format("%s/%s", dir, name);
 }
 
+/* A header without types and strings. */
+static const uint8_t no_types[24] = {0x9f, 0xeb, 1, 0, 24};
+
 static void write_file(const char *name)
 {
 	HV_AUTO_FREE char *path = path_of(name);
@@ -32,6 +35,7 @@ static void write_file(const char *name)
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(fchmod(fd, 0644), 0);
+	ck_assert_int_eq(write(fd, no_types, sizeof(no_types)), sizeof(no_types));
 }
 
 static void setup(void)
@@ -167,6 +171,19 @@ START_TEST(a_given_file_of_others)
 	check_refused("/proc/self/status", "6.1", EACCES, "is not stored in a file system");
 	check_refused("/proc/self/exe", "6.1", ELOOP, "/proc/self/exe: ");
 	check_refused("/sys/kernel/uevent_seqnum", "6.1", EACCES, "is not stored in a file system");
+	check_refused("/dev/null", "6.1", EACCES, "/dev/null: is not a regular file");
+}
+END_TEST
+
+/* The owner of the directory of a file that the user names can replace the file by a link to any
+ * file of root's. The service must not get such a file, because the guest may control the
+ * service. */
+START_TEST(a_link_to_another_file_of_roots)
+{
+	HV_AUTO_FREE char *path = path_of("x.btf");
+
+	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+	check_refused(path, "6.1", EINVAL, "x.btf: no BTF: it begins with neither BTF's magic nor");
 }
 END_TEST
 
@@ -325,6 +342,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, hostile_releases);
 	tcase_add_test(tc, files_that_others_could_have_written);
 	tcase_add_test(tc, a_given_file_of_others);
+	tcase_add_test(tc, a_link_to_another_file_of_roots);
 	tcase_add_test(tc, files_that_are_replaced);
 	tcase_add_test(tc, a_request_is_forgotten);
 	tcase_add_test(tc, the_copy_of_a_session);

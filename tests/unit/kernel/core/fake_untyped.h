@@ -255,7 +255,7 @@ static inline struct hv_err *open_file(void *ctx hv_unused, const char *release,
 	write_types();
 	bytes = assemble();
 	if (file.is_damaged)
-		bytes.data[0] = 0;
+		bytes.data[bytes.len_bytes - 1] = 'x'; /* the NUL of the last string */
 	*ret = (struct hv_btf_given){.path = hv_strdup("x.btf"), .is_proved = file.is_proved};
 	if (file.machine) {
 		struct hv_btf_copy header = {HV_BTF_COPY_MAGIC, file.machine, 1, {file.build_id}};

@@ -220,7 +220,14 @@ START_TEST(other_files)
 	int kept = fd;
 
 	put("6.1.0 is no BTF\n", 16);
-	check_refused(EINVAL, "BTF: no magic");
+	check_refused(EINVAL, "no BTF: it has only 16 bytes");
+	put("root:x:0:0:root:/root:/bin/bash\n", 32);
+	check_refused(EINVAL, "no BTF: it begins with neither BTF's magic nor ELF's");
+	put(btf.data, btf.len_bytes);
+	ck_assert_int_eq(pwrite(fd, "\2", 1, 2), 1); /* its version */
+	check_refused(EINVAL, "no BTF: it begins with neither BTF's magic nor ELF's");
+	put(btf.data, btf.len_bytes - 1);
+	check_refused(EINVAL, "no BTF: its sections are not in its ");
 	put(btf.data, btf.len_bytes);
 	ck_assert_int_eq(ftruncate(fd, TOO_MANY), 0);
 	check_refused(EFBIG, "67108865 bytes of BTF are too many: at most 64 MiB are read");

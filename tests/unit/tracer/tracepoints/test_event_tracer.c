@@ -228,11 +228,35 @@ START_TEST(a_module_whose_claim_is_left)
 }
 END_TEST
 
+/* Earlier releases did not note claims in the journal. Their sessions are restored, too, if the
+ * offset of the count is certain. */
+START_TEST(a_claim_of_an_earlier_release)
+{
+	bool is_new = true;
+
+	f->k.core.types.from = _i ? HV_TYPES_IN_FILE : HV_TYPES_IN_MEMORY;
+	f->k.core.types.proof.build_id_equal = _i;
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	ck_assert_ptr_null(restore(NULL));
+	ck_assert_uint_eq(uses(), 2);
+	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
+	ck_assert_ptr_null(hv_module_claim(&r.tracee, &f->k.modules.list[0], &is_new));
+	ck_assert(!is_new);
+	ck_assert_ptr_null(restore(NULL));
+	ck_assert_uint_eq(uses(), 2);
+	fk_u32(f, module + MODULE_COUNT, 0xe0123480); /* part of an address */
+	ck_assert_ptr_null(restore(NULL));
+	ck_assert_uint_eq(uses(), 0xe0123480);
+	fk_u32(f, module + MODULE_COUNT, 1);
+}
+END_TEST
+
 /* The bit of a claim in memory of a module that no session has claimed is not hvtrace's. */
 START_TEST(a_bit_that_is_no_claim)
 {
 	const char *names[2];
 
+	f->k.core.types.from = HV_TYPES_IN_FILE;
 	fk_u32(f, module + MODULE_COUNT, CLAIM + 2);
 	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 0);
 	ck_assert_ptr_null(restore(NULL));
@@ -486,6 +510,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);
 	tcase_add_test(tc, a_module_whose_claim_is_left);
+	tcase_add_loop_test(tc, a_claim_of_an_earlier_release, 0, 2);
 	tcase_add_test(tc, a_bit_that_is_no_claim);
 	tcase_add_test(tc, claims_in_a_journal_are_checked);
 	tcase_add_test(tc, a_callback_that_does_nothing);
