@@ -13,7 +13,7 @@
 
 #define AUDIT_LINE_MAX 8192 /* limit for a line from another process */
 
-struct hv_err *audit_open(const char *log_path, enum audit_target sink, const char *domain,
+struct hv_err *audit_open(const char *log_path, enum audit_target target, const char *domain,
 			  const char *id, struct audit *ret)
 {
 	int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -21,7 +21,7 @@ struct hv_err *audit_open(const char *log_path, enum audit_target sink, const ch
 	if (fd < 0)
 		return hv_err_new(errno, "%s: %s", log_path, strerror(errno));
 	*ret = (struct audit){
-		.sink = sink, .log_fd = fd, .domain = hv_strdup(domain), .id = hv_strdup(id)};
+		.target = target, .log_fd = fd, .domain = hv_strdup(domain), .id = hv_strdup(id)};
 	return NULL;
 }
 
@@ -172,7 +172,7 @@ struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, c
 
 void audit_syslog(const struct audit *a, const char *line)
 {
-	if (a->sink != AUDIT_SYSLOG)
+	if (a->target != AUDIT_SYSLOG)
 		return;
 	openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
 	syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", line);

@@ -26,7 +26,7 @@ struct audit_actor {
 };
 
 struct audit {
-	enum audit_target sink;
+	enum audit_target target;
 	int log_fd;   /* -1: not open */
 	char *domain; /* owned */
 	char *id;     /* owned */
@@ -41,7 +41,7 @@ struct audit {
 
 #define AUDIT_LOG_MAX_BYTES (1u << 20) /* a longer log is truncated to zero */
 
-struct hv_err *audit_open(const char *log_path, enum audit_target sink, const char *domain,
+struct hv_err *audit_open(const char *log_path, enum audit_target target, const char *domain,
 			  const char *id, struct audit *ret) hv_must_use;
 void audit_close(struct audit *a);
 
@@ -60,7 +60,7 @@ struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, c
 void audit_text(struct audit_entry *e, const char *key, const char *value);
 void audit_number(struct audit_entry *e, const char *key, uint64_t value);
 void audit_end(struct audit_entry *e);
-/* Writes LINE to the system's log only, if A's sink includes it. */
+/* Writes LINE to the system's log only, if A's target includes it. */
 void audit_syslog(const struct audit *a, const char *line);
 /* Like audit_syslog(), for a line that another process of the session sent. Ignores a line that is
  * not about the session, and removes control characters. */

@@ -6,7 +6,7 @@ int main(int argc, char **argv)
 	static const struct cli cli = {
 		.run_dir = "/run/hvtrace",
 		.conf_path = "/etc/hvtrace.conf",
-		.sink = AUDIT_SYSLOG,
+		.audit_target = AUDIT_SYSLOG,
 		.needs_root = true,
 	};
 

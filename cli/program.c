@@ -11,11 +11,9 @@
 #include "cli/verbs/verb.h"
 
 static const struct verb *const verbs[] = {
-	&verb_list,    &verb_check,    &verb_attach, &verb_ls,	    &verb_cat,
-	&verb_echo,    &verb_mkdir,    &verb_rmdir,  &verb_reset,   &verb_record,
-	&verb_report,  &verb_hist,     &verb_top,    &verb_latency, &verb_stream,
-	&verb_collect, &verb_exporter, &verb_mount,  &verb_umount,  &verb_exec,
-	&verb_sh,      &verb_run,      &verb_stat,   &verb_detach,  &verb_recover,
+#define X(name_) &verb_##name_,
+	VERBS(X)
+#undef X
 };
 
 static const struct verb *find_verb(const char *name)

@@ -156,7 +156,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 	if (err)
 		return err;
 	log = rundir_path(dir->path, "log");
-	err = audit_open(log, config->sink, guest->name, guest->id, audit);
+	err = audit_open(log, config->audit_target, guest->name, guest->id, audit);
 	if (!err)
 		err = write_info(s, dir);
 	if (!err)

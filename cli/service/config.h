@@ -29,7 +29,7 @@ struct service_config {
 	const char *btf_path;	  /* file or directory (--btf); NULL: the packaged directories */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; NULL: only root may use the session */
-	enum audit_target sink;
+	enum audit_target audit_target;
 	uint64_t max_overhead_ppm; /* limit for the cost of tracing, of the guest's time
 				      (--max-overhead); 0: no limit */
 	uint64_t for_ns;	   /* the session ends after this time (--for); 0: never */

@@ -14,7 +14,7 @@ static struct hv_err *attach(const struct cli *cli, const char *spec, struct own
 		.libvirt_uri = cli->libvirt_uri,
 		.run_dir = cli->run_dir,
 		.conf_path = cli->conf_path,
-		.sink = cli->sink,
+		.audit_target = cli->audit_target,
 	};
 	HV_AUTO_FREE char *line = NULL;
 	struct wire_frame answer;

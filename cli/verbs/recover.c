@@ -39,7 +39,7 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 			  const struct recover *r, const struct hv_err *err)
 {
 	const struct hv_guest_info *info = hv_guest_info(guest);
-	struct audit a = {cli->sink, -1, hv_strdup(info->name), hv_strdup(info->id)};
+	struct audit a = {cli->audit_target, -1, hv_strdup(info->name), hv_strdup(info->id)};
 	struct audit_actor who = audit_actor_self();
 	struct audit_entry e = audit_begin(&a, &who, "recover");
 

@@ -360,7 +360,7 @@ static struct hv_err *run_machine(struct run *r)
 		.spec = r->name,
 		.run_dir = r->cli->run_dir,
 		.conf_path = r->cli->conf_path,
-		.sink = r->cli->sink,
+		.audit_target = r->cli->audit_target,
 	};
 	struct hv_err *err;
 

@@ -22,7 +22,7 @@ struct cli {
 	const char *libvirt_uri; /* -c; NULL: libvirt's default */
 	const char *run_dir;
 	const char *conf_path; /* path of hvtrace.conf; may be NULL */
-	enum audit_target sink;
+	enum audit_target audit_target;
 	bool needs_root; /* false in tests with fakes */
 	int nr_operands; /* operands that verb_option() has passed, without those after "--" */
 };
@@ -41,31 +41,37 @@ struct verb {
 	int (*run)(struct cli *cli, int argc, char **argv);
 };
 
-extern const struct verb verb_list;
-extern const struct verb verb_check;
-extern const struct verb verb_attach;
-extern const struct verb verb_ls;
-extern const struct verb verb_cat;
-extern const struct verb verb_echo;
-extern const struct verb verb_mkdir;
-extern const struct verb verb_rmdir;
-extern const struct verb verb_reset;
-extern const struct verb verb_record;
-extern const struct verb verb_report;
-extern const struct verb verb_hist;
-extern const struct verb verb_top;
-extern const struct verb verb_latency;
-extern const struct verb verb_stream;
-extern const struct verb verb_collect;
-extern const struct verb verb_exporter;
-extern const struct verb verb_run;
-extern const struct verb verb_stat;
-extern const struct verb verb_detach;
-extern const struct verb verb_recover;
-extern const struct verb verb_mount;
-extern const struct verb verb_umount;
-extern const struct verb verb_exec;
-extern const struct verb verb_sh;
+/* All verbs, in the order of `hvtrace help`. To add one, add its name and a file with verb_NAME. */
+#define VERBS(X)                                                                                   \
+	X(list)                                                                                    \
+	X(check)                                                                                   \
+	X(attach)                                                                                  \
+	X(ls)                                                                                      \
+	X(cat)                                                                                     \
+	X(echo)                                                                                    \
+	X(mkdir)                                                                                   \
+	X(rmdir)                                                                                   \
+	X(reset)                                                                                   \
+	X(record)                                                                                  \
+	X(report)                                                                                  \
+	X(hist)                                                                                    \
+	X(top)                                                                                     \
+	X(latency)                                                                                 \
+	X(stream)                                                                                  \
+	X(collect)                                                                                 \
+	X(exporter)                                                                                \
+	X(mount)                                                                                   \
+	X(umount)                                                                                  \
+	X(exec)                                                                                    \
+	X(sh)                                                                                      \
+	X(run)                                                                                     \
+	X(stat)                                                                                    \
+	X(detach)                                                                                  \
+	X(recover)
+
+#define X(name_) extern const struct verb verb_##name_;
+VERBS(X)
+#undef X
 
 /* Returns the next option of a verb, as getopt_long does. SHORTS is as for getopt, but without '+',
  * '-', ':', 'h' and 'c'. LONGS may be NULL. -1: there are no more options, and the operands start

@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv)
 {
-	struct cli cli = {.sink = AUDIT_LOG_ONLY};
+	struct cli cli = {.audit_target = AUDIT_LOG_ONLY};
 
 	if (argc < 2)
 		return EXIT_USAGE;
