@@ -153,14 +153,27 @@ static struct hv_err *take_from(struct btf_files *f, size_t dir, const char *rel
 	return take_file(f, fd, path);
 }
 
+static void forget_loaded(struct btf_files *f)
+{
+	drop_copy(f);
+	free(hv_take(f->release));
+	f->is_loaded = false;
+	f->is_proved = false;
+}
+
 struct hv_err *btf_files_find(struct btf_files *f, const char *release)
 {
 	HV_AUTO_TEXT struct hv_text tried = {0};
 	struct hv_err *err = NULL;
 
-	if (f->is_loaded && strcmp(f->release, release) != 0)
-		return hv_err_new(ENOENT, "the BTF of the session that died is of Linux %s, not %s",
-				  f->release, release);
+	if (f->is_loaded && strcmp(f->release, release) != 0) {
+		if (!f->nr_dirs)
+			return hv_err_new(ENOENT,
+					  "the BTF of the session that died is of Linux %s, not %s",
+					  f->release, release);
+		/* The guest has rebooted. The directories may have a file of its new kernel. */
+		forget_loaded(f);
+	}
 	if (f->release && strcmp(f->release, release) != 0)
 		return hv_err_new(EPERM, "BTF of another release than %s", f->release);
 	if (!f->release)
@@ -324,6 +337,11 @@ struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char 
 	new.path = hv_strdup(path);
 	new.release = hv_strdup(release);
 	new.is_loaded = true;
+	memcpy(new.dirs, f->dirs, sizeof(new.dirs));
+	new.nr_dirs = f->nr_dirs;
+	f->nr_dirs = 0;
+	new.skipped = f->skipped;
+	f->skipped = (struct hv_text){0};
 	btf_files_close(f);
 	*f = new;
 	return NULL;

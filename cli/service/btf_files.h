@@ -49,7 +49,7 @@ struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char
 			      size_t nr) hv_must_use;
 /* Uses the copy in FILE instead, which a session stored with btf_files_store(), if its hash is
  * HASH. PATH is the file that the session had copied, for a kernel RELEASE: after a reboot the
- * guest may have another kernel, for which there is no file (ENOENT). */
+ * guest may have another kernel, whose file is looked for in the open directories. */
 struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
 			      const char *path, const char *release) hv_must_use;
 /* Writes the copy to FILE, which appears when it is complete. */

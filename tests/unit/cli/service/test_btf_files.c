@@ -248,6 +248,7 @@ START_TEST(the_copy_of_a_session)
 {
 	HV_AUTO_FREE char *path = path_of("x.btf"), *stored = path_of("btf");
 	AUTO_BTF_FILES struct btf_files files = BTF_FILES_NONE, loaded = BTF_FILES_NONE;
+	AUTO_BTF_FILES struct btf_files with_dirs = BTF_FILES_NONE;
 	struct hv_err *err;
 	struct stat st;
 	int fd;
@@ -269,6 +270,12 @@ START_TEST(the_copy_of_a_session)
 	ck_assert(err && err->code == ENOENT);
 	ck_assert_str_eq(err->message, "the BTF of the session that died is of Linux x, not y");
 	hv_err_free(err);
+	ck_assert_ptr_null(btf_files_open(&with_dirs, dir, NULL, 0));
+	ck_assert_ptr_null(btf_files_load(&with_dirs, stored, files.hash, path, "x"));
+	with_dirs.is_proved = true;
+	write_file("y.btf");
+	ck_assert_ptr_null(btf_files_find(&with_dirs, "y"));
+	ck_assert(strstr(with_dirs.path, "/y.btf") && !with_dirs.is_proved);
 	fd = open(stored, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 3), 1);
 	close(fd);
