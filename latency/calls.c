@@ -38,7 +38,7 @@ const char *hv_calls_symbol(struct hv_export *x, uint64_t addr)
 	return s ? s->name : NULL;
 }
 
-/* -- calls ------------------------------------------------------------------------------------ */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 static uint64_t length_of(const struct hv_call *c)
 {
@@ -115,7 +115,7 @@ void hv_calls_sort(struct hv_calls *c)
 	qsort(c->list, c->nr, sizeof(c->list[0]), longer_first);
 }
 
-/* -- the export ------------------------------------------------------------------------------- */
+/* -- the export -------------------------------------------------------------------------------- */
 
 static struct hv_err *call_open(const struct hv_export_config *config hv_unused,
 				const struct hv_export_head *head, struct hv_export **ret)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The analysers. Each processes every event in order of time and adds the stalls that it finds.
  *
- * They share the state of the tasks, which is updated after they have processed the event, and
- * where tasks were in the kernel: stack records of the guest, and samples of positions, which are
- * not interpreted. verdict.h finds which stalls caused others, and subtracts the time that the host
- * took. Pure. */
+ * They share the state of the tasks (sched.h), which is updated after they have processed the
+ * event. Stacks that the guest recorded with events, and samples of kernel positions, show where a
+ * task waited or what it did. verdict.h finds which stalls caused others, and subtracts the time
+ * that the host took. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -18,8 +18,8 @@
  *
  * The guest records an event first and its stack later, on the same vCPU and for the same task. An
  * interrupt between the two can record events with their own stacks, so pending events form a stack
- * per vCPU. Stacks recorded at the end of a section (docs/users/latency-tracers.md) match no event.
- */
+ * per vCPU. Stacks recorded at the end of a section (docs/users/latency-tracers.md) match no
+ * event. */
 
 #define HV_DUE_STACKS_MAX 4	   /* per vCPU, nested */
 #define HV_DUE_STACK_NS	  10000000 /* later stacks count as lost */
@@ -138,6 +138,6 @@ void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
  * ends. */
 bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 /* Adds STALL if it reaches the threshold. The caller sets the interval; LENGTH_NS 0 means the whole
- * interval. Also fills in the tasks that ran before it, unless the caller did or SLACK_NS is set.
- */
+ * interval. Also fills in the tasks that ran before it, unless the caller did or SLACK_NS is
+ * set. */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

@@ -13,9 +13,8 @@
 
 /* Outages: times in which the host did not run a vCPU that was ready to run.
  *
- * Spans come from samples of schedstat or from the host's own events. The analysers and the
- * verdict query how much of an interval the host took. cli/verbs/latency/host.h reads the host.
- * */
+ * Spans come from samples of schedstat or from the host's own events. The analysers and the verdict
+ * query how much of an interval the host took. cli/verbs/latency/host.h reads the host. */
 
 enum hv_outage_why {
 	HV_OUTAGE_WAITED,  /* its thread was runnable, and another thread had the CPU */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the analysers share: the events that they see and the stalls that they find. Names and
- * numbers come from the guest and are untrusted. Pure. */
+/* What the analysers share: the events that they see and the stalls that they find. Also parses the
+ * text of a section tracer. Names and numbers come from the guest and are untrusted. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -200,9 +200,9 @@ uint64_t hv_stall_overlap(const struct hv_stall *a, uint64_t from_ns, uint64_t t
 /* -- sections ---------------------------------------------------------------------------------- */
 
 /* Parses the longest section with interrupts or preemption off from the text of `trace`
- * (docs/users/latency-tracers.md). */
-
-/* Fills in the task, vCPU, length, start and end functions, and callers. The length excludes the
+ * (docs/users/latency-tracers.md).
+ *
+ * Fills in the task, vCPU, length, start and end functions, and callers. The length excludes the
  * time in which the host did not run the vCPU, as far as the guest knew it; the interval includes
  * it. The interval starts at 0 because the text has no time. Returns false if TEXT has no
  * section. */

@@ -166,7 +166,7 @@ static uint64_t hv_stall_explained_ns(const struct hv_stall *by, const struct hv
  * at some time. A task that makes others wait but never waits itself is not part of a crowd: it
  * alone is the cause.
  *
- * verdict.c chooses the waits. Pure. */
+ * find_crowds() chooses the waits. */
 
 /* Zero-initialised is empty. */
 struct hv_crowds {
@@ -808,7 +808,7 @@ static void give_to_host(struct looks *l, const struct hv_verdict_input *in, siz
 		look->reason = find_hosts(l, in->shares->is_together ? 0 : share->cpu);
 }
 
-/* -- crowds ------------------------------------------------------------------------------------ */
+/* -- crowds among the stalls ------------------------------------------------------------------- */
 
 /* Real-time tasks do not share their vCPU. */
 static bool is_shared(const struct look *l)

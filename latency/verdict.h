@@ -13,7 +13,7 @@
  *     the fault of the host's scheduler.
  *   - If the clock error could make a stall the host's fault, the fault is unknown.
  *
- * cli/verbs/latency/text.c formats the verdict. Pure. */
+ * cli/verbs/latency/report.h formats the verdict. Pure. */
 #pragma once
 
 #include "latency/outages.h"

@@ -562,7 +562,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		err = hv_guest_pin(t->guest);
 	if (err)
 		return err;
-	t->had_copies = true; /* the dead process may have removed probes from guest arrays */
+	t->had_copies = true; /* the dead process may have removed callbacks from guest arrays */
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
 	return restore(s, report);

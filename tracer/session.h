@@ -28,11 +28,10 @@ struct hv_session {
 	struct hv_callers *callers;
 	struct hv_event_types *types; /* types of guest events: event_types.h */
 	/* Tracing in the guest */
-	struct hv_site_trampolines
-		*trampolines;		    /* trampolines called by sites: site_trampolines.h */
-	struct hv_scope *scope;		    /* whose calls are recorded: scope.h */
-	struct hv_actions *actions;	    /* additional work of calls: actions.h */
-	struct hv_probe_sites *probe_sites; /* probes inside functions: probe_sites.h */
+	struct hv_site_trampolines *trampolines; /* calls of sites: site_trampolines.h */
+	struct hv_scope *scope;			 /* whose calls are recorded: scope.h */
+	struct hv_actions *actions;		 /* additional work of calls: actions.h */
+	struct hv_probe_sites *probe_sites;	 /* probes inside functions: probe_sites.h */
 	struct hv_graph_tracer *graph;
 	struct hv_call_counts *counts;	      /* the function profile: call_counts.h */
 	struct hv_section_tracer *sections;   /* latency tracers: section_tracer.h */
@@ -111,12 +110,11 @@ unsigned hv_session_refresh(struct hv_session *s);
 void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx);
 
 struct hv_session_stat {
-	size_t nr_sites;    /* traceable */
-	size_t nr_patched;  /* patched now */
-	size_t nr_refused;  /* wanted, but used or changed by the guest */
-	uint64_t nr_events; /* records reserved by trampolines since attach, including task records
-			     */
-	uint64_t nr_lost;   /* overwritten before a trace_pipe read them, or torn */
+	size_t nr_sites;      /* traceable */
+	size_t nr_patched;    /* patched now */
+	size_t nr_refused;    /* wanted, but used or changed by the guest */
+	uint64_t nr_events;   /* records reserved by trampolines since attach, also task records */
+	uint64_t nr_lost;     /* overwritten before a trace_pipe read them, or torn */
 	uint64_t nr_no_stack; /* calls missed by a graph because no return stack was free */
 	uint64_t nr_no_room;  /* calls missed by a graph because the return stack was full */
 	uint64_t nr_no_count; /* calls missed by a profile because the vCPU's table was full */

@@ -42,7 +42,7 @@ static void use_log(struct service *s, struct hv_message *answer)
 
 	audit_close(&s->audit);
 	s->audit = (struct audit){
-		.audit_target = s->config->audit_target,
+		.target = s->config->audit_target,
 		.log_fd = answer->nr_fds ? hv_take_fd(&answer->fds[0]) : -1,
 		.domain = hv_strdup(guest->name),
 		.id = hv_strdup(guest->id),

@@ -13,9 +13,8 @@ struct hv_cursor {
 	struct hv_buffer *buffer; /* the cursor holds a reference */
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
-	struct hv_lanes lanes; /* merged lanes; the merge calls their numbers vCPUs */
-	struct hv_buffer_lane
-		*returned;	/* owned, per lane: records returned since the last consume */
+	struct hv_lanes lanes;		 /* merged lanes; the merge calls their numbers vCPUs */
+	struct hv_buffer_lane *returned; /* owned, per lane: returned since the last consume */
 	struct hv_parts *parts; /* owned, per lane: parts of an event that is not yet returned */
 	/* Memory that events borrow. Consecutive events use alternate elements. */
 	struct storage {
@@ -63,7 +62,7 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
-/* Starts merging at MARKS, one per lane. */
+/* Starts merging at CHECKPOINTS, one per lane. */
 static void begin(struct hv_cursor *c, const struct hv_merge_checkpoint *checkpoints)
 {
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->lanes.nr * sizeof(*rings));

@@ -149,9 +149,7 @@ void hv_event_set_comm(struct hv_event *event, const char *comm);
  *
  * The ring is untrusted: a guest can write anything anywhere, move its head back, and write there
  * again. So records belong together only if nothing was lost between them, and there are never more
- * than HV_PARTS_MAX.
- *
- * decode.h decodes parts. */
+ * than HV_PARTS_MAX. */
 
 #define HV_PARTS_MAX HV_DATA_RECORDS_MAX
 _Static_assert(HV_PARTS_MAX >= 1 + HV_STACK_RECORDS_MAX, "room for a stack");

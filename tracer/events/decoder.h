@@ -31,8 +31,8 @@ struct hv_marker_text {
 
 /* Zero-initialised: empty. */
 struct hv_marker_texts {
-	struct hv_marker_text *
-		list; /* owned; HV_MARKER_TEXTS_MAX entries; text N is at N % HV_MARKER_TEXTS_MAX */
+	/* Owned; HV_MARKER_TEXTS_MAX entries. Text N is at N % HV_MARKER_TEXTS_MAX. */
+	struct hv_marker_text *list;
 	uint64_t first; /* number of the oldest text that is kept */
 	uint64_t next;
 	size_t nr_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events of the host: their formats and pages as the host's kernel writes them, and their records
- * in buffers in host memory. They are stored like guest events (HV_EVENT_GUESTS)
- * on the vCPU they concern, at the guest's time, with a type number that no kernel uses. If such a
- * type appears in a guest's own ring, the record counts as lost. The pid is the host's, and the
- * task name is always HV_COMM_HOST.
+ * in buffers in host memory. They are stored like guest events (HV_EVENT_GUESTS) on the vCPU they
+ * concern, at the guest's time, with a type number that no kernel uses. If such a type appears in a
+ * guest's own ring, the record counts as lost. The pid is the host's, and the task name is always
+ * HV_COMM_HOST.
  *
  * tracer/host_tracer.h reads the events. Pure. */
 #pragma once

@@ -123,7 +123,7 @@ uint64_t hv_backlog_lowest(const struct hv_backlog *b, uint64_t position)
  * If there are too many gaps, their numbers are added up: losses are then reported early but never
  * forgotten.
  *
- * ringbuf/ring.h detects losses; merge.h returns records. */
+ * ringbuf/ring.h detects losses. */
 
 #define HV_GAPS_MAX 8
 
@@ -200,8 +200,8 @@ static inline uint64_t hv_gaps_sum(const struct hv_gaps *g)
 /* A lane of the merge: one vCPU's ring, read up to a goal; the records that were read and not yet
  * returned; and the losses between them.
  *
- * merge.h chooses the goal and the first lane, and decides when a record may be returned. One
- * thread. */
+ * The merge (below) chooses the goal and the first lane, and decides when a record may be
+ * returned. */
 
 struct hv_lane {
 	unsigned cpu;

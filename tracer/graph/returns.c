@@ -76,13 +76,11 @@ static const struct guest_trampoline *guest_trampolines_inside(const struct gues
 /* -- where a return address is ----------------------------------------------------------------- */
 
 /* Finds the return address of an open call from the retp in its frame, and how it is stored. On
- * x86-64 it is at retp. On arm64 retp is the stack pointer at function entry; the address
- * is in the function's frame record below, and may be signed. With shadow call stacks, a function
- * saves its return address in its frame record and on the shadow call stack, and returns to the
- * latter, so both must be restored. The two stacks contain the calls in the same order; this
- * identifies the addresses that belong together.
- *
- * returns.h finds the open calls and writes the addresses. */
+ * x86-64 it is at retp. On arm64 retp is the stack pointer at function entry; the address is in the
+ * function's frame record below, and may be signed. With shadow call stacks, a function saves its
+ * return address in its frame record and on the shadow call stack, and returns to the latter, so
+ * both must be restored. The two stacks contain the calls in the same order; this identifies the
+ * addresses that belong together. */
 
 struct hv_return_finder {
 	const struct hv_tracee *tracee; /* borrowed */
@@ -552,8 +550,8 @@ static struct hv_err *find_all(struct returns *r)
 	return NULL;
 }
 
-/* Every frame must lead back to code. If one does not, nothing is written and the trampolines stay.
- * */
+/* Every frame must lead back to code. If one does not, nothing is written and the trampolines
+ * stay. */
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
@@ -663,8 +661,8 @@ static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_
 			 t->range);
 }
 
-/* Done before all tasks are read: if a vCPU is in a trampoline, the caller retries in another hold.
- * */
+/* Done before all tasks are read: if a vCPU is in a trampoline, the caller retries in another
+ * hold. */
 static struct hv_err *check_vcpus(struct returns *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus)
 {

@@ -28,8 +28,8 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold,
 
 /* -- return stacks of dead tasks --------------------------------------------------------------- */
 
-/* Frees the return stacks of tasks that died in traced functions. graph_tracer.h
- * decides whether frames are being added. */
+/* Frees the return stacks of tasks that died in traced functions. graph_tracer.h decides whether
+ * frames are being added. */
 
 /* If there are many return stacks whose kernel stack is no longer mapped, empties them in a hold.
  * Those that cannot be emptied now are left for the next call. */

@@ -50,8 +50,8 @@ enum hv_action {
 struct hv_site_actions {
 	uint64_t ip;
 	/* NULL: the actions belong to the function's site at IP. Otherwise to this probe site
-	 * inside a function, at IP, which allows only HV_ACTION_REGS and HV_ACTION_FETCH. Borrowed.
-	 * */
+	 * inside a function, at IP, which allows only HV_ACTION_REGS and HV_ACTION_FETCH.
+	 * Borrowed. */
 	const struct hv_probe_site *probe_site;
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];

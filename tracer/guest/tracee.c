@@ -266,8 +266,8 @@ static void read_release(const struct hv_region *region, char ret[HV_REGION_RELE
 			*c = '?';
 }
 
-/* Another release wrote the header, in a different format and possibly with different trampolines.
- * */
+/* Another release wrote the header, in a different format and possibly with different
+ * trampolines. */
 static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
 				    enum hv_region_use *ret_use)
 {

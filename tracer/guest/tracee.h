@@ -3,8 +3,7 @@
  * the header of the region, and the patcher that changes the guest.
  *
  * trampolines.h and the parts of a session define the region's contents; session.h maps it. One
- * thread.
- */
+ * thread. */
 #pragma once
 
 #include "kernel/events/callback_calls.h"

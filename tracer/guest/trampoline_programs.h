@@ -58,13 +58,13 @@ void hv_trampoline_programs_set(struct hv_trampoline_programs *s, const struct h
  *
  * tree/instance/publish.h chooses the filters, tree/settings/event_filter.h compiles them. */
 
-/* A program. NR 0: none. Steps after the last one are 0. */
+/* A filter program. NR 0: none. Steps after the last one are 0. */
 struct hv_trampoline_filter {
 	struct hv_filter_step steps[HV_FILTER_STEPS_MAX];
 	unsigned nr;
 };
 
-/* Use of the programs in the region. Zero-initialised: none is used. */
+/* Use of the filter programs in the region. Zero-initialised: none is used. */
 struct hv_trampoline_filters {
 	uint64_t nr_changes;		       /* of all files */
 	uint16_t owners[HV_REGION_NR_FILTERS]; /* index of the file + 1; 0: free */

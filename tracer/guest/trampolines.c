@@ -9,7 +9,7 @@
 #include "ringbuf/ring.h"
 #include "tracer/guest/tracee.h"
 
-/* -- veneers ---------------------------------------------------------------------------------- */
+/* -- veneers ----------------------------------------------------------------------------------- */
 
 /* Index of the first veneer of each kind of trampoline. */
 enum { VENEER_FUNCTION, VENEER_STACK, VENEER_GRAPH, VENEER_PROFILE, VENEER_CALLS };
@@ -137,8 +137,8 @@ static size_t hv_veneers_max(void)
 	return NR_VENEERS * WRITES_PER_ONE;
 }
 
-/* Plans the code of all veneers of T, ordered by address. CODE is the address of the trampolines.
- * */
+/* Plans the code of all veneers of T, ordered by address. CODE is the address of the
+ * trampolines. */
 static struct hv_err *hv_veneers_plan(const struct hv_tracee *t, struct hv_gva code,
 				      struct hv_hold_write *writes, size_t *ret_nr)
 {

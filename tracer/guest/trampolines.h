@@ -24,10 +24,9 @@ enum hv_trampoline {
 	HV_TRAMPOLINE_FUNCTION_STACK, /* also records the callers; needs hv_callers_prepare */
 	HV_TRAMPOLINE_SECTION_GRAPH,  /* like HV_TRAMPOLINE_GRAPH, but only in a section */
 	HV_TRAMPOLINE_GRAPH,	      /* call and return */
-	HV_TRAMPOLINE_GRAPH_ROOT,     /* with HV_GRAPH_SUBTREE also records the function's callees:
-				 set_graph_function */
-	HV_TRAMPOLINE_GRAPH_NOTRACE,  /* records neither the call nor its callees: set_graph_notrace
-				       */
+	/* With HV_GRAPH_SUBTREE, also records the function's callees: set_graph_function. */
+	HV_TRAMPOLINE_GRAPH_ROOT,
+	HV_TRAMPOLINE_GRAPH_NOTRACE,	  /* neither the call nor its callees: set_graph_notrace */
 	HV_TRAMPOLINE_FUNCTION_AND_GRAPH, /* first HV_TRAMPOLINE_FUNCTION's record, then
 					     HV_TRAMPOLINE_GRAPH */
 	HV_TRAMPOLINE_ACTIONS,		  /* only has actions; never wanted */
@@ -88,8 +87,8 @@ uint32_t hv_trampolines_kind(unsigned trampoline, enum hv_call_role role);
 /* Returns entry NR of the trampoline through which the guest's ftrace reads sites; for
  * HV_NR_YIELDS, the end of the last entry. */
 struct hv_gva hv_trampolines_ftrace_reader(const struct hv_tracee *t, size_t nr);
-/* Returns the trampoline that the kernel calls before it hibernates; 0: not on this architecture.
- * */
+/* Returns the trampoline that the kernel calls before it hibernates; 0: not on this
+ * architecture. */
 struct hv_gva hv_trampolines_hibernation(const struct hv_tracee *t);
 /* The function at which the trampoline for renames (kernel_calls.h) continues; some kernels lack
  * it. */
@@ -100,7 +99,7 @@ struct hv_gva hv_trampolines_rename(const struct hv_tracee *t);
 /* Returns the handler to which traced functions of a graph return. */
 struct hv_gva hv_trampolines_handler(const struct hv_tracee *t);
 
-/* -- veneers ---------------------------------------------------------------------------------- */
+/* -- veneers ----------------------------------------------------------------------------------- */
 
 /* Veneers: code that jumps to a trampoline, for sites that cannot call the trampoline itself. There
  * is one per trampoline, in the part of the region for detours, which these architectures do not

@@ -84,7 +84,7 @@ struct hv_err *hv_hibernation_begin(const struct hv_tracee *t) hv_must_use;
 bool hv_hibernation_waits(const struct hv_tracee *t);
 
 /* Plans the changes that undo hv_hibernation_begin(), for the hold that also clears the page-table
- * slots. Drops changes that the guest has overwritten. Returns their number; the caller frees
+ * entries. Drops changes that the guest has overwritten. Returns their number; the caller frees
  * *RET. */
 size_t hv_hibernation_undo_plan(const struct hv_tracee *t, struct hv_change **ret);
 

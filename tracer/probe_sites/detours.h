@@ -7,8 +7,8 @@
  * and no task is in, are freed only when there is no room for another detour of a probe site
  * (detours_code.h).
  *
- * section_tracer.h and probe_sites.h choose the instructions; attach.c unmaps the code. One thread.
- * */
+ * section_tracer.h and probe_sites.h choose the instructions; attach.c unmaps the code. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -41,7 +41,7 @@ struct hv_probe_run {
 bool hv_probe_runs_meet(const struct hv_probe_run *a, const struct hv_probe_run *b);
 /* Returns whether B records everything that A records. Both have the same head. */
 bool hv_probe_run_has(const struct hv_probe_run *b, const struct hv_probe_run *a);
-/* Returns whether RUN records the probe site AT in SLOT. */
+/* Returns whether RUN records the probe site AT with the action group GROUP. */
 bool hv_probe_run_records(const struct hv_probe_run *run, struct hv_gva at, unsigned group);
 
 /* Groups WANTS, which are ascending, into runs. Keeps the heads of the guest's present runs, NOW,
@@ -63,9 +63,9 @@ struct hv_err *hv_probe_sites_find(const struct hv_probe_sites *p, struct hv_gva
 				   struct hv_probe_site *ret) hv_must_use;
 
 /* Between hv_actions_begin() and hv_actions_done(): makes the probe sites of the actions lead to
- * detours; probe sites that one jump replaces share one. Skips probe sites that the guest
- * changed or that overlap instructions replaced by a latency tracer (hv_probe_sites_has). On errors
- * no probe site leads to a detour any longer. */
+ * detours; probe sites that one jump replaces share one. Skips probe sites that the guest changed
+ * or that overlap instructions replaced by a latency tracer (hv_probe_sites_has). On errors no
+ * probe site leads to a detour any longer. */
 struct hv_err *hv_probe_sites_begin(struct hv_probe_sites *p) hv_must_use;
 /* Restores all other probe sites after that. A probe site that cannot be restored now (EBUSY: a
  * kprobe of the guest copied it) records nothing, and is restored with the next change or at

@@ -184,8 +184,8 @@ static bool is_proven(const struct proof *p)
 	return !p->scan_err && !p->nr_hidden && !p->nr_next;
 }
 
-/* Refuses each of FIRSTS whose second instruction a task was about to execute at the last attempt.
- */
+/* Refuses each of FIRSTS whose second instruction a task was about to execute at the last
+ * attempt. */
 static struct hv_err *prove(struct hv_tracee *t, struct hv_change *firsts, size_t nr)
 {
 	hv_cleanup(proof_deinit) struct proof p = {.tracee = t, .nr = nr};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Selects the trampoline that each site calls: changes sites to the wanted trampolines, and records
- * their present ones.
+ * their present ones. If a call is two instructions, it is written in two steps.
  *
  * tree/ chooses the trampolines; patcher/ writes. One thread. */
 #pragma once

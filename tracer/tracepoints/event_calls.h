@@ -56,7 +56,6 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c);
 bool hv_event_calls_may_sleep(const struct hv_event_calls *c);
 
 /* Sets *RET to whether E, an entry of an untrusted journal, is a call that leads to an event
- * trampoline.
- */
+ * trampoline. */
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				       bool *ret) hv_must_use;

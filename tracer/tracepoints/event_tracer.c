@@ -18,8 +18,8 @@
 
 /* -- flags of tasks for system calls ----------------------------------------------------------- */
 
-/* Number of tasks whose flag is changed in one hold, and of searches for tasks with a wrong flag.
- */
+/* Number of tasks whose flag is changed in one hold, and of searches for tasks with a wrong
+ * flag. */
 #define TASKS_OF_A_HOLD 256u
 #define ROUNDS		4u
 
@@ -200,7 +200,7 @@ static struct hv_err *hv_syscall_tasks_set_soon(struct hv_tracee *t,
  * memory that the guest can free, so the module is claimed before the event is switched on. While
  * it is claimed, the event is handled like one of the core kernel.
  *
- * module_claims.h implements claims; event_tracer.h releases them. */
+ * module_claims.h implements claims. The event tracer releases them. */
 
 /* Number of attempts to claim a module, and the time between them. When the guest tries to remove a
  * module that is in use, the module briefly looks as if it were being removed. */
@@ -249,7 +249,7 @@ static struct hv_err *hv_event_modules_claim(struct hv_tracee *t, struct hv_even
 /* -- users of events that were switched off ---------------------------------------------------- */
 
 /* Checks in a hold whether the guest still uses region memory of an event that was switched off
- * (plug.h). One thread. */
+ * (plug.h). */
 
 struct check {
 	struct hv_tracee *tracee;

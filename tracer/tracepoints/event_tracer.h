@@ -9,8 +9,8 @@
  * tree/instance/demux/demux.h). A recorded event is an HV_RECORD_EVENT with the id of its type,
  * after its HV_RECORD_DATA.
  *
- * The settings of scope.h apply to events, too. event_types.h lists the events.
- * Formatting, filters and triggers are implemented elsewhere. One thread. */
+ * The settings of scope.h apply to events, too. event_types.h lists the events. Formatting, filters
+ * and triggers are implemented elsewhere. One thread. */
 #pragma once
 
 #include <stdbool.h>

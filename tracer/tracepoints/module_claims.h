@@ -28,8 +28,8 @@ struct hv_journal_entry;
 struct hv_err *hv_module_claim(struct hv_tracee *t, const struct hv_module *module,
 			       bool *ret_new) hv_must_use;
 
-/* Finds up to MAX modules that this session has claimed. RET has room for MAX
- * names, borrowed from the tracee's list of modules. Returns the number found. */
+/* Finds up to MAX modules that this session has claimed. RET has room for MAX names, borrowed from
+ * the tracee's list of modules. Returns the number found. */
 size_t hv_module_claims_read(const struct hv_tracee *t, size_t max, const char **ret);
 
 /* Releases the claims in the journal, which after hv_patcher_adopt() include those of an earlier

@@ -369,8 +369,8 @@ static bool is_in_one_page(const struct hv_tracee *t, struct hv_gva at, uint64_t
 }
 
 /* Returns whether each call can be changed to TARGET with one write, so that a process that is
- * killed leaves either the old or the new target. The linker key sites some calls across two pages.
- * */
+ * killed leaves either the old or the new target. The linker puts some calls across a page
+ * boundary. */
 static bool can_lead(const struct hv_tracee *t, const struct hv_call_sites *calls, uint64_t target)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;

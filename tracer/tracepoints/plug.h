@@ -126,9 +126,9 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 		       struct hv_plug_step *step);
 
 /* Carries out all planned steps in one hold. Each step is made completely or not at all. why_not
- * reports the reason if not: the guest changed the tracepoint since the plan, or a vCPU is in
- * the bytes to change. The arrays and files of plugs must be prepared. After an unplug the guest
- * may still use the plug's memory (hv_plugs_check_unused).
+ * reports the reason if not: the guest changed the tracepoint since the plan, or a vCPU is in the
+ * bytes to change. The arrays and files of plugs must be prepared. After an unplug the guest may
+ * still use the plug's memory (hv_plugs_check_unused).
  *
  * EBUSY: the guest is changing tracepoints or code. After other errors it is unknown which steps
  * were made. */

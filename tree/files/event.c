@@ -119,7 +119,7 @@ static struct hv_err *value_written(const char *buf, size_t len_bytes, unsigned 
 	return err;
 }
 
-/* -- of one event ------------------------------------------------------------------------------ */
+/* -- enable of one event ----------------------------------------------------------------------- */
 
 static struct hv_err *fill_event(struct hv_file *f)
 {
@@ -158,7 +158,7 @@ static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len
 	return err;
 }
 
-/* -- of a system, or of all -------------------------------------------------------------------- */
+/* -- enable of a system, or of all ------------------------------------------------------------- */
 
 /* SYSTEM NULL: all systems. */
 static struct hv_err *fill_types(struct hv_file *f, const char *system)
@@ -297,7 +297,7 @@ static struct hv_err *set(struct hv_file *f, const struct hv_event_type *type, c
 	return err;
 }
 
-/* -- of one event ------------------------------------------------------------------------------ */
+/* -- filter of one event ----------------------------------------------------------------------- */
 
 static void show_filter(struct hv_file *f)
 {
@@ -327,7 +327,7 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return err;
 }
 
-/* -- of a system ------------------------------------------------------------------------------- */
+/* -- filter of a system ------------------------------------------------------------------------ */
 
 static void show_system_filter(struct hv_file *f)
 {

@@ -72,7 +72,7 @@ void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, st
 /* -- synthetic events -------------------------------------------------------------------------- */
 
 /* The text of a synthetic event, which the kernel prints without its print_fmt (print_synth_event).
- * Flag names of a gfp_t are omitted. The caller prints the event's name. Pure. */
+ * Flag names of a gfp_t are omitted. The caller prints the event's name. */
 
 enum hv_synth_style { HV_SYNTH_PLAIN, HV_SYNTH_WITH_FORMATS /* the option verbose */ };
 

@@ -248,8 +248,7 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 		hv_text_add(out, DURATION_NOTHING);
 }
 
-/* -- lines around the call
- * ------------------------------------------------------------------------- */
+/* -- lines around the call --------------------------------------------------------------------- */
 
 /* Announces the task of E if it differs from the CPU's previous line. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,

@@ -50,8 +50,7 @@ enum hv_raw_field {
 	HV_RAW_CALL_NS,
 	HV_RAW_RETURN_NS,
 	HV_RAW_RETVAL,
-	HV_RAW_HOST, /* added by hvtrace: ns during the call in which the host did not run the vCPU
-		      */
+	HV_RAW_HOST, /* hvtrace's: ns of the call in which the host did not run the vCPU */
 	HV_RAW_NR_CALLERS,
 	HV_RAW_REST, /* variable-length part at the end: string, bytes or callers */
 	HV_NR_RAW_FIELDS
@@ -86,8 +85,8 @@ bool hv_raw_layout_add_host(struct hv_raw_layout *l, struct hv_event_field *ret)
 
 /* -- pages ------------------------------------------------------------------------------------- */
 
-#define HV_RAW_SMALL_MAX                                                                           \
-	112 /* payloads up to this size store their length in the four-byte header */
+/* Payloads up to this size store their length in the four-byte header. */
+#define HV_RAW_SMALL_MAX 112
 
 #define HV_RAW_BRIEF_MIN 24 /* size of the shortest call or return, with its header */
 

@@ -28,8 +28,7 @@ static bool guest_counts(enum hv_func_command_kind command)
 #define PROBES	 (1u << HV_ACTION_REGS | 1u << HV_ACTION_ALL_REGS | 1u << HV_ACTION_RETURN)
 #define ALL_REGS (1u << HV_ACTION_ALL_REGS)
 
-/* -- publishing
- * ----------------------------------------------------------------------------------- */
+/* -- publishing -------------------------------------------------------------------------------- */
 
 static int compare_ips(const void *pa, const void *pb)
 {
@@ -193,8 +192,7 @@ static struct hv_err *tell(struct hv_instances *all)
 	return err ? err : hv_actions_set(hv_instances_session(all)->actions, list, nr);
 }
 
-/* -- guest or host
- * ------------------------------------------------------------------------------ */
+/* -- guest or host ----------------------------------------------------------------------------- */
 
 /* Counts a function with two counted commands twice, although the guest needs only one entry for
  * both counts. */

@@ -15,6 +15,6 @@
 /* Passes the actions of all functions to the session, according to the instances' settings. The
  * next hv_sites_publish() changes the guest's sites. ENOMEM. */
 struct hv_err *hv_commands_publish(struct hv_instances *all) hv_must_use;
-/* Returns the remaining count of COMMAND. */
+/* Returns the remaining count of FUNC_COMMAND, which is of kind COMMAND. */
 int64_t hv_commands_left(const struct hv_instance *in, enum hv_func_command_kind command,
 			 const struct hv_func_command *func_command);

@@ -203,8 +203,8 @@ static bool needs_sites(const struct hv_instance *in)
 	       hv_triggers_have(in, HV_TRIGGER_TRACEON);
 }
 
-/* Returns the trampoline that records what A and B record. check_stacks() ensures that it exists.
- * */
+/* Returns the trampoline that records what A and B record. check_stacks() ensures that it
+ * exists. */
 static uint8_t join(uint8_t a, uint8_t b)
 {
 	bool graph_a = a >= HV_TRAMPOLINE_FIRST_GRAPH, graph_b = b >= HV_TRAMPOLINE_FIRST_GRAPH;

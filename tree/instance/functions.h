@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Selects the functions that the guest records, of which tasks and on which vCPUs, for all
- * instances. trace.h defines the order in which the session learns of changes. publish.h has the
- * events. */
+/* Selects the functions, tasks and vCPUs that the guest records for all instances. trace.h defines
+ * the order in which the session learns of changes; publish.h selects events. */
 #pragma once
 
 #include "tree/instance/core/instance.h"

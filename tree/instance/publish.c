@@ -136,8 +136,7 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 	}
 }
 
-/* -- filters in the guest
- * --------------------------------------------------------------------------- */
+/* -- filters in the guest ---------------------------------------------------------------------- */
 
 /* Returns whether any instance wants system call events, which are derived from both raw events. */
 static bool makes_syscalls(const struct hv_instances *all, const struct hv_event_type *type)
@@ -391,7 +390,7 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 	hv_err_free(retrace(in));
 }
 
-/* -- changes ---------------------------------------------------------------------------------- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 static struct hv_event_set changed(const struct hv_event_set *s, const struct hv_event_switch *by)
 {

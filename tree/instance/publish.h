@@ -85,8 +85,8 @@ void hv_publish_filter(const struct hv_instances *all, const struct hv_event_typ
  * The guest has only one list of tasks, which contains set_ftrace_pid. But set_ftrace_pid limits
  * only functions, and set_event_pid only events. So if an instance with events uses either, the
  * guest records all tasks and the host filters, as for several instances (hv_instances_single).
- * tracer/tracepoints/event_tracer.h enables events in the guest; tree/files/event.c has
- * the files. */
+ * tracer/tracepoints/event_tracer.h enables events in the guest; tree/files/event.c has the
+ * files. */
 
 /* Switches events of IN. Enables those that can be enabled, and returns the error of the first that
  * cannot, as in the kernel (__ftrace_set_clr_event_nolock). If other events remain, CHANGE skips

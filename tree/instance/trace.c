@@ -18,8 +18,7 @@
 #include "tree/instance/publish.h"
 #include "tree/instance/triggers/triggers.h"
 
-/* -- publishing
- * ----------------------------------------------------------------------------------- */
+/* -- publishing -------------------------------------------------------------------------------- */
 
 /* Prepares a change after which IN uses TRACER. Reads the state that the guest has changed itself,
  * and drains, so that earlier events are matched with the old settings. */
@@ -73,7 +72,7 @@ static void take_back(struct hv_instance *in, bool sites)
 	hv_err_free(hv_commands_publish(hv_instance_all(in)));
 }
 
-/* -- changes ---------------------------------------------------------------------------------- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 /* Sets the tracer and the commands of IN, after prepare(). On success IN owns FUNC_COMMANDS, and
  * the caller owns IN's previous commands. */

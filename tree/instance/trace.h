@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Changes the functions and events that an instance traces. The guest records the union over all
- * instances, so each change passes a new union to the session, through functions.h, commands.h
- * and core/sharing.h. On error the guest and the instance keep their previous state. */
+ * instances, so each change passes a new union to the session, through functions.h, commands.h and
+ * core/sharing.h. On error the guest and the instance keep their previous state. */
 #pragma once
 
 #include "tree/instance/core/instance.h"

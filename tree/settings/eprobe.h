@@ -9,8 +9,8 @@
  *	TYPE	as for function probes (kprobe.h)
  *
  * The host computes each FETCH from the event's entry and from the guest memory that the trampoline
- *read when it recorded the event. A FETCH that only the kernel can compute, such as the address of
- *a string in the record, is refused by name. Syntax and errors are the kernel's
+ * read when it recorded the event. A FETCH that only the kernel can compute, such as the address of
+ * a string in the record, is refused by name. Syntax and errors are the kernel's
  * (kernel/trace/trace_eprobe.c). tree/instance/dynamic/eprobes.h keeps the probes and creates their
  * events. Pure. */
 #pragma once

@@ -62,8 +62,7 @@ static bool fail(struct parse *s, int code, const char *why, size_t at)
 	return false;
 }
 
-/* -- first pass
- * ----------------------------------------------------------------------------------- */
+/* -- first pass -------------------------------------------------------------------------------- */
 
 /* Before parsing, the kernel checks whether quotes and parentheses match (calc_stack). */
 struct balance {
@@ -369,8 +368,7 @@ bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_fil
 	return is_true;
 }
 
-/* -- steps for the trampoline
- * ------------------------------------------------------------------------ */
+/* -- steps for the trampoline ------------------------------------------------------------------ */
 
 /* All number comparisons become one: (field - low) & mask <= span. N-bit numbers form a circle of
  * 2^N values, in which "from A to B" is an arc that begins at A. Signedness only changes the

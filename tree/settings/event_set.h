@@ -44,7 +44,7 @@ bool hv_event_set_has_id(const struct hv_event_set *s, uint32_t id);
  *   NAME           all events of system NAME, and events called NAME in all systems
  *   ...:mod:MODULE restricts these to the events of MODULE; "*" or no NAME means all
  *
- * No other wildcards exist (ftrace_set_clr_event). Pure. */
+ * No other wildcards exist (ftrace_set_clr_event). */
 
 /* Pointers point into the parsed word; NULL means all. */
 struct hv_event_word {
@@ -64,7 +64,7 @@ bool hv_event_word_matches(const struct hv_event_word *w, const char *system, co
 /* -- forms of fields --------------------------------------------------------------------------- */
 
 /* Classifies a field of a guest event by its C type, as the kernel does (filter_assign_type).
- * Pseudo-fields, which are not part of a record, are not covered. Pure. */
+ * Pseudo-fields, which are not part of a record, are not covered. */
 
 enum hv_field_form {
 	HV_FIELD_NUMBER,

@@ -414,8 +414,7 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 	*k = (struct hv_kprobe){0};
 }
 
-/* -- text form
- * ------------------------------------------------------------------------------------ */
+/* -- text form --------------------------------------------------------------------------------- */
 
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 {
@@ -472,8 +471,7 @@ struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg)
 					arg->type->is_signed};
 }
 
-/* -- comparing and selecting probes
- * --------------------------------------------------------------- */
+/* -- comparing and selecting probes ------------------------------------------------------------ */
 
 /* trace_probe_compare_arg_type() */
 size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b)

@@ -50,9 +50,8 @@ enum hv_kprobe_source {
 	HV_KPROBE_NUMBER, /* a register, a constant, or memory */
 	HV_KPROBE_COMM,	  /* the task's name */
 	HV_KPROBE_STRING, /* a constant string */
-	HV_KPROBE_MARK, /* the text of a mark; a call that ends no mark is not an event of the probe
-			 */
-	HV_KPROBE_FIELD, /* a field of the probed event */
+	HV_KPROBE_MARK,	  /* a mark's text; a call that ends no mark is not an event of the probe */
+	HV_KPROBE_FIELD,  /* a field of the probed event */
 };
 
 struct hv_kprobe_type; /* type of an argument */

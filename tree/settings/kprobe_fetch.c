@@ -164,8 +164,7 @@ static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_
 	return NULL;
 }
 
-/* -- fields of the probed event
- * ------------------------------------------------------------------- */
+/* -- fields of the probed event ---------------------------------------------------------------- */
 
 /* Makes ARG the field NAME. Returns false if there is no such field. */
 static bool find_field(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -212,8 +211,7 @@ static struct hv_err *take_field_by_name(const struct hv_kprobe_parsing *p,
 						       : "Invalid fetch argument");
 }
 
-/* -- start of a FETCH
- * ----------------------------------------------------------------------------- */
+/* -- start of a FETCH -------------------------------------------------------------------------- */
 
 /* TEXT follows the $. */
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -521,8 +519,7 @@ static struct hv_err *parse_cast(const struct hv_kprobe_parsing *p, struct hv_kp
 					   off + (size_t)(c.members - text));
 }
 
-/* -- FETCH and type
- * ------------------------------------------------------------------------------- */
+/* -- FETCH and type ---------------------------------------------------------------------------- */
 
 static struct hv_err *parse_inner(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				  const char *text, size_t off, unsigned depth)

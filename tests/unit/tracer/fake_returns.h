@@ -179,7 +179,7 @@ static inline uint64_t fr_word(struct fr *r, uint64_t at)
 	return word;
 }
 
-/* Adds a frame. The caller sets the word at its slot. */
+/* Adds a frame. The caller sets the word at its retp. */
 static inline void fr_frame(struct fr *r, unsigned stack, uint64_t slot, uint64_t caller)
 {
 	struct hv_stack *st = hv_region_stack(&r->tracee.region, stack);

@@ -13,9 +13,9 @@
 #define REGION_GPA   0x200000000ull
 #define REGION_BYTES (64ull << 20)
 #define PART_BYTES   (REGION_BYTES / 2)
-#define WINDOW	     0xffffffffc0000000ull /* of a table of entries */
+#define WINDOW	     0xffffffffc0000000ull /* mapped by one page table */
 #define WINDOW_END   0xffffffffff000000ull
-#define ROOM_BYTES   (48ull << 20) /* between two used entries */
+#define ROOM_BYTES   (48ull << 20) /* between two used page-table entries */
 #define PART_AT	     (WINDOW_END - ROOM_BYTES)
 
 static struct fr r;

@@ -126,7 +126,7 @@ bool hv_print_fmt_eval(const struct hv_print_fmt *fmt, struct hv_span entry,
  *
  *	[FAILED TO PARSE] cmnd=ARRAY[00, 2a] lun=0 name=sda
  *
- * print_fmt.h prints the kernel's text. */
+ * hv_print_fmt_eval() adds the kernel's text. */
 
 /* FIELDS excludes the common fields. A field that extends beyond ENTRY is shown as "?". Control
  * characters become '?'. */

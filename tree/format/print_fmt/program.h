@@ -97,9 +97,8 @@ struct hv_print_fmt {
 
 /* -- building ---------------------------------------------------------------------------------- */
 
-/* Builds the tree of a print_fmt. Only this file adds nodes, strings, pairs and pieces, and
- * enforces their limits. Folds constant expressions. parser.h reads the text. Private to
- * tree/format/print_fmt/. */
+/* Builds the tree of a print_fmt. Only these functions add nodes, strings, pairs and pieces; they
+ * enforce the limits and fold constant expressions. */
 
 struct hv_print_builder {
 	struct hv_print_fmt *fmt;

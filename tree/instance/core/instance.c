@@ -406,8 +406,7 @@ void hv_instance_report(struct hv_instance *in, const struct hv_err *why)
 	hv_error_log_add(&in->errors, ns, "current_tracer", why->message, tracer, strlen(tracer));
 }
 
-/* -- needs of the parts
- * --------------------------------------------------------------------------- */
+/* -- needs of the parts ------------------------------------------------------------------------ */
 
 bool hv_instance_has_triggers(const struct hv_instance *in)
 {
@@ -497,8 +496,7 @@ bool hv_instances_take_rings(const struct hv_instances *all)
 	return false;
 }
 
-/* -- notifications to the parts
- * -------------------------------------------------------------------- */
+/* -- notifications to the parts ---------------------------------------------------------------- */
 
 void hv_instance_lose(struct hv_instance *in, const struct hv_event *event)
 {
@@ -528,8 +526,7 @@ void hv_instance_forget_event(struct hv_instance *in, struct hv_event_ref ref)
 		(*p)->forget(in, ref);
 }
 
-/* -- updates of the session
- * ------------------------------------------------------------------------ */
+/* -- updates of the session -------------------------------------------------------------------- */
 
 struct hv_err *hv_instance_retrace(struct hv_instance *in)
 {

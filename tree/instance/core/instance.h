@@ -25,8 +25,8 @@ struct hv_synth;
 
 /* -- selection --------------------------------------------------------------------------------- */
 
-/* The tracer of an instance, and the functions, tasks and vCPUs that it is limited to.
- * functions.h applies selections to the guest; tree/files/ shows and sets them. */
+/* The tracer of an instance, and the functions, tasks and vCPUs that it is limited to. functions.h
+ * applies selections to the guest; tree/files/ shows and sets them. */
 
 /* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace, and the top
  * instance's stack_trace_filter. */
@@ -174,8 +174,7 @@ void hv_instances_drain(struct hv_instances *all);
 /* Returns whether the instances share the guest's rings now (sharing.h). */
 bool hv_instances_share(const struct hv_instances *all);
 
-/* -- needs of the parts
- * --------------------------------------------------------------------------- */
+/* -- needs of the parts ------------------------------------------------------------------------ */
 
 /* Returns whether the guest must record REF for triggers, histograms, or function commands
  * (EVENT_FILE_FL_SOFT_MODE). */
@@ -198,8 +197,7 @@ bool hv_instances_make_any(const struct hv_instances *all, const struct hv_event
 /* Returns whether any part needs the guest's rings to be drained. */
 bool hv_instances_take_rings(const struct hv_instances *all);
 
-/* -- notifications to the parts
- * -------------------------------------------------------------------- */
+/* -- notifications to the parts ---------------------------------------------------------------- */
 
 /* Events were lost before EVENT, which IN receives next. */
 void hv_instance_lose(struct hv_instance *in, const struct hv_event *event);
@@ -210,8 +208,7 @@ void hv_instance_forget_gone(struct hv_instance *in, const struct hv_catalogue *
 /* Removes the triggers of REF and those that switch it. IN must be published again. */
 void hv_instance_forget_event(struct hv_instance *in, struct hv_event_ref ref);
 
-/* -- updates of the session
- * ------------------------------------------------------------------------ */
+/* -- updates of the session -------------------------------------------------------------------- */
 
 /* Publishes the needs of all instances again, because the guest's modules or command counts
  * changed. */

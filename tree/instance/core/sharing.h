@@ -15,8 +15,8 @@
  *                                '- wants? - in.buffers.host
  *
  * If several instances trace, the guest records function_graph without their limits on subtrees,
- * depth, threshold and interrupts. The host tracks open calls (match.h) to find the calls of
- * each instance and their depth in it.
+ * depth, threshold and interrupts. The host tracks open calls (match.h) to find the calls of each
+ * instance and their depth in it.
  *
  * The rings become the top instance's buffer again when it is cleared and nothing needs the drain.
  * demux/demux.h selects the events of each instance; buffers.h has the buffers. */

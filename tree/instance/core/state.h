@@ -27,8 +27,8 @@ struct hv_instance {
 struct hv_instances {
 	struct hv_session *session; /* borrowed */
 	const struct hv_publisher *publisher;
-	/* The publisher's parts that have acts(), which is called for each event; NULL-terminated.
-	 */
+	/* The publisher's parts that have acts(), which is called for each event;
+	 * NULL-terminated. */
 	const struct hv_part *acting[HV_NR_PARTS + 1];
 	unsigned nr_cpus;
 	struct hv_instance top; /* list head; top.next is the first instance */

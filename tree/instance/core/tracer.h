@@ -28,8 +28,8 @@ struct hv_tracer_ops {
 	/* Stops it. The tracer is nop afterwards. */
 	struct hv_err *(*end)(struct hv_instance *in);
 
-	/* Returns the trampoline (tracer/guest/trampolines.h) for SITE, a function that IN traces.
-	 */
+	/* Returns the trampoline (tracer/guest/trampolines.h) for SITE, a function that IN
+	 * traces. */
 	uint8_t (*trampoline_of)(const struct hv_instance *in, const struct hv_site *site);
 
 	/* Handles EVENT, returned by CURSOR, and stores it in IN's buffer. */

@@ -173,8 +173,6 @@ static bool wants_command_stack(struct hv_instance *in, const struct hv_event *e
 
 #define SYNTH_DEPTH_MAX 4
 
-/* -- consumers --------------------------------------------------------------------------------- */
-
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
@@ -193,8 +191,8 @@ struct taken {
 	struct hv_instance *in;
 	const struct hv_cursor *cursor; /* NULL: from a marker with time MARK_TSC */
 	uint64_t mark_tsc;
-	const struct hv_record
-		*of; /* record of the event whose stack the cursor returned; or NULL */
+	/* The record of the event whose stack the cursor returned; or NULL. */
+	const struct hv_record *of;
 	const struct hv_event *event;
 	unsigned depth; /* recursion depth of synthetic events */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Distributes events to the instances that share the guest's rings (core/sharing.h): matches each
  * event (match.h), derives other events from it, runs triggers, and stores it in the instance's
- * buffer. */
+ * buffer. Also executes function commands on the host, and writes markers. */
 #pragma once
 
 #include <stddef.h>

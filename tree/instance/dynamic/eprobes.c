@@ -247,8 +247,7 @@ void hv_eprobes_text(const struct hv_instances *all, struct hv_text *ret)
 		hv_kprobe_text(&s->list[i]->is.is, ret);
 }
 
-/* -- needs
- * ----------------------------------------------------------------------------------------- */
+/* -- needs ------------------------------------------------------------------------------------- */
 
 bool hv_eprobes_is(const struct hv_event_type *type)
 {
@@ -409,8 +408,8 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
-	/* No program was active yet, a read by a trampoline caused the event, or there was no room.
-	 */
+	/* No program was active yet, a read by a trampoline caused the event, or there was no
+	 * room. */
 	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))

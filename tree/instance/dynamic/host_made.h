@@ -22,8 +22,8 @@ uint32_t hv_host_made_free_id(const struct hv_catalogue *c);
  * because REF is enabled now. */
 void hv_host_made_note_enabled(struct hv_instance *in, struct hv_event_ref ref);
 /* Call it before TYPE is removed. Removes its filters, and all events of the instances that
- * recorded it: without the type they cannot be shown, and another type may get
- * the id (tracing_reset_all_online_cpus()). */
+ * recorded it: without the type they cannot be shown, and another type may get the id
+ * (tracing_reset_all_online_cpus()). */
 void hv_host_made_remove(struct hv_instances *all, const struct hv_event_type *type);
 /* Prepares events of TYPE, a type in C, before IN can have triggers for them or commands that
  * switch them. EOPNOTSUPP: TYPE does not support these. */

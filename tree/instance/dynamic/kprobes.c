@@ -514,8 +514,7 @@ static struct hv_kprobe_family *make_family(struct hv_instances *all, const stru
 	return f;
 }
 
-/* -- error positions
- * ------------------------------------------------------------------------------ */
+/* -- error positions --------------------------------------------------------------------------- */
 
 /* Returns the column of word NR of a command, or of its end. */
 static unsigned column_of(char *const *words, size_t nr_words, size_t nr)

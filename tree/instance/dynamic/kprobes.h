@@ -115,8 +115,8 @@ struct hv_err *hv_kprobes_check(const struct hv_instances *all,
 /* Returns whether EVENT is a call or return recorded for probes. */
 bool hv_kprobes_is_call(const struct hv_event *event);
 /* Makes event *RET of the INDEXth probe from CALL, for which hv_kprobes_is_call() is true. ENTRY,
- * HV_ENTRY_LEN_MAX bytes, receives the entry. Returns false if the probe is for another function.
- */
+ * HV_ENTRY_LEN_MAX bytes, receives the entry. Returns false if the probe is for another
+ * function. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
 /* Counts CALL, for which hv_kprobes_is_call() is true, as a hit of each of its enabled probes. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The synthetic events that synthetic_events and dynamic_events define. All instances share them,
  * and each has an event type (tracer/tracepoints/event_types.h). Actions of hist triggers make
- * these events on the host (hists.h) for every instance that has them enabled or has
- * triggers for them. This requires the drain (demux.h). tree/settings/hist/synth.h parses
- * definitions. */
+ * these events on the host (hists.h) for every instance that has them enabled or has triggers for
+ * them. This requires the drain (demux.h). tree/settings/hist/synth.h parses definitions. */
 #pragma once
 
 #include <stdbool.h>

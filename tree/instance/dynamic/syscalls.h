@@ -12,10 +12,10 @@
  * Since 7.0 some sys_enter_NAME events also contain memory that arguments point to. The guest reads
  * it for the carrier (below).
  *
- * While an instance has such an event enabled, the rings are drained (demux.h), and only
- * instances that enabled the carriers see them. Calls of another ABI (32-bit programs) use
- * different numbers and make no event, as in the kernel. publish.h enables events;
- * tree/format/arg_texts.h prints them. */
+ * While an instance has such an event enabled, the rings are drained (demux.h), and only instances
+ * that enabled the carriers see them. Calls of another ABI (32-bit programs) use different numbers
+ * and make no event, as in the kernel. publish.h enables events; tree/format/arg_texts.h prints
+ * them. */
 #pragma once
 
 #include <stdbool.h>
@@ -88,14 +88,12 @@ bool hv_syscalls_event(const struct hv_instances *all, const struct hv_event *ra
  *
  * The guest reads them while it records the carrier event of all system calls, with a program
  * (tracer/guest/trampoline_programs.h). To save space, the program has steps for sets of 64 system
- * call
- *numbers that read the same argument:
+ * call numbers that read the same argument:
  *
  *	FIELD number, IN set, FIELD argument, READ
  *
  * The kernel's own function can fault pages in; the function that the trampoline may call cannot.
- * So a string on an absent page is "(fault)", and bytes there are omitted. syscalls.h makes the
- * events. */
+ * So a string on an absent page is "(fault)", and bytes there are omitted. */
 
 /* The most bytes that an entry stores for one argument, including three dots and a NUL. */
 #define HV_SYSCALL_MEMORY_MAX 169

@@ -14,9 +14,9 @@ struct hv_event_filters {
 	struct hv_event_filter_of {
 		struct hv_event_ref ref;
 		char *text; /* owned; contents of the file, without the last newline */
-		struct hv_event_filter *
-			filter; /* owned; NULL: the filter is invalid and TEXT contains the error */
-	} * list;		/* owned, sorted by id, without duplicate ids */
+		/* Owned; NULL: the filter is invalid and TEXT contains the error. */
+		struct hv_event_filter *filter;
+	} * list; /* owned, sorted by id, without duplicate ids */
 	size_t nr;
 	size_t nr_right; /* number of valid filters */
 };

@@ -10,7 +10,7 @@
  *
  * Histograms with the event's stack as a key or variable count the event, and make synthetic
  * events, when the stack arrives. tracer/tracepoints/event_tracer.h controls recording;
- *tracer/events/callers.h decodes stacks. */
+ * tracer/events/callers.h decodes stacks. */
 #pragma once
 
 #include <stdbool.h>

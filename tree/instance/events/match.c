@@ -63,8 +63,7 @@ void hv_open_calls_free(struct hv_open_calls *o)
 	free(o);
 }
 
-/* -- stack of an event
- * --------------------------------------------------------------------------- */
+/* -- stack of an event ------------------------------------------------------------------------- */
 
 static struct lane *lane_of(struct hv_open_calls *o, unsigned cpu)
 {
@@ -100,7 +99,7 @@ static void note_exit(struct lane *lane, const struct hv_event *e)
 		lane->switches = false;
 }
 
-/* -- the calls -------------------------------------------------------------------------------- */
+/* -- the calls --------------------------------------------------------------------------------- */
 
 /* Returns the link to KEY's innermost call; it contains 0 if KEY has no open call. */
 static uint32_t *link_of(struct hv_open_calls *o, uint64_t key)
@@ -263,8 +262,8 @@ bool hv_matches_guests(const struct hv_instance *in, const struct hv_event *even
 /* -- calls of function_graph ------------------------------------------------------------------- */
 
 /* Returns whether options of IN exclude CALL, recorded as ENTRY. AROUND is IN's open call around
- * it, or NULL. The trampolines do the same for an instance that traces alone (arch/x86_64/graph.S).
- */
+ * it, or NULL. The trampolines do the same for an instance that traces alone
+ * (arch/x86_64/graph.S). */
 static bool is_skipped(const struct hv_instance *in, const struct hv_open_call *around,
 		       const struct hv_event *entry, const struct hv_open_call *call)
 {

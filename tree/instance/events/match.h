@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Matches drained events with the settings of an instance: tracer, function, task, vCPU,
- * tracing_on, and for function_graph the open calls (below). demux.h handles matching
- * events; section and wakeup tracers match their own events. */
+ * tracing_on, and for function_graph the open calls (below). demux.h handles matching events;
+ * section and wakeup tracers match their own events. Also selects the events of the host that
+ * instances want. */
 #pragma once
 
 #include "base/addr.h"
@@ -47,7 +48,7 @@ bool hv_matches_guests(const struct hv_instance *in, const struct hv_event *even
  *               3        kmem_cache_alloc {       open call, depth 1
  *
  * A call at some depth closes all open calls at this depth or deeper: their returns were lost, or
- * the task died. demux.h decides which calls belong to the instance. One thread. */
+ * the task died. hv_match_traced() decides which calls belong to the instance. */
 
 struct hv_open_call {
 	struct hv_gva ip;

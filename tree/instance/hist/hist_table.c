@@ -13,7 +13,7 @@
 
 /* Sorts the entries of a histogram as the kernel does (tracing_map_sort_entries). The kernel's heap
  * sort leaves equal entries in an order that depends on the algorithm; kernels before 6.10 produce
- * the same order as this function. hist_table.h has the entries. Pure. */
+ * the same order as this function. */
 
 /* The sort key: the bytes of all keys, or a field. */
 struct order {

@@ -30,8 +30,8 @@
 /* -- actions ----------------------------------------------------------------------------------- */
 
 /* Processes a hit of a hist trigger: if all referenced variables of other triggers are set, counts
- * it and executes the actions (event_hist_trigger). hists.h has the triggers;
- * tree/settings/hist/hist_spec.h parses actions. */
+ * it and executes the actions (event_hist_trigger). tree/settings/hist/hist_spec.h parses
+ * actions. */
 
 /* The snapshot that an action took. */
 struct hv_hist_taken {
@@ -187,7 +187,7 @@ struct hv_hists {
 
 /* Dependencies between hist triggers: a trigger that refers to variables of others keeps them, and
  * their histograms, from being removed. tree/settings/hist/hist_field.h and hist_spec.h parse
- * references; hists.h has the triggers. */
+ * references. */
 
 /* Context for the references of a trigger. */
 struct links {
@@ -220,8 +220,7 @@ static size_t links_find(const struct hv_hists *s, uint64_t serial)
 	return at;
 }
 
-/* -- context of references
- * ------------------------------------------------------------------------ */
+/* -- context of references --------------------------------------------------------------------- */
 
 static bool next_other(void *of, size_t index, struct hv_hist_other *ret)
 {
@@ -370,11 +369,10 @@ static bool links_are_like(const struct hv_hist_of *a, const struct hv_hist_of *
 	return true;
 }
 
-/* -- lookups
- * --------------------------------------------------------------------------------------- */
+/* -- uses of variables ------------------------------------------------------------------------- */
 
-/* Returns whether other triggers in S refer to variables of OF. */
-/* A trigger may refer to itself. Triggers with the same name share the histogram. */
+/* Returns whether other triggers in S refer to variables of OF. A trigger may refer to itself.
+ * Triggers with the same name share the histogram. */
 static bool links_have(const struct hv_hists *s, const struct hv_hist_of *of)
 {
 	for (size_t i = 0; i < s->nr; i++)
@@ -449,8 +447,7 @@ void hv_hists_pause(struct hv_instance *in, struct hv_event_ref ref, unsigned pa
 			s->list[i].is_paused = paused;
 }
 
-/* -- lookups
- * -------------------------------------------------------------------------------------- */
+/* -- lookups ----------------------------------------------------------------------------------- */
 
 /* Returns the first trigger called NAME in any instance, or NULL. NAME may be NULL. */
 static const struct hv_hist_of *find_named(const struct hv_instances *all, const char *name)

@@ -231,8 +231,7 @@ static bool follows(const struct hv_instance *in, const struct hv_event_type *ty
 	return false;
 }
 
-/* -- start and stop
- * -------------------------------------------------------------------------------- */
+/* -- start and stop ---------------------------------------------------------------------------- */
 
 /* All instances share one such tracer (wakeup_busy). */
 static struct hv_err *check_others(const struct hv_instance *in)
@@ -583,8 +582,7 @@ void hv_wakeups_follow(struct hv_instance *in, const struct hv_event *event,
 			follow(in, i, event, consumer);
 }
 
-/* -- the worst wait
- * -------------------------------------------------------------------------------- */
+/* -- the worst wait ---------------------------------------------------------------------------- */
 
 struct hv_section *hv_wakeups_worst(struct hv_instance *in)
 {

@@ -87,7 +87,7 @@ bool hv_triggers_have(const struct hv_instance *in, enum hv_trigger_command comm
 	return false;
 }
 
-/* -- changes ---------------------------------------------------------------------------------- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 /* Inserts OF at AT. S takes ownership of its contents. */
 static void insert(struct hv_triggers *s, size_t at, struct hv_trigger_of of)

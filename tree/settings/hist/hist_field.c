@@ -664,8 +664,7 @@ bool hv_hist_find_alike(const struct hv_hist_parse *p, const struct hv_event_typ
 	return false;
 }
 
-/* -- references
- * ----------------------------------------------------------------------------------- */
+/* -- references -------------------------------------------------------------------------------- */
 
 bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target, unsigned *ret)
 {

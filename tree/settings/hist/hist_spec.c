@@ -352,7 +352,7 @@ static bool link_synth(struct hv_hist_parse *p, struct hv_hist_action *a)
 	       fail_at(p, "Param count doesn't match synthetic event field count", name);
 }
 
-/* -- actions ----------------------------------------------------------------------------------- */
+/* -- linking actions --------------------------------------------------------------------------- */
 
 static bool link_saved(struct hv_hist_parse *p, const struct hv_hist_action *a)
 {
@@ -513,8 +513,7 @@ static void protect_offsets(char *rest)
 	for (char *at = strstr(rest, modifier); at; at = strstr(at + strlen(modifier), modifier))
 		at[strlen(".sym")] = 'X';
 }
-/* -- colon-separated parts
- * ------------------------------------------------------------------------ */
+/* -- colon-separated parts --------------------------------------------------------------------- */
 
 static void replace(char **at, const char *text)
 {

@@ -5,8 +5,8 @@
  *	    [:sort=FIELD[.descending][,FIELD]][:size=N][:name=NAME][:clock=NAME][:nohitcount]
  *	    [:pause|:cont|:clear][:HANDLER.ACTION]... [if FILTER]
  *
- * hist_field.h parses fields, event_filter.h the filter.
- * tree/instance/hist/hist_table.h counts; tree/format/hist_text.h prints. Pure. */
+ * hist_field.h parses fields, event_filter.h the filter. tree/instance/hist/hist_table.h counts;
+ * tree/format/hist_text.h prints. Pure. */
 #pragma once
 
 #include "tree/settings/hist/hist_field.h"
@@ -117,7 +117,7 @@ void hv_hist_spec_key(const struct hv_hist_spec *s, const struct hv_hist_record 
  *	PARAM	$NAME, SYSTEM.EVENT.$NAME, FIELD, SYSTEM.EVENT.FIELD
  *
  * The kernel resolves names only when a trigger is added, so a command that removes a trigger only
- * has to contain the same words. tree/instance/hist/hists.c executes actions. Pure. */
+ * has to contain the same words. tree/instance/hist/hists.c executes actions. */
 
 #define HV_HIST_PARAMS_MAX 64 /* SYNTH_FIELDS_MAX */
 

@@ -187,7 +187,7 @@ START_TEST(an_event_of_the_guests_has_its_context)
 }
 END_TEST
 
-/* The kernel's own system call events show the preempt count inside the probe. */
+/* The kernel's own system call events show the preempt count inside the callback. */
 START_TEST(an_event_that_the_host_makes_has_its_context)
 {
 	const uint8_t entry[8] = {0};
@@ -215,7 +215,7 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	d.callback_preempt_depth = 0;
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 3);
-	/* Where probes may sleep, they show the depth that all other events show. */
+	/* Where callbacks may sleep, these events show the same depth as all others. */
 	d.callback_preempt_depth = 1;
 	own.deeper = 0;
 	own.is_as_deep = 1;

@@ -194,7 +194,7 @@ static void check_far(uint64_t trampoline)
 	ck_assert_uint_eq(lands_at(to.v), trampoline);
 	ck_assert_uint_eq(hv_veneer_leads_to(t, to).v, trampoline);
 	memcpy(&first, code + (trampoline - RANGE), sizeof(first));
-	ck_assert_uint_eq(first, 0xd503245f); /* bti c: the veneer comes by br x16 */
+	ck_assert_uint_eq(first, 0xd503245f); /* bti c: the veneer jumps with br x16 */
 	ck_assert_uint_eq(hv_veneer_from(t, hv_gva(RANGE), hv_gva(trampoline)).v, trampoline);
 }
 

@@ -83,8 +83,8 @@ START_TEST(nobody_is_between_the_instructions_of_a_probe_site)
 }
 END_TEST
 
-/* Runs in these bytes: a run that covers a probe site of an existing run, and the rest of that run.
- * */
+/* Runs in these bytes: a run that covers a probe site of an existing run, and the rest of that
+ * run. */
 static const uint8_t function[] = {
 	0x53,					  /* +0 pushq %rbx */
 	0x48, 0x83, 0xf9, 0x05,			  /* +1 cmpq $5, %rcx */

@@ -278,7 +278,7 @@ static inline void fp_kill_after(unsigned n, unsigned nr)
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 }
 
-/* -- with the guest's own users --------------------------------------------------------------- */
+/* -- with the guest's own users ---------------------------------------------------------------- */
 
 /* The guest has enabled it itself, with NR_OTHERS callbacks. Its static call calls the only
  * callback, or the iterator. */
