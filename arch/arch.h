@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Architecture descriptions: one const table per architecture of the *guest*. A table covers
- * registers as QEMU prints them, page-table entries, ftrace sites, calls and trampolines.
+ * registers as QEMU prints them, page-table entries, ftrace sites, calls, unwinding and
+ * trampolines.
  *
  * Pure: bytes in, bytes out. Every table is built and tested on every host. No code outside arch/
  * knows instructions, register names or page-table bits. Callers do the I/O and the loops over
@@ -231,9 +232,9 @@ struct hv_trampoline_alternative {
 				 work in both positions. */
 };
 
-/* Trampolines for calls that need more than a line of the function tracer. They depend on the
- * function's role in the scheduler, on how its calls are traced, and on whether they are profiled.
- * */
+/* Trampolines for calls that need more than a line of the function tracer: they depend on the
+ * function's role in the scheduler, on how its calls are traced, and on whether they are
+ * profiled. */
 enum hv_call_role {
 	HV_ROLE_NONE,
 	HV_ROLE_NEW_TASK, /* first function of a new task: forgets open calls on its stack */
@@ -622,8 +623,8 @@ struct hv_arch {
 	unsigned nr_signings; /* 0: addresses are not signed */
 	/* For architectures that store return addresses in frame records: the index in `general` of
 	 * the frame pointer, which points to the last record, and of the link register, which has
-	 * the only copy of the return address in prologues and epilogues. Both 0: return addresses
-	 * are in their stack action groups (struct hv_frame). */
+	 * the only copy of the return address in prologues and epilogues. Both 0: a return address
+	 * is on the stack, at retp (struct hv_frame). */
 	unsigned frame_register;
 	unsigned link_register;
 	/* Finds how the kernel returns from functions, from the CODE of the empty function

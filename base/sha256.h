@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SHA-256 (FIPS 180-4), to recognise a file that was seen before. No dependency of hvtrace that is
- * always there has it. */
+/* SHA-256 (FIPS 180-4), to recognise a file that was seen before. No mandatory dependency of
+ * hvtrace provides it. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 struct hv_sha256 {
 	uint32_t state[8];
-	uint64_t len_bytes; /* until now */
+	uint64_t len_bytes; /* added so far */
 	uint8_t block[64];
 };
 

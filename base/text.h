@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A growing string, used to render tracefs text and messages. A zeroed text is empty and valid. It
- * is NUL-terminated after the first append. */
+/* A growing string, used to render tracefs text and messages; decimal numbers; and checks of UTF-8.
+ * A zeroed text is empty and valid. It is NUL-terminated after the first append. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* Measures the host's cost per event from the guest's ring to the reader of a tracefs file, for
  * text and raw pages. The session uses a guest made from a file (image.h). The benchmark fills the
  * rings like the trampolines do, with calls of the guest's own functions, and then reads
- *everything. Prints medians of ROUNDS, in processor time of the thread.
+ * everything. Prints medians of ROUNDS, in processor time of the thread.
  *
  *	bench/events IMAGE [ROUNDS [TEXT]]	default 9; TEXT selects subjects by name */
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures the host's cost of attaching and patching, and how long patching pauses the guest. The
- * guest is made from a file (image.h), so nothing is emulated. As with a real KVM guest, a pause
- * stops a process that has the memory mapped, and the helper of the pause writes to that process.
+/* Measures the host's cost of attaching and patching, and how long patching holds the guest. The
+ * guest is made from a file (image.h), so nothing is emulated. As with a real KVM guest, a hold
+ * stops a process that has the memory mapped, and the helper of the hold writes to that process.
  * Prints medians of ROUNDS. Needs permission to ptrace that process.
  *
  *	bench/hold IMAGE [ROUNDS]	default 9 */
@@ -40,8 +40,8 @@ struct result {
 
 static struct result results[NR_NUMBERS];
 
-/* Sites of sections are patched in separate pauses. Each pause reads the guest's kprobes; pauses
- * for instructions that contain nops also read its stacks. */
+/* Sites of sections are patched in separate holds. Each hold reads the guest's kprobes; holds for
+ * instructions that contain nops also read its stacks. */
 static const char *const section_tracers[] = {
 	[HV_SECTION_PREEMPT] = "preemptoff",
 	[HV_SECTION_IRQ] = "irqsoff",
@@ -185,7 +185,7 @@ static void measure_round(const char *path, size_t round)
 	start_ns = now_ns();
 	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	open_ms[round] = ms_since(start_ns);
-	/* Each number has its own session, so that the session's longest pause belongs to it. */
+	/* Each number has its own session, so that the session's longest hold belongs to it. */
 	for (size_t number = 0; number < NR_NUMBERS; number++)
 		measure_session(guest, kernel, number, round, heap_before_mib);
 	for (size_t kind = 0; kind < NR_SECTION_TRACERS; kind++)

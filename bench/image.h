@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest made from a file with memory and registers, as written by `virsh dump --memory-only`;
  * bench/image makes such a file. Nothing executes in the guest. A process that shares its memory
- * acts as the VMM: a pause stops that process, and a keeper (vmm/inject/keeper.h) writes to it.
- * Each list of writes must pass the rules of the privileged process (vmm/broker/rules.h). The
- * region is above all RAM. */
+ * acts as the VMM: a hold stops that process, and a keeper (vmm/inject/keeper.h) writes to it. Each
+ * list of writes must pass the broker's rules (vmm/broker/rules.h). The region is above all RAM. */
 #pragma once
 
 #include "vmm/guest.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Measures the cost of a section for the tracers preemptoff and irqsoff. Calls the real detours and
  * trampolines in this process, and for comparison the same code without detours and two bare rdtsc.
- *`cli` and `sti` are left out because they are privileged; their cost does not depend on the
- *tracer. Prints medians.
+ * `cli` and `sti` are left out because they are privileged; their cost does not depend on the
+ * tracer. Prints medians.
  *
  *	bench/sections [ROUNDS [CALLS]] */
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Measures the cost of a trampoline. Calls the real trampoline code in this process, and for
- *comparison an untraced function, an empty function and a bare rdtsc. The subjects alternate in
- *short rounds, so that other activity on the machine affects all of them; ratios are computed
- *within a round. Prints medians.
+ * comparison an untraced function, an empty function and a bare rdtsc. The subjects alternate in
+ * short rounds, so that other activity on the machine affects all of them; ratios are computed
+ * within a round. Prints medians.
  *
  *	bench/trampoline [ROUNDS [CALLS [KIB]]]
  *

@@ -208,8 +208,8 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 				       core->unnamed.nr ? &core->unnamed : &core->symbols, id);
 	if (!err && v)
 		err = hv_err_in(check_build_id(id, v), "%s", path);
-	/* The proof of a BTF file reads live memory, for which the tables of a task are unreliable.
-	 */
+	/* The proof of a BTF file reads live memory, for which the tables of a task are
+	 * unreliable. */
 	if (!err && !core->btf)
 		hv_err_free(settle_root(core));
 	if (!err)

@@ -13,8 +13,7 @@ struct hv_change {
 	struct hv_gva gva;
 	struct hv_gpa gpa;
 	enum hv_change_kind kind;
-	uint32_t len_bytes; /* at most 8; must not cross a page or leaf
-			     * (tracer/sites/site_trampolines.c)
+	uint32_t len_bytes; /* at most 8, within one page or leaf (tracer/sites/site_trampolines.c)
 			     */
 	uint8_t from[8];
 	uint8_t to[8];

@@ -19,8 +19,8 @@ struct hv_journal;
 /* Maximum length that a kprobe copies: MAX_OPTIMIZED_LENGTH in arch/x86/include/asm/kprobes.h. */
 #define HV_PROBED_COPIED_MAX 20
 
-/* Sets `refused` in conflicting changes. Call it in a hold. Fails with EALREADY
- * while the guest is registering or removing a kprobe. */
+/* Sets `refused` in conflicting changes. Call it in a hold. Fails with EALREADY while the guest is
+ * registering or removing a kprobe. */
 struct hv_err *hv_probed_refuse(const struct hv_address_space *as,
 				const struct hv_own_kprobes_layout *layout,
 				const struct hv_journal *j, struct hv_change *changes,

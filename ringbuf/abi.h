@@ -187,8 +187,8 @@ struct hv_stack {
 	uint32_t depth;
 	uint32_t inside; /* frames of root functions */
 	uint32_t muted;	 /* frames of functions that are excluded along with their callees */
-	/* Nonzero: a return did not match the last frame. No frames are added until
-	 * the stack is empty. */
+	/* Nonzero: a return did not match the last frame. No frames are added until the stack is
+	 * empty. */
 	uint32_t stopped;
 	uint32_t above;	  /* nonzero: an interrupt stack that interrupted a root function */
 	uint32_t overrun; /* calls without room since a kernel stack claimed it */

@@ -196,8 +196,8 @@
  *
  *  function  0      0-61  tsc
  *            1      0-30  low bits of the address after the site
- *                  31-61  low 31 bits of the caller's address, inverted. The trampoline computes the word
- *                         as (site end) ^ (caller << HV_CALLER_SHIFT)
+ *                  31-61  low 31 bits of the caller's address, inverted. The trampoline computes
+ *                         the word as (site end) ^ (caller << HV_CALLER_SHIFT)
  *            2      0-7   migration-disable count, low byte; 0 if the kernel has no such count
  *                   8-15  the byte of the thread flags that contains the reschedule flags
  *                  16-47  pid
@@ -251,8 +251,8 @@
  *                  55-56  who requested the stack:
  *                           neither  an option of a tracer
  *                           56       a command
- *                           55       an event; the site end is in a trampoline, the caller is in the
- *                                    event's callback
+ *                           55       an event; the site end is in a trampoline, the caller
+ *                                    in the event's callback
  *                           both     the end of a kept section; the site end is in a detour, and
  *                                    the recorded stack starts below the function's own frame
  *                                    and includes it
@@ -364,8 +364,8 @@
 #define HV_EVENT_ID_RETURN	0xffff
 #define HV_REGS_RETVAL		6 /* the return value */
 #define HV_REGS_CALLER		7 /* the return address */
-/* Event id of a probed return with the first arguments of the call after its words. The
- * kernel uses this id for context switches, which no probe records. */
+/* Event id of a probed return with the first arguments of the call after its words. The kernel uses
+ * this id for context switches, which no probe records. */
 #define HV_EVENT_ID_RETURN_ARGS 2
 #define HV_RETURN_ARGS		15 /* index of the first argument */
 #define HV_NR_RETURN_ARGS	6

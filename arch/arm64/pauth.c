@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pointer authentication: signs addresses like a CPU with an instruction key. */
+/* Pointer authentication: signs addresses like a CPU with an instruction key. The algorithm is
+ * QARMA-64, or the hash of QEMU. */
 #include "arch/arm64/arm64.h"
 
 /* -- QARMA-64 ---------------------------------------------------------------------------------- */
 
-/* The block cipher QARMA-64, which CPUs use to sign addresses. Source: R. Avanzi, "The
- * QARMA Block Cipher Family" (eprint.iacr.org/2016/444); names follow the paper. The reflection's
- * key is k0, as for encryption.
+/* The block cipher QARMA-64, which CPUs use to sign addresses. Source: R. Avanzi, "The QARMA Block
+ * Cipher Family" (eprint.iacr.org/2016/444); names follow the paper. The reflection's key is k0, as
+ * for encryption.
  *
  * A state is a four by four matrix of four-bit cells; the first cell is the highest. */
 
@@ -152,9 +153,8 @@ uint64_t arm64_qarma(const struct arm64_qarma *q, uint64_t text, uint64_t tweak,
 
 /* -- signatures -------------------------------------------------------------------------------- */
 
-/* Pointer authentication: signs addresses like a CPU with an instruction key (Arm Architecture
- * Reference Manual, AddPAC() and ComputePAC()). CPUs differ, and their ID registers are not visible
- * from outside, so each combination has a number:
+/* Source: Arm Architecture Reference Manual, AddPAC() and ComputePAC(). CPUs differ, and their ID
+ * registers are not visible from outside, so each combination has a number:
  *
  *   - the algorithm: QARMA with five or three rounds, as defined by Arm, or QEMU's own hash
  *     ("pauth-impdef"), which is xxHash's for four words;

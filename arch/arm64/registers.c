@@ -2,7 +2,7 @@
 /* Decodes vCPU registers from the monitor's `info registers`, from the gdb stub's `g` packet
  * (QEMU's gdb-xml/aarch64-core.xml), and from KVM, which returns them one by one. The monitor and
  * the packet have neither the exception vectors, nor the page-table roots and their owner; the gdb
- * trampoline has the latter as named registers. */
+ * stub has the latter as named registers. */
 #include "arch/arm64/arm64.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static bool was_started(const uint64_t *values, const struct hv_vcpu_regs *regs)
 }
 
 /* The last two values are 0 if there is no EL2. A kernel in EL2 with E2H reads its own root as
- * TTBR1_EL1, but the trampoline shows the guest's value under that name. */
+ * TTBR1_EL1, but the gdb stub shows the guest's value under that name. */
 void arm64_take_gdb_named(const uint64_t values[HV_GDB_NAMED_MAX], struct hv_vcpu_regs *regs)
 {
 	regs->root = values[values[HCR_EL2] & HCR_E2H ? TTBR1_EL2 : TTBR1_EL1];

@@ -2,8 +2,8 @@
 /* The code that the guest runs on arm64, and the trampoline of the function tracer.
  * docs/internals/trampolines.md explains how these files are written and how they become code.
  *
- * A site is the second instruction of `mov x9, x30; bl trampoline` at a function's entry, before the
- * function has signed its return address or changed its stack.
+ * A site is the second instruction of `mov x9, x30; bl trampoline` at a function's entry, before
+ * the function has signed its return address or changed its stack.
  *
  * 	on entry			on leaving, at the address that x30 had
  * 	x9	the caller's address	x30	the caller's address
@@ -12,8 +12,8 @@
  *
  * The flags and x9 to x17 are free, like in the kernel's ftrace_caller
  * (arch/arm64/kernel/entry-ftrace.S): x0 to x8 have the function's arguments, x18 can have the
- * shadow call stack. The trampoline of the function tracer calls nothing, takes no lock, and needs no
- * stack. Its only loop is an exclusive store, which fails while other CPUs change the same head.
+ * shadow call stack. The trampoline of the function tracer calls nothing, takes no lock, and needs
+ * no stack. Its only loop is an exclusive store, which fails while other CPUs change the same head.
  *
  * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
  * calls.S has the entries of graph and profile. stack.S records a call with its callers. actions.S

@@ -32,7 +32,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_ACTION_GROUPS ==
 #define RANGE_END   0xfffffffffffff000u
 
 /* Modules, and all addresses that calls from the image and modules can reach. The end is not 0, so
- * that a loop over the window terminates. */
+ * that a loop over the range terminates. */
 #define REACH_START 0xffffffff00000000u
 #define REACH_END   0xffffffffffe00000u
 

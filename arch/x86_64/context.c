@@ -8,8 +8,8 @@
 /* -- words of a record ------------------------------------------------------------------------- */
 
 /* Decodes the interrupt, preemption and scheduling state from the words that a trampoline recorded.
- * The top bit of the count is inverted (arch/x86/include/asm/preempt.h, since c2daa3bed53a, v3.13).
- */
+ * The top bit of the count is inverted (arch/x86/include/asm/preempt.h, since c2daa3bed53a,
+ * v3.13). */
 
 #define FLAGS_IF 0x200
 #define BITS_31	 UINT64_C(0x7fffffff)

@@ -10,10 +10,10 @@
  * functions: the guest records the same event itself. Included by trampolines.S.
  *
  * The entry is filled in a draft of this vCPU. An event that interrupts another one uses the next
- * draft. A bit marks a draft as taken. A locked instruction sets it, and only the code that
- * took the draft clears it, so a task may migrate to another vCPU between the two calls. Commit
- * reserves and writes the records of data and the record of the event together, unless the file has
- * a filter that rejects the entry.
+ * draft. A bit marks a draft as taken. A locked instruction sets it, and only the code that took
+ * the draft clears it, so a task may migrate to another vCPU between the two calls. Commit reserves
+ * and writes the records of data and the record of the event together, unless the file has a filter
+ * that rejects the entry.
  *
  * All trampolines here are called from C like functions of the kernel: arguments are in %rdi, %rsi,
  * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 may be clobbered. On return none of them

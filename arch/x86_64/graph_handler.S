@@ -82,7 +82,7 @@
 	.globl	hv_graph_handler
 hv_graph_handler:
 .Lgraph_handler:
-	pushq	%rax /* to retp, which contained the return address */
+	pushq	%rax /* to the word at retp, which contained the return address */
 	pushq	%rdx
 	leaq	HANDLER_RETP(%rsp), %rcx
 	movq	%rcx, %rdx

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Decodes instructions: the length of one, and what each of a function does. */
+/* Decodes instructions: finds the length of one, and what each instruction of a function does. */
 #include "arch/x86_64/x86_64.h"
 
 #include <capstone/capstone.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registers: those of a vCPU, from each interface that shows them, and those in the guest's
- * records. */
+/* Decodes the registers of a vCPU, from each interface that shows them, and finds registers in the
+ * guest's records. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>

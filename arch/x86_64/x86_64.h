@@ -36,13 +36,12 @@ size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct h
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			     uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
+bool x86_64_is_bare_jump(struct hv_span code);
 /* Fills a return site of a trampoline. THUNK 0: bare return. Returns false if THUNK is out of
  * reach. */
-bool x86_64_is_bare_jump(struct hv_span code);
 bool x86_64_fill_return_site(uint8_t *site, struct hv_gva at, struct hv_gva thunk);
 /* Returns the length of CODE's first instruction if it is a nop or endbr64, else 0. */
 size_t x86_64_idle_length(struct hv_span code);
-
 size_t x86_64_nop_length(struct hv_span code);
 
 /* insn.c */

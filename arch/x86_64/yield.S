@@ -2,15 +2,15 @@
 /* Lets the guest's ftrace take functions that hvtrace traces.
  *
  * ftrace reads a site before it changes it (ftrace_verify_code, arch/x86/kernel/ftrace.c). While
- * any site calls one of our trampolines, ftrace calls this code instead of the kernel's reader. A site
- * that calls a trampoline then reads as its original nop, so the guest's ftrace, kprobes and BPF programs
- * can take it. Included by trampolines.S.
+ * any site calls one of our trampolines, ftrace calls this code instead of the kernel's reader. A
+ * site that calls a trampoline then reads as its original nop, so the guest's ftrace, kprobes and
+ * BPF programs can take it. Included by trampolines.S.
  *
  * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx; it returns 0 in %rax
- * on success. It calls the function that its caller would have called. No other trampoline has a kernel
- * function return to it. If that function is traced, its record shows our return address as the
- * caller. Each changed call in the kernel has a separate entry, so the host can identify the call
- * by that address.
+ * on success. It calls the function that its caller would have called. No other trampoline has a
+ * kernel function return to it. If that function is traced, its record shows our return address as
+ * the caller. Each changed call in the kernel has a separate entry, so the host can identify the
+ * call by that address.
  *
  *      on entry                        when the reader runs
  *       0(%rsp)  caller's return        32(%rsp)  caller's return

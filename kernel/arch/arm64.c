@@ -106,14 +106,13 @@ struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 
 /* Determines the exception level in which the kernel executes. A kernel that is started in EL2
  * stays there if the CPU has VHE, unless its command line forbids it
- * (arch/arm64/kernel/hyp-trampoline.S), and then patches its own instructions. This code looks at
- * those instructions rather than at CPU features and the command line. */
+ * (arch/arm64/kernel/hyp-stub.S), and then patches its own instructions. This code looks at those
+ * instructions rather than at CPU features and the command line. */
 
 #define CODE_BYTES 64u
 
-/* call_on_irq_stack() reads a per-CPU variable at its start (arch/arm64/kernel/entry.S,
- * since 5.14).
- */
+/* call_on_irq_stack() reads a per-CPU variable at its start (arch/arm64/kernel/entry.S, since
+ * 5.14). */
 static bool reads_by_el2(const struct hv_kernel_core *core, bool *ret)
 {
 	struct hv_gva at;
@@ -162,11 +161,11 @@ struct hv_err *arm64_find_level(const struct hv_kernel_core *core, enum arm64_le
 #define WINDOW_BYTES (1 * GIB)	 /* above the image; rings need not be in reach */
 
 /* An image that was not relocated is at the start of vmalloc()'s range, up to 2 GiB above the start
- * of the window. */
+ * of image_range. */
 #define NOT_MOVED (4 * GIB)
 
-/* Returns the part of the window, which ends at END, that is in range of the first MODULE_BYTES
- * from MODULES. */
+/* Returns the part of image_range below END that a `bl` in the first MODULE_BYTES from MODULES can
+ * reach. */
 static struct hv_gva_range find_veneers(const struct hv_kernel_core *core, uint64_t modules,
 					uint64_t end)
 {

@@ -142,10 +142,10 @@ struct hv_kernel_arch {
 	 * zeros. NULL: not all functions keep frame records. */
 	const char *saved_fp;
 	/* For architectures where the frame pointer is the end of a frame, with the record below
-	 * it, and exceptions create no record (stacks.c): the member of struct task_struct
-	 * that holds a sleeping task's frame pointer, and the members of struct pt_regs that hold
-	 * the interrupted frame pointer and addresses in interrupted code. hides_return delimits
-	 * the exception code. */
+	 * it, and exceptions create no record (stacks.c): the member of struct task_struct that
+	 * holds a sleeping task's frame pointer, and the members of struct pt_regs that hold the
+	 * interrupted frame pointer and addresses in interrupted code. hides_return delimits the
+	 * exception code. */
 	struct {
 		const char *saved_fp;
 		const char *regs_fp;
@@ -190,8 +190,8 @@ struct hv_kernel_arch {
 	} entry;
 	/* The prefix of the names of thunks for indirect jumps. NULL: the kernel has no thunks. */
 	const char *indirect_thunk;
-	/* Returns whether the kernel's own probes ignore an instruction that raises an exception.
-	 */
+	/* Returns whether the kernel's own probes ignore an instruction that raises an
+	 * exception. */
 	bool (*skips_exceptions)(const struct hv_kernel_core *core);
 	/* Returns whether interrupts also arrive through other code than the above. */
 	bool (*enters_elsewhere)(const struct hv_kernel_core *core);

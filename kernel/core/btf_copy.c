@@ -71,7 +71,7 @@ static struct hv_err *check_bytes(uint64_t len_bytes)
 			  (unsigned long long)len_bytes, HV_BTF_BYTES_MAX >> 20);
 }
 
-/* So that no file but BTF is copied: a link could lead to any file of root's. */
+/* Ensures that only BTF is copied: a symbolic link could lead to any of root's files. */
 static struct hv_err *check_btf(int fd, const struct parts *p)
 {
 	struct {

@@ -5,10 +5,10 @@
  *   file --hv_btf_copy_make()--> sealed memfd --hv_btf_file_read()--> struct hv_btf
  *          privileged process                   unprivileged process
  *
- * The copy contains only BTF, the build id and the machine, and cannot change any more. So the
- * unprivileged process gets no access to the file, and nothing that happens to the file later has
- * an effect. The file is untrusted: all lengths are limited before anything is read, and only the
- * table of sections and the notes are parsed here. */
+ * The copy contains only BTF, the build id and the machine, and can no longer change. So the
+ * unprivileged process gets no access to the file, and later changes of the file have no effect.
+ * The file is untrusted: all lengths are limited before anything is read, and only the table of
+ * sections and the notes are parsed here. */
 #pragma once
 
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct hv_btf_copy {
 };
 #define HV_BTF_COPY_MAGIC "hv-btf1"
 
-/* Copies what is needed of FD, a regular file, which is borrowed. *RET is a sealed memfd, and
+/* Copies the needed parts of FD, a regular file, which is borrowed. *RET is a sealed memfd, and
  * *RET_BYTES its length. Messages do not name the file. */
 struct hv_err *hv_btf_copy_make(int fd, int *ret, uint64_t *ret_bytes) hv_must_use;
 /* Makes the memfd FD unchangeable. */

@@ -50,7 +50,8 @@ static bool is_named(const struct hv_symbols *s, const char *name, uint64_t at)
 	return false;
 }
 
-/* Only the build id of both proves as much. */
+/* Compares the per-CPU variables. A file without any is accepted only if the build ids are
+ * equal. */
 static struct hv_err *prove_percpu(const struct hv_kernel_core *core, const struct hv_btf *btf,
 				   bool same_build_id, unsigned *ret_nr)
 {
@@ -352,7 +353,7 @@ static const struct pointer {
 	{"init_mm", "mm_struct", "pgd", "swapper_pg_dir"},
 };
 
-/* A part of struct task_struct whose place a value has shown. */
+/* A part of struct task_struct whose offset a value has proved. */
 struct anchor {
 	uint32_t start, end;
 };
@@ -529,8 +530,8 @@ static struct hv_err *check_live(const struct hv_address_space *as, const struct
 }
 
 /* The list leads from init_task to the first process, pid 1, and to kthreadd, pid 2. Both numbers
- * of a process are equal, so only their order, which is the same in all kernels, tells them apart.
- */
+ * of a process are equal, so only their order, which is the same in all kernels, tells them
+ * apart. */
 static struct hv_err *prove_processes(struct look *l)
 {
 	const struct hv_address_space *as = &l->core->as;
@@ -572,9 +573,9 @@ static struct hv_err *prove_processes(struct look *l)
 	return NULL;
 }
 
-/* Members that are 0 in init_task, which is no proof. But they are between two members whose places
- * values have shown, so that nothing was added or removed before them, except if the same number of
- * bytes was removed or added after them, before the next such member. */
+/* Members that are 0 in init_task, which is no proof. But they are between two members whose
+ * offsets values have proved, so that nothing was added or removed before them, except if the same
+ * number of bytes was removed or added after them, before the next such member. */
 static struct hv_err *prove_between(struct look *l, const char *member)
 {
 	bool is_after = false, is_before = false;

@@ -6,9 +6,10 @@
  *   per-CPU variables   the file's offset of each one is that of the guest's symbol. It depends on
  *                       the size and the order of all of them.
  *   functions           each function of the file is a function of the guest, and the file has
- * nearly all of the guest's sizes               variables of known types end where the guest's next
- * symbol begins values              members of the first tasks and of what they point to contain
- * what every kernel has there: addresses of known variables, names, numbers
+ *                       nearly all of the guest's
+ *   sizes               variables of known types end where the guest's next symbol begins
+ *   values              members of the first tasks and of what they point to contain what every
+ *                       kernel has there: addresses of known variables, names, numbers
  *
  * The first four prove a build of similar source and configuration. A neighbouring build can pass
  * them. So each member that hvtrace writes or that a trampoline loads also needs a proof by values;

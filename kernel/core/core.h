@@ -54,17 +54,16 @@ struct hv_btf_proof {
 	unsigned nr_functions;	     /* functions */
 	unsigned nr_sizes;	     /* structures */
 	unsigned nr_values;	     /* values in memory */
-	unsigned nr_guest_functions; /* of the guest, and of these */
-	unsigned nr_missing;	     /* that the file lacks */
-	bool build_id_equal;	     /* both have one */
+	unsigned nr_guest_functions; /* functions of the guest */
+	unsigned nr_missing;	     /* functions of the guest that the file lacks */
+	bool build_id_equal;	     /* both have one, and they are equal */
 };
 
 /* A file that was given for a guest kernel without BTF. */
 struct hv_btf_given {
 	int fd;		/* owned: a copy (btf_copy.h) */
 	char *path;	/* owned; of the file, for messages */
-	bool is_proved; /* an earlier session of this boot has proved that the file is the kernel's
-			 */
+	bool is_proved; /* by an earlier session of this boot */
 };
 
 /* Gives the file for a guest kernel that contains no BTF. */

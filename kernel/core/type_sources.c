@@ -83,8 +83,8 @@ static struct hv_err *check_machine(const struct hv_kernel_core *core,
 			  file->machine, core->as.arch->name);
 }
 
-/* The guest could leave out its build id, so that would not weaken the proof of a file that has
- * one. */
+/* Compares the build ids, if the file has one. A guest without one is an error: a hostile guest
+ * could hide its build id to avoid the comparison. */
 static struct hv_err *check_build_id(const struct hv_btf_file *file, const struct hv_identity *id,
 				     bool *ret_equal)
 {

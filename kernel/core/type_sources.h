@@ -20,8 +20,8 @@ struct hv_type_files {
 	const struct hv_btf_files *btf;
 };
 
-/* Sets core->btf from the guest's memory, if it has types. Fails with EINVAL if they
- * are damaged. */
+/* Sets core->btf from the guest's memory, if it has types. Fails with EINVAL if they are
+ * damaged. */
 struct hv_err *hv_types_read_memory(struct hv_kernel_core *core) hv_must_use;
 /* Sets core->btf and core->types from the first source that has types, unless core->btf is set. If
  * none has, core->btf stays NULL, which is no error, and core->no_types is the reason, or NULL.

@@ -212,8 +212,8 @@ static size_t find_of(const struct hv_callback_calls *c, const char *name, size_
 }
 
 /* The compiler merges identical functions: all but one become a jump to that one. Finds the
- * callback to which the one at CALLBACK jumps. *RET_NAME is NULL if it does not jump to a callback.
- * */
+ * callback to which the one at CALLBACK jumps. *RET_NAME is NULL if it does not jump to a
+ * callback. */
 static struct hv_err *find_equal(const struct hv_kernel *k, struct hv_gva callback,
 				 const char **ret_name, size_t *ret_len)
 {

@@ -59,8 +59,8 @@ struct hv_release_calls {
 	/* Number of the argument with the address of the struct rcu_head, from 0. */
 	unsigned head_argument;
 	/* The calls of OTHER_FUNCTION that free arrays of tracepoints whose callbacks may sleep;
-	 * the first argument is the struct rcu_head. Empty: the calls above free these arrays, too.
-	 * */
+	 * the first argument is the struct rcu_head. Empty: the calls above free these arrays,
+	 * too. */
 	struct hv_calls others;
 	struct hv_gva other_function;
 	bool has_unknown; /* there are such calls, but some may be missing */

@@ -130,8 +130,8 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					const struct hv_tracepoint_layout *layout,
 					const struct hv_tracepoint *tp, struct hv_gva_range ours,
 					struct hv_tracepoint_state *ret) hv_must_use;
-/* Like hv_tracepoint_state_read(), but reads only the callbacks: all other members of *RET are 0.
- * */
+/* Like hv_tracepoint_state_read(), but reads only the callbacks: all other members of *RET are
+ * 0. */
 struct hv_err *hv_tracepoint_callbacks_read(const struct hv_kernel *k,
 					    const struct hv_tracepoint_layout *layout,
 					    const struct hv_tracepoint *tp,

@@ -50,8 +50,8 @@ uint64_t hv_kallsyms_lookup_size(const struct hv_kernel_core *core,
 				 const struct hv_modules *modules, struct hv_gva addr);
 
 /* The use count of a module, which prevents its removal (try_module_get() and try_stop_module() in
- * kernel/module/). Read from live, untrusted guest memory.
- * tracer/tracepoints/module_claims.h changes the count. */
+ * kernel/module/). Read from live, untrusted guest memory. tracer/tracepoints/module_claims.h
+ * changes the count. */
 struct hv_module_use {
 	bool can_go; /* false: this kernel cannot remove modules, and the other fields are unset */
 	uint32_t state,

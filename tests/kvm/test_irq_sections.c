@@ -230,7 +230,7 @@ static void run_to_end(const struct kvm_regs *before)
 	ck_assert_uint_eq(world_cpu(&world)->preempt_count, 0);
 }
 
-/* Returns the site whose detour has the address PLACE. */
+/* Returns the site of the detour that contains the address DETOUR. */
 static unsigned site_of(uint32_t detour)
 {
 	return (unsigned)((detour - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);

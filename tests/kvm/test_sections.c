@@ -206,7 +206,7 @@ static void check_end(const struct kvm_regs *before, uint32_t base)
 	ck_assert_uint_eq(world_cpu(&world)->preempt_count | world_cpu(&world)->preempt_high, base);
 }
 
-/* Returns the site whose detour has the address PLACE. */
+/* Returns the site of the detour that contains the address DETOUR. */
 static unsigned site_of(uint32_t detour)
 {
 	return (unsigned)((detour - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);

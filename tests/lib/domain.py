@@ -109,7 +109,7 @@ class Config:
     modules: tuple = ("dummy",)  # in the initramfs, with their dependencies
     arch: str = "amd64"  # Debian's name; others: on the machine virt, always under TCG
     in_el2: bool = False  # arm64: the kernel is started in EL2, where it stays if it has VHE
-    qarma: bool = False  # arm64: the CPU signs with QARMA5; by default with QEMU's own hash, which makes the guest twice as fast
+    qarma: bool = False  # arm64: the CPU signs with QARMA5; with QEMU's hash, the default, the guest is twice as fast
     agent_port: bool = False  # /dev/vport0p1; its host end is the socket DIR/agent
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is built in
 

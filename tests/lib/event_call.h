@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls the event trampolines in this process, as probes in a guest do, and checks that the
+/* Calls the event trampolines in this process, as callbacks in a guest do, and checks that the
  * trampolines keep the registers that they must keep (Check). x86-64. */
 #pragma once
 

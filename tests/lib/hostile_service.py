@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A service that a guest has taken over: it has a session's socket, and sends any answers. The files of the privileged
-side (info, pid, lock) are as the broker writes them."""
+"""A service that a guest has taken over: it has a session's socket, and sends any answers. The files info, pid and
+lock are as the broker writes them."""
 
 import fcntl
 import json

@@ -304,8 +304,8 @@ static size_t trampoline_off(enum world_trampoline trampoline)
 /* Writes code like a detour of a probe site. */
 static void make_probe_site(const struct world *w, uint64_t off)
 {
-	/* pushfq; pushq $0; pushq $group; a call; leaq 16(%rsp), %rsp; popfq; movq %rcx, %rax; ret
-	 */
+	/* pushfq; pushq $0; pushq $group; a call; leaq 16(%rsp), %rsp; popfq; movq %rcx, %rax;
+	 * ret */
 	static const uint8_t code[] = {0x9c, 0x68, 0,	 0,    0,    0,	   0x68, WORLD_FETCH_GROUP,
 				       0,    0,	   0,	 0xe8, 0,    0,	   0,	 0,
 				       0x48, 0x8d, 0x64, 0x24, 0x10, 0x9d, 0x48, 0x89,

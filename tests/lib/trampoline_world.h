@@ -27,7 +27,7 @@
 #define WORLD_CONTROL_OFF     (WORLD_CPU_OFF + 0x400)
 #define WORLD_STACKS_OFF      0xb000  /* return stacks */
 #define WORLD_COUNTS_OFF      0x15000 /* profile counts */
-#define WORLD_CALLBACKS_OFF   0x15e00 /* event probes */
+#define WORLD_CALLBACKS_OFF   0x15e00 /* event callbacks */
 #define WORLD_DRAFTS_OFF      0x16000 /* event drafts */
 #define WORLD_VCPU_OFF	      0x1e000 /* per vCPU: a state, then its ring */
 
@@ -230,11 +230,11 @@ enum world_trampoline {
 	WORLD_ENTRY_REGS_FETCH,
 	WORLD_ENTRY_REGS_FUNCTION, /* and the function tracer's */
 	/* Probe sites, which use the same action group: the function contains the code of a detour,
-	 * without the moved instructions. tests/kvm/test_probe_sites.c tests the rest of a detour.
-	 * */
+	 * without the moved instructions. tests/kvm/test_probe_sites.c tests the rest of a
+	 * detour. */
 	WORLD_PROBE_SITE,
 	WORLD_PROBE_SITE_FETCH,
-	WORLD_EVENT, /* the function acts as the probe of an event */
+	WORLD_EVENT, /* the function acts as the callback of an event */
 };
 
 /* One path through a trampoline, or through the two trampolines of a graph. */
@@ -319,8 +319,8 @@ void world_prepare(const struct world *w, const struct world_case *c);
  * trampoline. It is the last entry, or with HV_DOES_FETCH the one with a program. */
 void world_call_action(const struct world *w, uint32_t does);
 
-/* Sets the action group of functions with probes as TRAMPOLINE, one of those trampolines, needs it.
- * */
+/* Sets the action group of functions with probes as TRAMPOLINE, one of those trampolines, needs
+ * it. */
 void world_probe(const struct world *w, enum world_trampoline trampoline);
 
 /* Derives the mode of the graph and of the profile (plain or general way) from the params. Call it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cases for event trampolines: a tracepoint's probe calls them with one of hvtrace's event
+/* The cases for event trampolines: a tracepoint's callback calls them with one of hvtrace's event
  * files and an entry of NR_DATA data records. tests/unit/arch/test_trampoline_event.c tests their
  * results. */
 #include <assert.h>

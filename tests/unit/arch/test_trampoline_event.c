@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The trampolines that event probes call, with the code bytes that a guest gets, run in this
+/* The trampolines that event callbacks call, with the code bytes that a guest gets, run in this
  * process (bench/native.h): the ring's contents, memory and registers that must not change, and
  * another event before each instruction, as from an interrupt. x86-64. */
 #include <check.h>
@@ -89,7 +89,7 @@ static void fill(uint64_t entry, unsigned len, unsigned seed)
 		to[i] = byte_of(seed, i);
 }
 
-/* Acts as an event's probe. Returns whether it got a draft. */
+/* Acts as an event's callback. Returns whether it got a draft. */
 static bool probe(unsigned file, unsigned len, unsigned seed)
 {
 	struct world_buffer buffer = {0x11, 0x22, 0x33, 0x44, 0x55};

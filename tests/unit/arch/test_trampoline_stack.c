@@ -408,7 +408,7 @@ static unsigned bit_at(uint64_t position, unsigned bit)
  * is on or off. */
 START_TEST(a_deeper_stack)
 {
-	/* Counted from the retp of the site's end. */
+	/* Counted from the word with the site's end. */
 	const uint64_t depth = STACK_BYTES - 2000 * 8 + 16;
 	uint64_t *deepest = &world_control(world)->deepest;
 

@@ -130,7 +130,7 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 }
 END_TEST
 
-/* The reader's address of the entry identifies the call. */
+/* The reader's return address, which is in the entry, identifies the call. */
 START_TEST(each_call_has_an_entry)
 {
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;

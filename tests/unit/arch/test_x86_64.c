@@ -184,7 +184,7 @@ START_TEST(where_the_kernels_addresses_begin)
 }
 END_TEST
 
-/* The kernel computes the page of any address in the window of images. */
+/* The kernel computes the page of any address in the range for images. */
 START_TEST(the_region_is_where_the_kernel_knows_no_page)
 {
 	ck_assert_uint_ge(arch->chosen_range.start.v, arch->image_range.end.v);

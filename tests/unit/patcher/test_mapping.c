@@ -305,7 +305,7 @@ START_TEST(more_tables_than_there_is_room_for)
 }
 END_TEST
 
-/* A second place for veneers, separate from the region and from modules. */
+/* A separate page-table entry for veneers, outside the region and the modules. */
 START_TEST(veneers_have_an_entry_of_their_own)
 {
 	unsigned nr_below = 0;

@@ -24,8 +24,8 @@
 /* Register numbers in struct emu_regs. */
 enum { EMU_RA = 1, EMU_SP = 2, EMU_TP = 4, EMU_FP = 8, EMU_A0 = 10, EMU_A1 = 11 };
 
-/* Returns true if a trampoline may change register X before the function's own code runs: t0 to t6.
- * */
+/* Returns true if a trampoline may change register X before the function's own code runs: t0 to
+ * t6. */
 static inline bool emu_is_free(unsigned x)
 {
 	return (x >= 5 && x <= 7) || x >= 28;

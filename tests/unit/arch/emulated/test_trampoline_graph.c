@@ -341,7 +341,7 @@ static void run_to_the_body(void)
 /* Two tasks run on two vCPUs and two kernel stacks, and compete for the only return stack without
  * frames. */
 struct rivals {
-	unsigned mine, theirs; /* kernel stacks: of cat, whose return stack's first place it is,
+	unsigned mine, theirs; /* kernel stacks: of cat, whose return stack's first bucket it is,
 				* and of dd */
 	struct hv_stack *wanted;
 	struct emu_regs at_body; /* of dd */

@@ -25,7 +25,7 @@ static uint64_t clock_at, kpti_at;
 /* Three variables contain the level in which the kernel was started, and the area of its
  * modules. */
 static uint64_t mode_at, area_at, direct_at;
-static struct hv_arch moved; /* its window begins far below the image */
+static struct hv_arch moved; /* its range begins far below the image */
 #define LEVEL_CODE (FK_BASE + 0x4000)
 /* The instruction that reads the CPU's offset in call_on_irq_stack(); 0: there is no such
  * function. */

@@ -151,7 +151,7 @@ START_TEST(smaller_sizes)
 }
 END_TEST
 
-/* One member is at another place, as in a file of a neighbouring build. */
+/* One member is at another offset, as in a file of a neighbouring build. */
 static const struct {
 	const char *member;
 	uint32_t by;

@@ -431,8 +431,8 @@ START_TEST(refuses_fields_that_are_many_in_all)
 }
 END_TEST
 
-/* When the catalogue is read again, the guest can have an event with any id, also with a
- * callback's. */
+/* When the catalogue is read again, the guest can have an event with any id, also with the id of a
+ * probe's event. */
 START_TEST(an_added_type_keeps_its_id)
 {
 	const uint32_t id = UINT16_MAX;

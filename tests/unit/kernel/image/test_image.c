@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the image among all mappings in its window. */
+/* Finds the image among all mappings in the range for images. */
 #include <check.h>
 
 #include "kernel/image/image.h"
@@ -312,7 +312,7 @@ START_TEST(says_why_not)
 }
 END_TEST
 
-/* level2_kernel_pgt before cleanup_highmap(): the whole window is mapped and executable. */
+/* level2_kernel_pgt before cleanup_highmap(): the whole range is mapped and executable. */
 START_TEST(refuses_what_is_no_image_yet)
 {
 	setup((unsigned)_i);
