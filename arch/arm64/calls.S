@@ -50,7 +50,7 @@ hv_trampoline_calls_end:
 	b.ne	.Lgraph_skipped
 	b	.Lgraph
 
-/* Like hv_stub_function. */
+/* Like hv_trampoline_function. */
 .Lcall_function:
 	load_mode w10
 	cbnz	w10, .Lcall_checks

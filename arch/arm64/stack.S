@@ -20,7 +20,7 @@
  * handler's, the trampoline records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
+ * hv_trampoline_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
  * 	after the registers are saved
  * 	SAVED_LEN(sp)	original sp: RETP
@@ -172,8 +172,8 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_function_stack
-hv_stub_function_stack:
+	.globl	hv_trampoline_function_stack
+hv_trampoline_function_stack:
 	bti	c
 	load_mode w10
 	cbnz	w10, .Lstack_checks

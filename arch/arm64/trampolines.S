@@ -29,8 +29,8 @@ hv_trampolines:
 	udf	#0 /* no entry has the offset 0 */
 
 	.balign	64
-	.globl	hv_stub_function
-hv_stub_function:
+	.globl	hv_trampoline_function
+hv_trampoline_function:
 	bti	c
 	load_mode w10
 	cbnz	w10, .Lfunction_checks

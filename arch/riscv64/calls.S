@@ -54,7 +54,7 @@ hv_trampoline_calls_end:
 .Lcall_profile:
 	j	.Lprofile
 
-/* Like hv_stub_function. */
+/* Like hv_trampoline_function. */
 .Lcall_function:
 	load_control lw, t1, HV_CONTROL_MODE
 	bnez	t1, .Lcall_checks

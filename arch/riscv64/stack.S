@@ -23,7 +23,7 @@
  * handler's, the trampoline records the address that the handler will return to.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
+ * hv_trampoline_function_stack. actions.S jumps to .Lstack, which returns to .Lact_stack_done.
  *
  * 	after the registers are saved
  * 	S_LEN(sp)	original sp: the retp
@@ -90,8 +90,8 @@
 .endm
 
 	.balign	64
-	.globl	hv_stub_function_stack
-hv_stub_function_stack:
+	.globl	hv_trampoline_function_stack
+hv_trampoline_function_stack:
 	load_control lw, t1, HV_CONTROL_MODE
 	beqz	t1, .Lstack_checked
 	j	.Lstack_checks

@@ -26,8 +26,8 @@ hv_trampolines:
 	unimp /* no entry has the offset 0 */
 
 	.balign	64
-	.globl	hv_stub_function
-hv_stub_function:
+	.globl	hv_trampoline_function
+hv_trampoline_function:
 	load_control lw, t1, HV_CONTROL_MODE
 	bnez	t1, .Lfunction_checks
 .Lfunction_checked:

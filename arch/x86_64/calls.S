@@ -55,7 +55,7 @@ hv_trampoline_calls_end:
 	jnz	.Lgraph_skipped
 	jmp	.Lgraph
 
-/* Like hv_stub_function. */
+/* Like hv_trampoline_function. */
 .Lcall_function:
 	cmpl	$0, MODE
 	jne	.Lcall_checks

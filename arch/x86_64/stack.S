@@ -13,7 +13,7 @@
  * address that the handler will return to, from the frames with that retp.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON
+ * hv_trampoline_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON
  * and DOES pushed.
  *
  *      after push_all
@@ -112,8 +112,8 @@
 .Lfound\@:
 .endm
 
-	.globl	hv_stub_function_stack
-hv_stub_function_stack:
+	.globl	hv_trampoline_function_stack
+hv_trampoline_function_stack:
 	pushq	$0
 	pushq	$HV_DOES_STACK
 	push_all

@@ -64,8 +64,8 @@
 	.globl	hv_trampolines
 hv_trampolines:
 
-	.globl	hv_stub_function
-hv_stub_function:
+	.globl	hv_trampoline_function
+hv_trampoline_function:
 .Lfunction:
 	cmpl	$0, MODE
 	jne	.Lfunction_checks

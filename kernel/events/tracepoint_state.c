@@ -129,7 +129,7 @@ static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tr
 		err = hv_core_need(core, locks[i], &l->locks[i].owner);
 		l->locks[i].owner = hv_gva_add(l->locks[i].owner, owner);
 	}
-	return err ? err : hv_core_need(core, "tp_stub_func", &l->trampoline);
+	return err ? err : hv_core_need(core, "tp_stub_func", &l->stub_func);
 }
 
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,

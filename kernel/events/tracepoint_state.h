@@ -74,8 +74,8 @@ struct hv_tracepoint_layout {
 		const char *name;
 		struct hv_gva owner;
 	} locks[HV_TRACEPOINT_LOCKS];
-	struct hv_gva trampoline; /* tp_stub_func(), an empty function */
-	bool has_syscalls;	  /* the following is known */
+	struct hv_gva stub_func; /* tp_stub_func(), an empty function */
+	bool has_syscalls;	 /* the following is known */
 	struct hv_syscall_work syscalls;
 	bool has_common; /* the following is known */
 	struct hv_common_key common;

@@ -203,7 +203,7 @@ static char symbol_letter(const GElf_Sym *sym, GElf_Word section, const struct s
 static bool is_skipped(const char *name)
 {
 	static const char *const prefixes[] = {
-		"$", ".L", "__crc_", "__kstrtab", "__export_symbol_", "__efitrampoline_"};
+		"$", ".L", "__crc_", "__kstrtab", "__export_symbol_", "__efistub_"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
 		if (hv_starts_with(name, prefixes[i]))

@@ -466,7 +466,7 @@ static void take_live(const struct hv_tracepoint_layout *l, const struct hv_trac
 		      struct hv_plug_array *ret)
 {
 	for (size_t i = 0; i < state->nr_callbacks; i++)
-		if (state->callbacks[i].func != l->trampoline.v)
+		if (state->callbacks[i].func != l->stub_func.v)
 			ret->callbacks[ret->nr++] = state->callbacks[i];
 }
 
@@ -540,16 +540,16 @@ static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layou
 
 	for (size_t i = 0; i < array->nr; i++) {
 		if (is_our_file(t, array->callbacks[i].data) ||
-		    array->callbacks[i].func == l->trampoline.v)
+		    array->callbacks[i].func == l->stub_func.v)
 			continue;
-		while (n < own->nr_callbacks && own->callbacks[n].func == l->trampoline.v)
+		while (n < own->nr_callbacks && own->callbacks[n].func == l->stub_func.v)
 			n++;
 		if (n == own->nr_callbacks || own->callbacks[n].func != array->callbacks[i].func ||
 		    own->callbacks[n].data != array->callbacks[i].data)
 			return false;
 		n++;
 	}
-	while (n < own->nr_callbacks && own->callbacks[n].func == l->trampoline.v)
+	while (n < own->nr_callbacks && own->callbacks[n].func == l->stub_func.v)
 		n++;
 	return n == own->nr_callbacks;
 }
@@ -670,7 +670,7 @@ static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layou
 		     const struct hv_tracepoint_state *state)
 {
 	for (size_t i = 0; i < state->nr_callbacks; i++)
-		if (state->callbacks[i].func != l->trampoline.v &&
+		if (state->callbacks[i].func != l->stub_func.v &&
 		    is_our_file(t, state->callbacks[i].data))
 			return true;
 	return false;
@@ -710,9 +710,9 @@ static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 	for (size_t i = 0; !err && i < state->nr_callbacks; i++) {
 		const struct hv_tracepoint_callback *callback = &state->callbacks[i];
 
-		if (is_our_file(t, callback->data) && callback->func != l->trampoline.v)
+		if (is_our_file(t, callback->data) && callback->func != l->stub_func.v)
 			err = add_word(t, hv_gva_add(callback->at, l->func), callback->func,
-				       l->trampoline.v, ret);
+				       l->stub_func.v, ret);
 	}
 	return err;
 }
@@ -808,7 +808,7 @@ static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_lay
 	err = hv_plug_array_read(t, l, state->funcs, ret);
 	hv_err_free(err);
 	for (size_t i = 0; !err && i < ret->nr; i++)
-		if (ret->callbacks[i].func != l->trampoline.v &&
+		if (ret->callbacks[i].func != l->stub_func.v &&
 		    !is_our_file(t, ret->callbacks[i].data))
 			return true;
 	return false;
@@ -824,7 +824,7 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < state->nr_callbacks; i++) {
-		bool is_gone = state->callbacks[i].func == layout->trampoline.v;
+		bool is_gone = state->callbacks[i].func == layout->stub_func.v;
 
 		nr_ours += !is_gone && is_our_file(t, state->callbacks[i].data);
 		nr_others += !is_gone && !is_our_file(t, state->callbacks[i].data);

@@ -708,7 +708,7 @@ static bool has_ours(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	bool ret = !err && hv_gva_in(hv_gva(state.funcs), t->range);
 
 	for (size_t i = 0; !err && i < state.nr_callbacks; i++)
-		ret |= state.callbacks[i].func != layout->trampoline.v &&
+		ret |= state.callbacks[i].func != layout->stub_func.v &&
 		       hv_gva_in(hv_gva(state.callbacks[i].data), t->range);
 	return ret || (!err && state.nr_callbacks && has_our_calls(t, layout, tp));
 }

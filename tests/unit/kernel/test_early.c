@@ -7,7 +7,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define TRAMPOLINE (FK_BASE + 0x300)
+#define FTRACE_STUB (FK_BASE + 0x300)
 #define THUNK	   (FK_BASE + 0x700)
 
 static struct fk f;
@@ -20,11 +20,11 @@ static void setup(void)
 	enumerator("SYSTEM_BOOTING", 0);
 	enumerator("SYSTEM_RUNNING", 3);
 	state = fk_alloc(&f, 4);
-	fk_symbol(&f, "ftrace_stub", TRAMPOLINE);
+	fk_symbol(&f, "ftrace_stub", FTRACE_STUB);
 	fk_symbol(&f, "system_state", state);
 	fk_done(&f);
 	f.k.is_starting = true;
-	*fk_host(&f, TRAMPOLINE) = 0xc3;
+	*fk_host(&f, FTRACE_STUB) = 0xc3;
 }
 
 static void teardown(void)
@@ -34,8 +34,8 @@ static void teardown(void)
 
 static void jump_to_thunk(void)
 {
-	*fk_host(&f, TRAMPOLINE) = 0xe9;
-	fk_u32(&f, TRAMPOLINE + 1, THUNK - (TRAMPOLINE + 5));
+	*fk_host(&f, FTRACE_STUB) = 0xe9;
+	fk_u32(&f, FTRACE_STUB + 1, THUNK - (FTRACE_STUB + 5));
 }
 
 static bool settled(void)
@@ -67,7 +67,7 @@ START_TEST(a_started_kernel_settles_as_its_code_says)
 	ck_assert(settled());
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 	ck_assert(!f.k.is_starting);
-	*fk_host(&f, TRAMPOLINE) = 0xc3;
+	*fk_host(&f, FTRACE_STUB) = 0xc3;
 	ck_assert(!settled()); /* it settles once */
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 }
@@ -87,7 +87,7 @@ START_TEST(code_that_is_not_understood_is_asked_again)
 	bool changed;
 
 	fk_u32(&f, state, 3);
-	*fk_host(&f, TRAMPOLINE) = 0x90;
+	*fk_host(&f, FTRACE_STUB) = 0x90;
 	err = hv_kernel_settle(&f.k, &changed);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);

@@ -75,6 +75,9 @@ static uint64_t sized_at[HV_ARRAY_LEN(sized)];
 
 static struct fk fk;
 static char names[NR_PERCPU + NR_FUNCTIONS + 1][24];
+static const char *const left_out_prefixes[] = {"__pfx_",   "__cfi_", "__SCT__",
+						"__kstub_", "_R",     "__rust_"};
+static char left_out_names[6 * NR_FUNCTIONS / 20][24];
 static struct hv_identity id = {
 	.release = (char *)RELEASE, .build_id = {0xab}, .build_id_len_bytes = 1};
 static uint64_t init_task;
@@ -202,6 +205,12 @@ static void setup(void)
 	fk_symbol(&fk, "_stext", FK_BASE);
 	for (unsigned i = 0; i < NR_FUNCTIONS; i++)
 		fk_symbol(&fk, i == 7 ? "function_7.isra.0" : function_name(i), FK_BASE + 16 * i);
+	/* More than are tolerated of each kind of name that pahole leaves out. */
+	for (unsigned i = 0; i < HV_ARRAY_LEN(left_out_names); i++) {
+		snprintf(left_out_names[i], sizeof(left_out_names[i]), "%s%u",
+			 left_out_prefixes[i % HV_ARRAY_LEN(left_out_prefixes)], i);
+		fk_symbol(&fk, left_out_names[i], FK_BASE + 16 * i);
+	}
 	fk_symbol(&fk, "_etext", FK_DATA);
 	fk_symbol(&fk, "__per_cpu_offset", FK_DATA);
 	stack = fk_alloc(&fk, 4096);

@@ -15,7 +15,7 @@
 #define FTP_LEN	       0x180 /* of a struct tracepoint */
 #define FTP_ITERATOR   (FK_BASE + 0x50000)
 #define FTP_CALLBACK   (FK_BASE + 0x51000)
-#define FTP_TRAMPOLINE (FK_BASE + 0x52000)
+#define FTP_STUB_FUNC (FK_BASE + 0x52000)
 #define FTP_OTHER      (FK_BASE + 0x53000) /* a callback that the guest registered */
 /* Its static call: a trampoline, a call, a jump, and a site in init code. */
 #define FTP_CALLS      (FK_BASE + 0x41000)
@@ -63,7 +63,7 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 		tp->locks[i] = fk_alloc(f, 8);
 		fk_symbol(f, locks[i], tp->locks[i]);
 	}
-	fk_symbol(f, "tp_stub_func", FTP_TRAMPOLINE);
+	fk_symbol(f, "tp_stub_func", FTP_STUB_FUNC);
 }
 
 static inline void ftp_put_sites(struct ftp *tp, uint64_t key)

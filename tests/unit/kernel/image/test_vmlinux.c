@@ -98,6 +98,14 @@ static void write_sections(struct elf_file *f)
 			sizeof(relas), ELF_T_RELA);
 }
 
+/* kallsyms does not have these. */
+static const char *const omitted[] = {"$x",
+				      "__crc_global_fn",
+				      "__kstrtab_global_fn",
+				      "__kstrtabns_global_fn",
+				      "__export_symbol_global_fn",
+				      "__efistub_memcpy"};
+
 static void write_symbols(struct elf_file *f, Elf64_Sym *syms)
 {
 	size_t strtab = f->relocated ? 8 : 7;
@@ -107,6 +115,8 @@ static void write_symbols(struct elf_file *f, Elf64_Sym *syms)
 	memset(&syms[nr++], 0, sizeof(*syms));
 	syms[nr++] = symbol(f, "file.c", STB_LOCAL, STT_FILE, SHN_ABS, 0);
 	syms[nr++] = symbol(f, ".Lhidden", STB_LOCAL, STT_NOTYPE, 1, TEXT);
+	for (size_t i = 0; i < HV_ARRAY_LEN(omitted); i++)
+		syms[nr++] = symbol(f, omitted[i], STB_GLOBAL, STT_FUNC, 1, TEXT + 8);
 	syms[nr++] = symbol(f, "static_fn", STB_LOCAL, STT_FUNC, 1, TEXT + 32);
 	syms[nr++] = symbol(f, "global_fn", STB_GLOBAL, STT_FUNC, 1, TEXT + 16);
 	syms[nr++] = symbol(f, "weak_fn", STB_WEAK, STT_FUNC, 1, TEXT + 16);
@@ -127,7 +137,7 @@ static void write_symbols(struct elf_file *f, Elf64_Sym *syms)
 static void write_file(struct elf_file f)
 {
 	HV_AUTO_FD int fd = open(path, O_RDWR | O_TRUNC);
-	Elf64_Sym syms[16];
+	Elf64_Sym syms[16 + HV_ARRAY_LEN(omitted)];
 	GElf_Ehdr ehdr;
 	Elf_Scn *names;
 

@@ -57,7 +57,7 @@ START_TEST(out_when_the_guest_came_and_went)
 	fp_guest_has(0);
 	fp_apply(false, 3 + FTP_NR - 1);
 	fp_check_off();
-	ck_assert_uint_eq(fp_word_at(tp.array), FTP_TRAMPOLINE); /* a vCPU may be reading it */
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB_FUNC); /* a vCPU may be reading it */
 	fp_apply(false, 0);
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(out_while_the_guest_is_in)
 	fk_u64(f, tp.locks[0], 0);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(fp_word_at(tp.type.tracepoint.funcs.v), tp.array);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB_FUNC);
 	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24 + 8),
 			  FP_FILE); /* the iterator may still load it */
 	ck_assert_uint_eq(fp_word_at(tp.array), FTP_OTHER);
@@ -213,7 +213,7 @@ START_TEST(what_is_ours_is_found)
 	fp_guest_has(2);
 	fp_take_over();
 	ck_assert_uint_eq(fp_find_and_take_out(), 1);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB_FUNC);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
 	fp_guest_has(0);
 	fp_take_over();

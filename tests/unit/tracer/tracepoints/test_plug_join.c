@@ -94,7 +94,7 @@ END_TEST
 START_TEST(callbacks_that_do_nothing_are_left_out)
 {
 	fp_guest_is_on(3);
-	fk_u64(f, tp.array, FTP_TRAMPOLINE);
+	fk_u64(f, tp.array, FTP_STUB_FUNC);
 	fp_apply(true, 1);
 	array_has(0, FTP_OTHER + 1, 0x1001, 10);
 	array_has(2, FTP_CALLBACK, FP_FILE, 10);
@@ -102,8 +102,8 @@ START_TEST(callbacks_that_do_nothing_are_left_out)
 	ck_assert_uint_eq(funcs(), tp.array);
 	calls_lead_to(FTP_ITERATOR);
 	fp_guest_is_on(1);
-	fk_u64(f, tp.array, FTP_TRAMPOLINE);
-	ftp_lead(&tp, FTP_TRAMPOLINE);
+	fk_u64(f, tp.array, FTP_STUB_FUNC);
+	ftp_lead(&tp, FTP_STUB_FUNC);
 	fp_fails(true, EBUSY, "the guest itself");
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(out_when_the_guest_added_one)
 	fp_guest_has(2);
 	fp_apply(false, 1);
 	ck_assert_uint_eq(funcs(), tp.array);
-	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_TRAMPOLINE);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB_FUNC);
 	calls_lead_to(FTP_ITERATOR);
 	fp_check_nothing_is_noted();
 	fp_apply(false, 0);
@@ -136,7 +136,7 @@ START_TEST(out_when_the_guest_went)
 	ck_assert_uint_eq((uint32_t)fp_word_at(tp.type.tracepoint.key.v), 0);
 	for (unsigned i = 0; i < FTP_INIT; i++)
 		ck_assert(!fp_jumps(i));
-	ck_assert_uint_eq(fp_word_at(tp.array), FTP_TRAMPOLINE);
+	ck_assert_uint_eq(fp_word_at(tp.array), FTP_STUB_FUNC);
 }
 END_TEST
 

@@ -174,7 +174,7 @@ static void refused(const char *words)
 START_TEST(what_is_refused_with_a_reason)
 {
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
-	tp.type.tracepoint.reg = hv_gva(FTP_TRAMPOLINE);
+	tp.type.tracepoint.reg = hv_gva(FTP_STUB_FUNC);
 	refused("with a special function, tp_stub_func");
 	tp.type.tracepoint.reg = hv_gva(FTP_OTHER);
 	refused("with a special function");
