@@ -15,7 +15,7 @@
  *   LIST  (self, const TYPE *list, size_t nr)   take_NAME() in server.c, which checks the list, and
  *                                               hv_guest_NAME()
  *   OWN   any                                   client_NAME(), answer_NAME(), hv_guest_NAME()
- *   ASK   none: client.c sends the request        answer_NAME()
+ *   ASK   none: client.c sends the request      answer_NAME()
  *
  * The second word is the request (HV_ASK_...), the third the name. The fourth limits when the
  * privileged side answers: ALWAYS, HELD (only in a hold) or FREE (never in a hold, for example to

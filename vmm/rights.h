@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How a root process drops its privileges: the common part of the service's sandbox
- * (broker/sandbox.h) and of the sandbox of `hvtrace run` (minivm/sandbox.h). The user is "hvtrace",
+ * (broker/sandbox.h) and of the sandbox of `hvtrace run` (minivm/minivm.h). The user is "hvtrace",
  * which the package creates, or "nobody" if that does not exist. The callers know which further
  * system calls they need and which files to open before. */
 #pragma once

@@ -28,24 +28,16 @@
 #include "cli/verbs/verb.h"
 #include "vmm/broker/channel.h"
 
-/* -- the namespace ---------------------------------------------------------------------------- */
-
-/* Makes programs that know tracefs find a guest's: moves this process to a new mount namespace, in
- * which /sys/kernel/tracing and /sys/kernel/debug/tracing are the guest's tree, and the symbols,
- * the version and the number of CPUs in /proc and /sys are the guest's. The host's own tracing is
- * not reachable there, even if the tree's server has ended. Nothing outside the namespace changes.
- */
-
 #define ENTER_TRACING "/sys/kernel/tracing"
 
 /* -- guard of mount(2) ------------------------------------------------------------------------- */
 
-/* Intercepts mount(2) in programs that see a guest's tracefs, so that a mount of tracefs
- * or debugfs shows the guest's tree instead of the host's. A seccomp filter forwards each new mount
- * to a root process, the guard, which lives as long as any program under the filter. It leaves
- * mounts of other types, bind mounts, moves and remounts to the kernel. fsopen(2) of the two types
- * fails with EPERM. Root's programs can still leave the mount namespace in other ways, such as
- * setns(2): the guard only prevents accidental use of the host's tracing. */
+/* Intercepts mount(2) in programs that see a guest's tracefs, so that a mount of tracefs or debugfs
+ * shows the guest's tree instead of the host's. A seccomp filter forwards each new mount to a root
+ * process, the guard, which lives as long as any program under the filter. It leaves mounts of
+ * other types, bind mounts, moves and remounts to the kernel. fsopen(2) of the two types fails with
+ * EPERM. Root's programs can still leave the mount namespace in other ways, such as setns(2): the
+ * guard only prevents accidental use of the host's tracing. */
 
 #define NAME_MAX_BYTES 16 /* longer than the names of the two file system types */
 #define PATH_BYTES     4096
@@ -330,6 +322,12 @@ static struct hv_err *start_guard(const char *tracing_dir, const char *debug_dir
 }
 
 /* -- the namespace ----------------------------------------------------------------------------- */
+
+/* Makes programs that know tracefs find a guest's: moves this process to a new mount namespace, in
+ * which /sys/kernel/tracing and /sys/kernel/debug/tracing are the guest's tree, and the symbols,
+ * the version and the number of CPUs in /proc and /sys are the guest's. The host's own tracing is
+ * not reachable there, even if the tree's server has ended. Nothing outside the namespace changes.
+ */
 
 #define DEBUG	 "/sys/kernel/debug"
 #define CPU	 "/sys/devices/system/cpu/"

@@ -3,8 +3,7 @@
  * starts a session with it as with any other guest.
  *
  * Threads: this thread answers the session's requests about the guest (run/session.h); others are
- * the console (console.h), the tracing client, and the machine's threads
- * (vmm/minivm/minivm.h). */
+ * the console (console.h), the tracing client, and the machine's threads (vmm/minivm/minivm.h). */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

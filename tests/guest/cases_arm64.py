@@ -81,8 +81,8 @@ def words(data):
 
 
 def compare(before, after):
-    """Text may differ at the guest's own static keys, which are a nop or a `b`. No `bl` may be added or removed. Slots
-    may differ where the guest needs a table for a module that it has loaded again."""
+    """Text may differ at the guest's own static keys, which are a nop or a `b`. No `bl` may be added or removed.
+    Entries of page tables may differ where the guest needs a table for a module that it has loaded again."""
     changed = [(a, b) for a, b in zip(words(before[0]), words(after[0])) if a != b]
     calls = [(hex(a), hex(b)) for a, b in changed if BL in (a & BRANCH, b & BRANCH)]
     assert not calls, f"{len(calls)} calls in the text differ: {calls[:4]}"

@@ -393,7 +393,7 @@ def probes_of_tracepoints(t):
     traced = t.attach().__enter__()
     traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
     traced.echo("events/tracepoints/execs/enable", "1")
-    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array contains hvtrace's probe, too
+    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array contains hvtrace's callback, too
     traced.kill()
     t.guest.run(WORK)
     said = t.recover()

@@ -71,7 +71,7 @@ def riscv64_check(t):
 
 
 class Places(on_virt.Places):
-    """The kernel's text and the tables of the slots within reach of its calls."""
+    """The kernel's text and the page tables within reach of its calls."""
 
     ram_gpa = 0x80000000
 

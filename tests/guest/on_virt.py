@@ -49,7 +49,7 @@ def probe(t, guest, option):
 
 
 class Places:
-    """The kernel's text and the tables of slots around it, read from QEMU's memory. ram_gpa and slots() belong to the
+    """The kernel's text and the page tables around it, read from QEMU's memory. ram_gpa and slots() belong to the
     architecture."""
 
     ram_gpa = None
@@ -83,7 +83,7 @@ class Places:
         return self.read(self.gpa(self.symbols["_text"]), self.symbols["_etext"] - self.symbols["_text"])
 
     def slots(self):
-        """The tables that can contain hvtrace's slots."""
+        """The tables that can contain hvtrace's entries."""
         raise NotImplementedError
 
     def snapshot(self):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A guest of an unprivileged process: its parts on RAM, and its requests. */
+/* A guest of an unprivileged process: the RAM that it reads itself, and its requests. */
 #include "vmm/broker/client.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "vmm/broker/kept.h"
 #include "vmm/broker/wire.h"
 
-/* -- parts ----------------------------------------------------------------------------------- */
+/* -- readable RAM ------------------------------------------------------------------------------ */
 
 static bool map(struct hv_readable_part *w, int fd)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The service's half of a guest: a guest whose operations are requests to the broker, and the
- * parts through which it reads RAM itself. */
+/* The service's half of a guest: a guest whose operations are requests to the broker, and the RAM
+ * that the service reads itself. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "vmm/broker/channel.h"
 #include "vmm/broker/wire.h"
 
-/* -- parts ----------------------------------------------------------------------------------- */
+/* -- readable RAM ------------------------------------------------------------------------------ */
 
 /* Readable RAM: the guest's RAM that an unprivileged process can read without the broker. RAM that
  * is a file is mapped read-only. Other RAM is read through a file for the VMM's whole memory, from
@@ -38,8 +38,7 @@ struct hv_readable_ram {
 };
 #define HV_READABLE_RAM_NONE ((struct hv_readable_ram){.memory_fd = -1})
 
-/* Opens the RAM that ANSWER, the reply to HV_ASK_RAM, allows. Skips parts that cannot be
- * opened. */
+/* Opens the RAM that ANSWER, the reply to HV_ASK_RAM, allows. Skips parts that cannot be opened. */
 void hv_readable_ram_open(struct hv_readable_ram *w, struct hv_message *answer);
 void hv_readable_ram_close(struct hv_readable_ram *w);
 
@@ -63,6 +62,5 @@ struct hv_err *hv_broker_client_guest(int socket, struct hv_guest **ret) hv_must
  * describes an impossible guest. */
 struct hv_err *hv_broker_client_machine(int socket, const char *name,
 					struct hv_guest **ret) hv_must_use;
-/* Returns the RAM of G that the client reads itself, which hv_broker_client_guest()
- * created. */
+/* Returns the RAM of G, a guest of hv_broker_client_guest(), that the client reads itself. */
 const struct hv_readable_ram *hv_broker_client_readable_ram(const struct hv_guest *g);

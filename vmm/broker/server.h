@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The broker's half of a guest: executes the requests of the client (client.h) if the rules allow
- * them (rules.h). The client may have been taken over by the guest. The caller opens the guest
- * and handles other requests. */
+ * them (rules.h). The guest may have taken over the client. The caller opens the guest and handles
+ * other requests. */
 #pragma once
 
 #include "vmm/guest.h"

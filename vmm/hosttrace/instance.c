@@ -173,7 +173,7 @@ struct hv_err *hv_host_trace_formats(const char *tracefs, struct hv_text *ret)
 	return NULL;
 }
 
-/* -- the instance ------------------------------------------------------------------------------ */
+/* -- its events -------------------------------------------------------------------------------- */
 
 static struct hv_err *set_threads(const char *dir, const pid_t *tids, size_t nr)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The VMM's KVM files, used through calls that the VMM is made to execute: registers,
- * guest-physical memory, cached translations. keeper.h stops the guest. */
+/* The VMM's KVM files: their names, and what hvtrace does with them (registers, guest-physical
+ * memory, cached translations). It uses them through calls that the VMM is made to execute;
+ * registers also come from the vCPUs' pages. keeper.h stops the guest. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +31,7 @@ struct hv_fd_link hv_fd_link_parse(const char *target);
 #define HV_PIN_FILE	   "hvtrace-pin" /* the name of the memfd with the image of the pin */
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN]);
 
-/* The name of the shadow file (shadow.h), which encodes all properties of its window. */
+/* The name of the shadow file (shadow.h), which encodes all properties of its range. */
 struct hv_shadow;
 #define HV_SHADOW_FILE	   "hvtrace-shadow-"
 #define HV_SHADOW_NAME_LEN 160

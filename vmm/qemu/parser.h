@@ -112,10 +112,10 @@ pid_t hv_parser_pid(const struct hv_parser *p);
 /* Like hv_monitor_is_paused_by_other(); answered by libvirt itself if it has the monitor. */
 bool hv_parser_is_paused_by_other(struct hv_parser *p);
 
-/* Each requests the result of the function with its name in parser_run.c or pin.h.
- * Strings are NUL-terminated, counts fit the array, enumerations have known values, RAM is
- * ascending and does not wrap. Nothing else is checked. Fail with ETIME, EPIPE or EPROTO if the
- * parser did not answer. */
+/* Each requests the result of the function with its name in parser_run.c or pin.h. Strings are
+ * NUL-terminated, counts fit the array, enumerations have known values, RAM is ascending and does
+ * not wrap. Nothing else is checked. Fail with ETIME, EPIPE or EPROTO if the parser did not
+ * answer. */
 struct hv_err *hv_parser_kind(struct hv_parser *p, struct hv_vmm_kind *ret) hv_must_use;
 struct hv_err *hv_parser_status(struct hv_parser *p, struct hv_vmm_status *ret) hv_must_use;
 struct hv_err *hv_parser_migration(struct hv_parser *p, struct hv_vmm_migration *ret) hv_must_use;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes of record. One parses the guest's data and has no rights. The other one keeps the
- * user's rights: it opens the file of the host's events, ends the command, reconnects to a
- * collector, and removes a new file that got no events. The command, if any, runs while record
- * traces. */
+/* The output file of record, and its processes. One process parses the guest's data and has no
+ * rights. The other one keeps the user's rights: it opens the file of the host's events, ends the
+ * command, reconnects to a collector, and removes a new file that got no events. The command, if
+ * any, runs while record traces. */
 #pragma once
 
 #include <stdbool.h>

@@ -16,10 +16,11 @@
  *     steal      the guest has steal time; funcgraph-host reports 600 ns per call
  *     switches   the guest has the functions in which tasks leave the CPU
  *     section N  every directory keeps a section of N us
- *     load N     trampolines use N parts per million of the guest's time; a quarter without
- * vfs_read events N   each look counts N more events wakeup N   enabling sched:sched_wakeup fails
- * with errno N stacks     nothing can be profiled grow       the top's profile counts, too; an
- * instance's counts as soon as it is on */
+ *     load N     trampolines take N ppm of the guest's time; a quarter without vfs_read
+ *     events N   each look counts N more events
+ *     wakeup N   enabling sched:sched_wakeup fails with errno N
+ *     stacks     nothing can be profiled
+ *     grow       the top's profile counts, too; an instance's counts as soon as it is on */
 #include <stdio.h>
 #include <string.h>
 

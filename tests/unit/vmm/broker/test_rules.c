@@ -303,13 +303,13 @@ START_TEST(a_tracepoint_has_an_array_of_ours)
 	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
 	ck_assert(allows(data(WORD, own, 8)));
 	ck_assert(allows(data(WORD, DATA_WINDOW + 0x80, 8)));
-	memcpy(small.ram + WORD, &own, 8); /* the guest stored its copy, with hvtrace's probe */
+	memcpy(small.ram + WORD, &own, 8); /* the guest stored its copy, with hvtrace's callback */
 	ck_assert(allows(data(WORD, 0, 8)));
 	end();
 }
 END_TEST
 
-/* hvtrace's probe in a guest's array becomes one that does nothing. */
+/* hvtrace's callback in a guest's array becomes one that does nothing. */
 START_TEST(a_probe_does_nothing_any_more)
 {
 	const uint64_t own = SMALL_TEXT + 0x400, nothing = SMALL_TEXT + 0x500;
@@ -450,7 +450,7 @@ START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
 	memcpy(small.ram + WORD + 0x40, &left, 8);
 	journal(0, WORD, (const uint8_t *)&none, 8);
 	hv_rules_set_region(rules, &small.region);
-	ck_assert(!allows(data(WORD, 0, 8))); /* hvtrace's probe is not in the array */
+	ck_assert(!allows(data(WORD, 0, 8))); /* hvtrace's callback is not in the array */
 	word = DATA_WINDOW + 0x40;
 	memcpy(small.ram + array + 8, &word, 8);
 	hv_rules_see(rules, small.regs, 2);	     /* another hold: memory is read again */
@@ -492,8 +492,8 @@ START_TEST(no_vcpu_was_seen_in_the_kernel)
 }
 END_TEST
 
-/* With KPTI, a vCPU is held in the trampoline, which both roots map. The user root must not be
- * taken for the kernel's. */
+/* With KPTI, a vCPU is held in the kernel's own entry trampoline, which both roots map. The user
+ * root must not be taken for the kernel's. */
 START_TEST(the_only_vcpu_is_in_the_trampoline)
 {
 	const uint64_t trampoline = 0xffffffffff5d0000, users = SMALL_TABLES - 0x8000, at = 0x4c80;
