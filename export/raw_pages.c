@@ -7,8 +7,6 @@
 #include "tracer/events/host_event.h"
 #include "tree/format/raw_page.h"
 
-/* -- the events of a page --------------------------------------------------------------------- */
-
 #define TYPE_BITS	5
 #define TYPE_PADDING	29
 #define TYPE_EXTEND	30
@@ -17,7 +15,11 @@
 #define COMMIT_MASK	((UINT64_C(1) << DELTA_BITS) - 1)
 #define MISSED_EVENTS	(UINT64_C(1) << 31)
 #define MISSED_STORED	(UINT64_C(1) << 30)
+#define EXTEND_LEN	8
+#define DELTA_MAX	((UINT64_C(1) << 59) - 1)
 #define STAMP_TOP_SHIFT 59 /* absolute times lack the bits from here on: the page has them */
+
+/* -- the events of a page --------------------------------------------------------------------- */
 
 bool hv_raw_events_begin(struct hv_raw_events *r, struct hv_span page)
 {
@@ -103,13 +105,6 @@ bool hv_raw_events_next(struct hv_raw_events *r, struct hv_raw_event *ret)
 }
 
 /* -- joining pages ---------------------------------------------------------------------------- */
-
-#define EXTEND_LEN    8
-#define TYPE_EXTEND   30
-#define DELTA_BITS    27
-#define DELTA_MAX     ((UINT64_C(1) << 59) - 1)
-#define MISSED_EVENTS (UINT64_C(1) << 31)
-#define MISSED_STORED (UINT64_C(1) << 30)
 
 void hv_page_joiner_init(struct hv_page_joiner *j, size_t page_bytes)
 {
@@ -340,13 +335,6 @@ bool hv_page_merge_next(struct hv_page_merge *m, struct hv_merged *ret)
 }
 
 /* -- separating the events of the host -------------------------------------------------------- */
-
-#define TYPE_EXTEND   30
-#define DELTA_BITS    27
-#define EXTEND_LEN    8
-#define DELTA_MAX     ((UINT64_C(1) << 59) - 1)
-#define MISSED_EVENTS (UINT64_C(1) << 31)
-#define MISSED_STORED (UINT64_C(1) << 30)
 
 void hv_page_sift_init(struct hv_page_sift *s, size_t page_bytes)
 {

@@ -44,16 +44,6 @@ void hv_stalls_deinit(struct hv_stalls *s)
 	free(s->list);
 }
 
-void hv_stalls_forget(struct hv_stalls *s, uint64_t ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->nr; i++)
-		if (s->list[i].to_ns >= ns)
-			s->list[kept++] = s->list[i];
-	s->nr = kept;
-}
-
 struct hv_stall_task hv_stall_task(uint32_t pid, const char *comm)
 {
 	struct hv_stall_task task = {.pid = pid};

@@ -189,8 +189,6 @@ struct hv_stalls {
 void hv_stalls_add(struct hv_stalls *s, const struct hv_stall *stall);
 void hv_stalls_clear(struct hv_stalls *s);
 void hv_stalls_deinit(struct hv_stalls *s);
-/* Discards stalls that ended before NS. */
-void hv_stalls_forget(struct hv_stalls *s, uint64_t ns);
 
 struct hv_stall_task hv_stall_task(uint32_t pid, const char *comm);
 

@@ -4,7 +4,6 @@
 #include "tree/format/raw_page.h"
 
 #define HEAD_LEN      16
-#define COMMIT_MASK   ((UINT64_C(1) << 27) - 1)
 #define MISSED_EVENTS (UINT64_C(1) << 31)
 #define MISSED_STORED (UINT64_C(1) << 30)
 #define NUMBER_LEN    sizeof(uint64_t)

@@ -182,12 +182,12 @@ def counts_the_rest(t):
     assert sorted(events) == ["irq:irq_handler_entry", "irq:irq_handler_exit"], events
     t.guest.run("cat /proc/uptime")
     out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
-    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 probes, for which there is no room; try again when" in err, err
+    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 callbacks, for which there is no room; try again when" in err, err
     assert "vfs_read" in out and "irq:irq_handler_entry" in out and "sched_waking" not in out, out
     status, _, err = t.hv.run("hist", "--for", "1ms", t.name, "irq:*_entry", "sched:sched_waking")
     assert status == 0 and "sched:sched_waking is not counted: " in err, err
     t.hv.fails("hist", "--for", "1ms", t.name, "sched:sched_waking",
-               says=("sched:sched_switch: the guest itself uses its tracepoint, with 10 probes",))
+               says=("sched:sched_switch: the guest itself uses its tracepoint, with 10 callbacks",))
 
 
 def record_sched(t):
@@ -235,7 +235,7 @@ def what_cannot_be_joined_is_left_out(t):
     with t.attach() as traced:
         out, err = record_sched(t)
         said = [line for line in err.splitlines() if "cannot be recorded now" in line]
-        assert len(said) == 1 and all(words in said[0] for words in ("sched:sched_switch", "the guest itself uses its tracepoint, with 10 probes")), err
+        assert len(said) == 1 and all(words in said[0] for words in ("sched:sched_switch", "the guest itself uses its tracepoint, with 10 callbacks")), err
         assert "sched_process_exec:" in out and "sched_switch:" not in out, out[-1000:]
         status, _, err = t.hv.run("record", "-e", "sched:sched_sw*", "--for", "1ms", t.name)
         assert status == 0 and "1 of 2 events cannot be recorded: sched:sched_switch: " in err, err

@@ -273,7 +273,6 @@ bool hv_format_syscall(struct hv_text *out, const struct hv_syscall_style *style
 
 #define LOC_LEN_SHIFT 16 /* __data_loc */
 #define LOC_OFF_MASK  0xffff
-#define LOC_BYTES     4
 
 enum form { UNSIGNED, SIGNED, HEX, LETTER, SYMBOL, STRING };
 

@@ -10,7 +10,6 @@
 #include "kernel/kernel.h"
 #include "tracer/tracepoints/event_types.h"
 #include "tree/format/arg_texts.h"
-#include "tree/format/arg_texts.h"
 #include "tree/format/print_fmt/print_fmt.h"
 
 #define NR_IDS (UINT16_MAX + 1)

@@ -256,10 +256,9 @@ static void add_context_switch_bin(struct hv_text *out, const struct context_swi
 
 /* -- all events -------------------------------------------------------------------------------- */
 
-#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
-#define COMM_WIDTH   16
-#define PID_WIDTH    7
-#define TIME_MAX     (2 * HV_DIGITS_MAX)
+#define COMM_WIDTH 16
+#define PID_WIDTH  7
+#define TIME_MAX   (2 * HV_DIGITS_MAX)
 
 /* TGID: there is a thread group column. */
 static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)

@@ -84,7 +84,6 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 				  uint64_t *ret_hva) hv_must_use;
 /* Creates an empty file for the image of the pin (inject.h) unless it exists. */
 struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) hv_must_use;
-struct hv_shadow;
 /* Creates an empty file with the name of S. *RET_FD is the VMM's descriptor. */
 struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv_shadow *s,
 				       int *ret_fd) hv_must_use;

@@ -113,8 +113,7 @@ static void guard_stop(struct terminal_guard *g)
 
 /* -- screen ------------------------------------------------------------------------------------ */
 
-#define LINE_MAX_BYTES 1024
-#define REDRAW	       ('l' & 0x1f) /* Ctrl-L */
+#define REDRAW ('l' & 0x1f) /* Ctrl-L */
 
 struct top_screen {
 	SCREEN *screen;
