@@ -130,8 +130,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_ACTION_GROUPS ==
 		.nr_holes = HV_ARRAY_LEN(trampoline_holes),                                        \
 		.alternatives = trampoline_alternatives,                                           \
 		.nr_alternatives = HV_ARRAY_LEN(trampoline_alternatives),                          \
-		.function_off = hv_trampoline_function_off,                                              \
-		.function_stack_off = hv_trampoline_function_stack_off,                                  \
+		.function_off = hv_trampoline_function_off,                                        \
+		.function_stack_off = hv_trampoline_function_stack_off,                            \
 		.graph_off = hv_trampoline_graph_off,                                              \
 		.profile_off = hv_trampoline_profile_off,                                          \
 		.calls_off = hv_trampoline_calls_off,                                              \

@@ -97,8 +97,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},
 		{0},
 	};
-	struct service_config config = {
-		.run_dir = cli->run_dir, .conf_path = cli->conf_path, .audit_target = cli->audit_target};
+	struct service_config config = {.run_dir = cli->run_dir,
+					.conf_path = cli->conf_path,
+					.audit_target = cli->audit_target};
 	HV_AUTO_FREE char *line = NULL;
 	struct progress progress = {0};
 	const char *mount_dir = NULL;

@@ -201,8 +201,8 @@ static bool is_implicit(const struct names *guest, const char *name)
  * file. */
 static bool is_added(const char *name)
 {
-	static const char *const prefixes[] = {"__pfx_",	 "__cfi_", "__SCT__",
-					       "__kstub_", "_R",	   "__rust_"};
+	static const char *const prefixes[] = {"__pfx_",   "__cfi_", "__SCT__",
+					       "__kstub_", "_R",     "__rust_"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
 		if (hv_starts_with(name, prefixes[i]))

@@ -8,7 +8,7 @@
 #include "tests/unit/kernel/fake_kernel.h"
 
 #define FTRACE_STUB (FK_BASE + 0x300)
-#define THUNK	   (FK_BASE + 0x700)
+#define THUNK	    (FK_BASE + 0x700)
 
 static struct fk f;
 static uint64_t state;

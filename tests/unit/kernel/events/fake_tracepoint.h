@@ -6,23 +6,23 @@
 #include "kernel/events/tracepoint_state.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
-#define FTP_CODE       (FK_BASE + 0x40000)
-#define FTP_SITE(n)    (FTP_CODE + 0x100ull * (n))
-#define FTP_TARGET     0x40 /* from a site */
-#define FTP_SHORT      2    /* this site has two bytes, the others five */
-#define FTP_INIT       3    /* this one is freed */
-#define FTP_NR	       4u
-#define FTP_LEN	       0x180 /* of a struct tracepoint */
-#define FTP_ITERATOR   (FK_BASE + 0x50000)
-#define FTP_CALLBACK   (FK_BASE + 0x51000)
+#define FTP_CODE      (FK_BASE + 0x40000)
+#define FTP_SITE(n)   (FTP_CODE + 0x100ull * (n))
+#define FTP_TARGET    0x40 /* from a site */
+#define FTP_SHORT     2	   /* this site has two bytes, the others five */
+#define FTP_INIT      3	   /* this one is freed */
+#define FTP_NR	      4u
+#define FTP_LEN	      0x180 /* of a struct tracepoint */
+#define FTP_ITERATOR  (FK_BASE + 0x50000)
+#define FTP_CALLBACK  (FK_BASE + 0x51000)
 #define FTP_STUB_FUNC (FK_BASE + 0x52000)
-#define FTP_OTHER      (FK_BASE + 0x53000) /* a callback that the guest registered */
+#define FTP_OTHER     (FK_BASE + 0x53000) /* a callback that the guest registered */
 /* Its static call: a trampoline, a call, a jump, and a site in init code. */
-#define FTP_CALLS      (FK_BASE + 0x41000)
-#define FTP_CALL(n)    (FTP_CALLS + 0x100ull * (n))
-#define FTP_TAIL       2
-#define FTP_INIT_CALL  3
-#define FTP_NR_CALLS   4u
+#define FTP_CALLS     (FK_BASE + 0x41000)
+#define FTP_CALL(n)   (FTP_CALLS + 0x100ull * (n))
+#define FTP_TAIL      2
+#define FTP_INIT_CALL 3
+#define FTP_NR_CALLS  4u
 
 struct ftp {
 	struct fk *f;
