@@ -148,7 +148,7 @@ static void make_answers(struct input *in)
 
 static void run_verb(const char *const *words)
 {
-	const struct cli cli = {.run_dir = run_dir, .sink = AUDIT_LOG_ONLY};
+	const struct cli cli = {.run_dir = run_dir, .audit_target = AUDIT_LOG_ONLY};
 	char *argv[6] = {(char *)"hvtrace"};
 	int argc = 1;
 
