@@ -213,7 +213,6 @@ void rundir_info_deinit(struct rundir_info *info)
 	free(info->spec);
 	free(info->uri);
 	free(info->btf);
-	free(info->btf_hash);
 	free(info->btf_release);
 	free(info->ended);
 	*info = (struct rundir_info){0};
@@ -279,9 +278,8 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	json_object_object_add(o, "spec", json_object_new_string(info->spec));
 	if (info->uri)
 		json_object_object_add(o, "uri", json_object_new_string(info->uri));
-	if (info->btf && info->btf_hash && info->btf_release) {
+	if (info->btf && info->btf_release && info->btf_bytes) {
 		json_object_object_add(o, "btf", json_object_new_string(info->btf));
-		json_object_object_add(o, "btf_sha256", json_object_new_string(info->btf_hash));
 		json_object_object_add(o, "btf_release", json_object_new_string(info->btf_release));
 		json_object_object_add(o, "btf_bytes", json_object_new_uint64(info->btf_bytes));
 		json_object_object_add(o, "btf_proved", json_object_new_boolean(info->btf_proved));
@@ -350,7 +348,6 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.spec = dup_member(o, "spec");
 	info.uri = dup_member(o, "uri");
 	info.btf = dup_member(o, "btf");
-	info.btf_hash = dup_member(o, "btf_sha256");
 	info.btf_release = dup_member(o, "btf_release");
 	info.btf_bytes = number_member(o, "btf_bytes");
 	info.btf_proved = is_true(o, "btf_proved");

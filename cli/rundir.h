@@ -75,7 +75,6 @@ struct rundir_info {
 	char *spec; /* as the user wrote it for attach */
 	char *uri;  /* NULL: libvirt's default */
 	char *btf;  /* path of the BTF file that RUN/ID/btf is a copy of; NULL: there is no copy */
-	char *btf_hash;	    /* SHA-256 of the copy; NULL: there is no copy */
 	char *btf_release;  /* of the kernel whose types are in the copy; NULL: there is no copy */
 	uint64_t btf_bytes; /* length of the copy */
 	bool btf_proved;    /* the session proved that the file is of the guest's build */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the host's events show about the vCPUs: their exits, and what their threads did. Pure. */
+/* Follows the vCPUs by the host's events: why they exit, and what their threads do. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,8 @@
 #include "arm64_trampolines.h"
 
 _Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX, "what the region has room for");
+_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX,
+	       "the region has no room for longer code");
 
 #define CALL_LEN_BYTES 12
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES ==

@@ -5,7 +5,8 @@
 #include "x86_64_trampolines.h"
 
 _Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX, "what yield.S takes for ours");
+_Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX,
+	       "yield.S recognises no longer code");
 
 _Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
 

@@ -106,8 +106,7 @@ static struct rundir_info info_of(const struct service *s)
 		.name = (char *)guest->name,
 		.spec = (char *)s->config->spec,
 		.uri = (char *)s->config->libvirt_uri,
-		.btf = s->btf.path,
-		.btf_hash = btf_files_are_used(&s->btf) ? (char *)s->btf.hash : NULL,
+		.btf = btf_files_are_used(&s->btf) ? s->btf.path : NULL,
 		.btf_release = s->btf.release,
 		.btf_bytes = s->btf.copy_bytes,
 		.btf_proved = s->btf.is_proved,
@@ -117,7 +116,7 @@ static struct rundir_info info_of(const struct service *s)
 }
 
 /* Writes the copy of the BTF file, if there is one, for `hvtrace recover`, and then the info, which
- * contains its hash. */
+ * contains its length. */
 static struct hv_err *write_info(const struct service *s, const struct rundir *dir)
 {
 	struct rundir_info info = info_of(s);
@@ -135,7 +134,7 @@ static struct hv_err *refuse_left(struct rundir *dir, const char *spec)
 	AUTO_RUNDIR_INFO struct rundir_info left = {0};
 	struct hv_err *err;
 
-	if (!dir->has_left || !rundir_read_info(dir, &left) || !left.btf_hash)
+	if (!dir->has_left || !rundir_read_info(dir, &left) || !left.btf)
 		return NULL;
 	rundir_remove(dir); /* which keeps it as it was: this broker has nothing to recover */
 	err = domain_state_left(spec);

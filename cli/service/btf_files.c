@@ -22,7 +22,7 @@
 const char *const btf_files_packaged[BTF_FILES_DIRS_MAX] = {"/usr/share/hvtrace/btf",
 							    "/var/lib/hvtrace/btf"};
 
-/* Whether RELEASE can be part of a file name, in any locale. */
+/* Returns whether RELEASE can be part of a file name, in any locale. */
 static bool is_name(const char *release)
 {
 	static const char others[] = ".-_+~";
@@ -62,11 +62,10 @@ static struct hv_err *check_owner(int fd, const char *path, mode_t type)
 static struct hv_err *check_file_system(int fd, const char *path)
 {
 	static const uint64_t refused[] = {
-		PROC_SUPER_MAGIC,     SYSFS_MAGIC,	  DEBUGFS_MAGIC,       TRACEFS_MAGIC,
-		SECURITYFS_MAGIC,     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
-		PSTOREFS_MAGIC,	      EFIVARFS_MAGIC,	  SELINUX_MAGIC,       SMACK_MAGIC,
-		DEVPTS_SUPER_MAGIC,   SYSFS_MAGIC,	  NSFS_MAGIC,	       BINFMTFS_MAGIC,
-		RDTGROUP_SUPER_MAGIC,
+		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	DEBUGFS_MAGIC,	     TRACEFS_MAGIC,
+		SECURITYFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+		PSTOREFS_MAGIC,	    EFIVARFS_MAGIC,	SELINUX_MAGIC,	     SMACK_MAGIC,
+		DEVPTS_SUPER_MAGIC, NSFS_MAGIC,		BINFMTFS_MAGIC,	     RDTGROUP_SUPER_MAGIC,
 	};
 	struct statfs st;
 
@@ -77,28 +76,6 @@ static struct hv_err *check_file_system(int fd, const char *path)
 			return hv_err_new(EACCES,
 					  "%s: is not stored in a file system: give a copy of it",
 					  path);
-	return NULL;
-}
-
-static struct hv_err *hash_copy(struct btf_files *f)
-{
-	HV_AUTO_FREE uint8_t *part = hv_alloc(PART_BYTES);
-	uint8_t hash[HV_SHA256_BYTES];
-	struct hv_sha256 s;
-	uint64_t off = 0;
-	ssize_t n;
-
-	hv_sha256_init(&s);
-	while ((n = pread(f->copy, part, PART_BYTES, (off_t)off)) > 0) {
-		hv_sha256_add(&s, part, (size_t)n);
-		off += (uint64_t)n;
-	}
-	if (n < 0)
-		return hv_err_new(errno, "its copy: %s", strerror(errno));
-	f->copy_bytes = off;
-	hv_sha256_end(&s, hash);
-	for (unsigned i = 0; i < HV_SHA256_BYTES; i++)
-		snprintf(f->hash + 2 * i, 3, "%02x", hash[i]);
 	return NULL;
 }
 
@@ -124,12 +101,9 @@ static struct hv_err *take_file(struct btf_files *f, int at, const char *path)
 	fd = open(link, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	f->path = hv_strdup(path);
 	err = hv_btf_copy_make(fd, &f->copy, &f->copy_bytes);
 	if (!err)
-		err = hash_copy(f);
-	if (err)
-		drop_copy(f);
+		f->path = hv_strdup(path);
 	return hv_err_in(err, "%s", path);
 }
 
@@ -174,6 +148,7 @@ struct hv_err *btf_files_find(struct btf_files *f, const char *release)
 		/* The guest has rebooted. The directories may have a file of its new kernel. */
 		forget_loaded(f);
 	}
+	f->is_loaded = false;
 	if (f->release && strcmp(f->release, release) != 0)
 		return hv_err_new(EPERM, "BTF of another release than %s", f->release);
 	if (!f->release)
@@ -279,9 +254,9 @@ static struct hv_err *copy_bytes(int from, int to, uint64_t max)
 	while ((n = pread(from, part, PART_BYTES, (off_t)off)) > 0) {
 		if ((off += (uint64_t)n) > max)
 			return hv_err_new(EFBIG, "is too large");
+		errno = ENOSPC; /* of a short write */
 		if (write(to, part, (size_t)n) != n)
-			return hv_err_new(errno ? errno : EIO, "cannot be written: %s",
-					  strerror(errno));
+			return hv_err_new(errno, "cannot be written: %s", strerror(errno));
 	}
 	return n < 0 ? hv_err_new(errno, "%s", strerror(errno)) : NULL;
 }
@@ -304,10 +279,27 @@ struct hv_err *btf_files_store(const struct btf_files *f, const char *file)
 	return hv_err_in(err, "%s", file);
 }
 
-static struct hv_err *load(struct btf_files *f, const char *file, const char *hash)
+bool btf_files_equal(const struct btf_files *f, const char *file)
+{
+	HV_AUTO_FREE uint8_t *part = hv_alloc(PART_BYTES), *other = hv_alloc(PART_BYTES);
+	HV_AUTO_FD int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	uint64_t off = 0;
+	ssize_t n = -1;
+
+	while (f->copy >= 0 && fd >= 0 && (n = pread(fd, part, PART_BYTES, (off_t)off)) > 0) {
+		if (pread(f->copy, other, (size_t)n, (off_t)off) != n ||
+		    memcmp(part, other, (size_t)n) != 0)
+			return false;
+		off += (uint64_t)n;
+	}
+	return !n && off == f->copy_bytes;
+}
+
+static struct hv_err *load(struct btf_files *f, const char *file, uint64_t len_bytes)
 {
 	HV_AUTO_FD int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct hv_err *err;
+	struct stat st;
 
 	if (fd < 0)
 		return hv_err_new(errno, "%s", strerror(errno));
@@ -317,18 +309,20 @@ static struct hv_err *load(struct btf_files *f, const char *file, const char *ha
 	err = copy_bytes(fd, f->copy, HV_BTF_COPY_BYTES_MAX);
 	if (!err)
 		err = hv_btf_copy_seal(f->copy);
-	if (!err)
-		err = hash_copy(f);
-	if (!err && strcmp(f->hash, hash) != 0)
-		err = hv_err_new(EIO, "it was changed: its SHA-256 is %s, not %s", f->hash, hash);
-	return err;
+	if (err || fstat(f->copy, &st) != 0)
+		return err ? err : hv_err_new(errno, "its copy: %s", strerror(errno));
+	f->copy_bytes = (uint64_t)st.st_size;
+	if (f->copy_bytes == len_bytes)
+		return NULL;
+	return hv_err_new(EIO, "it was changed: it has %llu bytes, not %llu",
+			  (unsigned long long)f->copy_bytes, (unsigned long long)len_bytes);
 }
 
-struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
+struct hv_err *btf_files_load(struct btf_files *f, const char *file, uint64_t len_bytes,
 			      const char *path, const char *release)
 {
 	struct btf_files new = BTF_FILES_NONE;
-	struct hv_err *err = load(&new, file, hash);
+	struct hv_err *err = load(&new, file, len_bytes);
 
 	if (err) {
 		btf_files_close(&new);

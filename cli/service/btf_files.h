@@ -9,11 +9,9 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "base/sha256.h"
 #include "base/text.h"
 
 #define BTF_FILES_DIRS_MAX 2
-#define BTF_HASH_TEXT	   (2 * HV_SHA256_BYTES + 1)
 
 struct hv_btf_given;
 struct hv_message;
@@ -32,9 +30,8 @@ struct btf_files {
 	int copy;
 	char *path; /* owned; of the file that was copied */
 	uint64_t copy_bytes;
-	char hash[BTF_HASH_TEXT]; /* SHA-256 of the copy */
-	bool is_proved;		  /* a session has proved that it is of the guest's build */
-	bool is_loaded;		  /* by btf_files_load() */
+	bool is_proved; /* a session has proved that it is of the guest's build */
+	bool is_loaded; /* by btf_files_load(), and not requested yet */
 };
 #define BTF_FILES_NONE                                                                             \
 	{                                                                                          \
@@ -47,13 +44,16 @@ struct btf_files {
  * and must not be of a file system that the kernel makes up, such as procfs and sysfs. */
 struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char *const *packaged,
 			      size_t nr) hv_must_use;
-/* Uses the copy in FILE instead, which a session stored with btf_files_store(), if its hash is
- * HASH. PATH is the file that the session had copied, for a kernel RELEASE: after a reboot the
- * guest may have another kernel, whose file is looked for in the open directories. */
-struct hv_err *btf_files_load(struct btf_files *f, const char *file, const char *hash,
+/* Uses the copy of LEN_BYTES in FILE instead, which a session stored with btf_files_store(). EIO:
+ * it has another length. PATH is the file that the session had copied, for a kernel RELEASE: after
+ * a reboot the guest may have another kernel. If the first request is for that kernel, its file is
+ * looked for in the open directories. */
+struct hv_err *btf_files_load(struct btf_files *f, const char *file, uint64_t len_bytes,
 			      const char *path, const char *release) hv_must_use;
 /* Writes the copy to FILE, which appears when it is complete. */
 struct hv_err *btf_files_store(const struct btf_files *f, const char *file) hv_must_use;
+/* Returns whether FILE contains exactly the copy. */
+bool btf_files_equal(const struct btf_files *f, const char *file);
 void btf_files_close(struct btf_files *f);
 #define AUTO_BTF_FILES hv_cleanup(btf_files_close)
 
@@ -61,7 +61,7 @@ void btf_files_close(struct btf_files *f);
  * lists where it was looked for. EPERM: another release was requested before. */
 struct hv_err *btf_files_find(struct btf_files *f, const char *release) hv_must_use;
 
-/* Whether a copy was passed on. */
+/* Returns whether a copy was passed on. */
 static inline bool btf_files_are_used(const struct btf_files *f)
 {
 	return f->copy >= 0 && f->release;

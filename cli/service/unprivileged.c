@@ -21,9 +21,10 @@
 
 /* Kinds of messages of every child. */
 enum {
-	GIVE_BTF = UNPRIVILEGED_FIRST -
-		   2, /* the release -> whether it is proved, the path; the copy */
-	FAILED,	      /* code; the message */
+	/* The release -> whether the file is proved, its path, the copy. */
+	GIVE_BTF = UNPRIVILEGED_FIRST - 2,
+	/* The code and the message of an error. */
+	FAILED,
 };
 
 /* The child. */

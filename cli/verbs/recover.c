@@ -110,16 +110,15 @@ static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 	HV_AUTO_FREE char *copy = rundir_path(dir->path, RUNDIR_BTF);
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!left->btf || !left->btf_hash || !left->btf_release)
+	if (!left->btf || !left->btf_release)
 		return NULL;
 	if (r->was_given) {
-		if (left->btf_proved && !strcmp(r->btf.hash, left->btf_hash)) {
-			r->btf.release = hv_strdup(left->btf_release);
-			r->btf.is_proved = true;
-		}
+		r->btf.is_proved = left->btf_proved && btf_files_equal(&r->btf, copy);
+		free(r->btf.release);
+		r->btf.release = r->btf.is_proved ? hv_strdup(left->btf_release) : NULL;
 		return NULL;
 	}
-	err = btf_files_load(&r->btf, copy, left->btf_hash, left->btf, left->btf_release);
+	err = btf_files_load(&r->btf, copy, left->btf_bytes, left->btf, left->btf_release);
 	r->btf.is_proved = !err && left->btf_proved;
 	if (!err)
 		return NULL;
@@ -152,7 +151,6 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 	if (ret->has_left && rundir_read_info(ret, &left)) {
 		err = use_left_btf(r, ret, &left);
 		info.btf = left.btf;
-		info.btf_hash = left.btf_hash;
 		info.btf_release = left.btf_release;
 		info.btf_bytes = left.btf_bytes;
 		info.btf_proved = left.btf_proved;

@@ -25,12 +25,10 @@ static struct hv_err *failed(void)
 	return hv_err_new(errno, "%s", strerror(errno));
 }
 
-/* Fails if the file is shorter. */
-static struct hv_err *read_at(int fd, uint64_t off, void *bytes, size_t len_bytes)
+struct hv_err *hv_btf_copy_read(int fd, uint64_t off, void *ret, size_t len_bytes)
 {
 	for (size_t done = 0; done < len_bytes;) {
-		ssize_t n =
-			pread(fd, (uint8_t *)bytes + done, len_bytes - done, (off_t)(off + done));
+		ssize_t n = pread(fd, (uint8_t *)ret + done, len_bytes - done, (off_t)(off + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -85,7 +83,7 @@ static struct hv_err *check_btf(int fd, const struct parts *p)
 	if (p->btf_len_bytes < sizeof(h))
 		return hv_err_new(EINVAL, "no BTF: it has only %llu bytes",
 				  (unsigned long long)p->btf_len_bytes);
-	err = read_at(fd, p->btf_off, &h, sizeof(h));
+	err = hv_btf_copy_read(fd, p->btf_off, &h, sizeof(h));
 	if (err)
 		return err;
 	if (h.magic != 0xeb9f || h.version != 1)
@@ -131,7 +129,7 @@ static struct hv_err *read_notes(int fd, const Elf64_Shdr *shdr, struct hv_btf_c
 	if (shdr->sh_size > NOTES_BYTES_MAX)
 		return no_elf("its notes are too long");
 	notes = hv_alloc(shdr->sh_size);
-	err = read_at(fd, shdr->sh_offset, notes, shdr->sh_size);
+	err = hv_btf_copy_read(fd, shdr->sh_offset, notes, shdr->sh_size);
 	if (!err)
 		find_build_id(notes, shdr->sh_size, ret);
 	return err;
@@ -176,21 +174,21 @@ static struct hv_err *find_parts(int fd, struct parts *p)
 	HV_AUTO_FREE char *names = NULL;
 	Elf64_Shdr *of_names;
 	Elf64_Ehdr e;
-	struct hv_err *err = read_at(fd, 0, &e, sizeof(e));
+	struct hv_err *err = hv_btf_copy_read(fd, 0, &e, sizeof(e));
 
 	if (!err)
 		err = check_header(&e);
 	if (err)
 		return err;
 	sections = hv_alloc(e.e_shnum * sizeof(*sections));
-	err = read_at(fd, e.e_shoff, sections, e.e_shnum * sizeof(*sections));
+	err = hv_btf_copy_read(fd, e.e_shoff, sections, e.e_shnum * sizeof(*sections));
 	if (err)
 		return err;
 	of_names = &sections[e.e_shstrndx];
 	if (!of_names->sh_size || of_names->sh_size > NAMES_BYTES_MAX)
 		return no_elf("the names of its sections are too long");
 	names = hv_alloc(of_names->sh_size + 1);
-	err = read_at(fd, of_names->sh_offset, names, of_names->sh_size);
+	err = hv_btf_copy_read(fd, of_names->sh_offset, names, of_names->sh_size);
 	p->header.machine = e.e_machine;
 	for (unsigned i = 0; !err && i < e.e_shnum; i++)
 		if (sections[i].sh_name < of_names->sh_size)
@@ -209,7 +207,7 @@ static struct hv_err *copy_parts(int from, const struct parts *p, int to)
 		uint64_t left = p->btf_len_bytes - done;
 		size_t n = left < PART_BYTES ? (size_t)left : PART_BYTES;
 
-		err = read_at(from, p->btf_off + done, part, n);
+		err = hv_btf_copy_read(from, p->btf_off + done, part, n);
 		if (!err)
 			err = write_all(to, part, n);
 	}

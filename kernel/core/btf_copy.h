@@ -11,6 +11,7 @@
  * sections and the notes are parsed here. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,7 +23,7 @@
 struct hv_btf_copy {
 	char magic[8];
 	uint32_t machine;	     /* e_machine of an ELF file; 0: raw BTF */
-	uint32_t build_id_len_bytes; /* 0: the file has none */
+	uint32_t build_id_len_bytes; /* 0: the file has no build id */
 	uint8_t build_id[32];
 };
 #define HV_BTF_COPY_MAGIC "hv-btf1"
@@ -30,5 +31,7 @@ struct hv_btf_copy {
 /* Copies the needed parts of FD, a regular file, which is borrowed. *RET is a sealed memfd, and
  * *RET_BYTES its length. Messages do not name the file. */
 struct hv_err *hv_btf_copy_make(int fd, int *ret, uint64_t *ret_bytes) hv_must_use;
+/* Reads LEN_BYTES at OFF of FD. EIO: the file is shorter. */
+struct hv_err *hv_btf_copy_read(int fd, uint64_t off, void *ret, size_t len_bytes) hv_must_use;
 /* Makes the memfd FD unchangeable. */
 struct hv_err *hv_btf_copy_seal(int fd) hv_must_use;

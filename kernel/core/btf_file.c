@@ -7,21 +7,6 @@
 
 #include "kernel/core/btf_copy.h"
 
-static struct hv_err *read_at(int fd, uint64_t off, void *bytes, size_t len_bytes)
-{
-	for (size_t done = 0; done < len_bytes;) {
-		ssize_t n =
-			pread(fd, (uint8_t *)bytes + done, len_bytes - done, (off_t)(off + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return hv_err_new(n ? errno : EIO, "%s", strerror(n ? errno : EIO));
-		done += (size_t)n;
-	}
-	return NULL;
-}
-
 struct hv_err *hv_btf_file_read(int fd, struct hv_btf_file *ret)
 {
 	struct hv_btf_file file = {0};
@@ -36,7 +21,7 @@ struct hv_err *hv_btf_file_read(int fd, struct hv_btf_file *ret)
 	if (st.st_size < (off_t)sizeof(header) || st.st_size > (off_t)HV_BTF_COPY_BYTES_MAX)
 		return hv_err_new(EINVAL, "no copy of a BTF file: %lld bytes",
 				  (long long)st.st_size);
-	err = read_at(fd, 0, &header, sizeof(header));
+	err = hv_btf_copy_read(fd, 0, &header, sizeof(header));
 	if (err)
 		return err;
 	if (memcmp(header.magic, HV_BTF_COPY_MAGIC, sizeof(header.magic)) != 0 ||
@@ -44,7 +29,7 @@ struct hv_err *hv_btf_file_read(int fd, struct hv_btf_file *ret)
 		return hv_err_new(EINVAL, "no copy of a BTF file");
 	len = (size_t)st.st_size - sizeof(header);
 	bytes = hv_alloc(len);
-	err = read_at(fd, sizeof(header), bytes, len);
+	err = hv_btf_copy_read(fd, sizeof(header), bytes, len);
 	if (err) {
 		free(bytes);
 		return err;

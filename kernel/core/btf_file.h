@@ -8,7 +8,7 @@
 struct hv_btf_file {
 	struct hv_btf *btf; /* owned */
 	uint8_t build_id[32];
-	size_t build_id_len_bytes; /* 0: the file has none */
+	size_t build_id_len_bytes; /* 0: the file has no build id */
 	unsigned machine;	   /* e_machine of an ELF file; 0: raw BTF */
 };
 

@@ -36,7 +36,7 @@ static struct hv_err *open_changed(void *ctx hv_unused, const char *release hv_u
 	return hv_btf_copy_make(fd, &ret->fd, &copy_bytes);
 }
 
-/* What is proved is where the file says. */
+/* Checks that pid and tgid, if they are proved, are 0 in init_task. */
 static void check_proved(void)
 {
 	static const char *const zero[] = {"pid", "tgid"};

@@ -84,7 +84,7 @@ struct top_rates {
 	double events_per_s;
 	uint64_t nr_lost;
 	uint64_t nr_not_counted; /* calls for which a vCPU's profile had no room */
-	double held_ms;		 /* time in which all vCPUs were stopped */
+	double held_ms;		 /* how long all vCPUs were stopped */
 	/* Percentages of a vCPU's time; negative: unknown. */
 	double cost;  /* estimate: records on the busiest vCPU, and profiled calls of all vCPUs */
 	double run;   /* all vCPUs together, so it may exceed 100 */

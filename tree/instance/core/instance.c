@@ -51,9 +51,9 @@ static void find_acting(struct hv_instances *all)
 {
 	size_t nr = 0;
 
-	FOR_EACH_PART(p, all)
-	if ((*p)->acts)
-		all->acting[nr++] = *p;
+	FOR_EACH_PART (p, all)
+		if ((*p)->acts)
+			all->acting[nr++] = *p;
 }
 
 static void init(struct hv_instance *in, struct hv_instances *all)
@@ -69,17 +69,17 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
 	hv_pipes_init(&in->pipes, all->nr_cpus);
 	add_states(all->publisher, in->states, false);
-	FOR_EACH_PART(p, all)
-	if ((*p)->init)
-		(*p)->init(in);
+	FOR_EACH_PART (p, all)
+		if ((*p)->init)
+			(*p)->init(in);
 }
 
 static void deinit(struct hv_instance *in)
 {
 	assert(in->nr_open == 0);
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->deinit)
-		(*p)->deinit(in);
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->deinit)
+			(*p)->deinit(in);
 	free_states(in->states);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
@@ -100,9 +100,9 @@ struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cp
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
 	add_states(publisher, all->states, true);
 	find_acting(all);
-	FOR_EACH_PART(p, all)
-	if ((*p)->init_all)
-		(*p)->init_all(all);
+	FOR_EACH_PART (p, all)
+		if ((*p)->init_all)
+			(*p)->init_all(all);
 	init(&all->top, all);
 	hv_buffer_use_clock(session->buffer, all->top.buffers.clock);
 	return all;
@@ -119,9 +119,9 @@ void hv_instances_free(struct hv_instances *all)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);
 	hv_event_texts_free(all->event_texts);
-	FOR_EACH_PART(p, all)
-	if ((*p)->deinit_all)
-		(*p)->deinit_all(all);
+	FOR_EACH_PART (p, all)
+		if ((*p)->deinit_all)
+			(*p)->deinit_all(all);
 	free_states(all->states);
 	free(all);
 }
@@ -251,7 +251,7 @@ struct hv_buffers *hv_instance_buffers(const struct hv_instance *in)
 	return (struct hv_buffers *)&in->buffers;
 }
 
-struct hv_consumer *hv_instance_sink(const struct hv_instance *in)
+struct hv_consumer *hv_instance_consumer(const struct hv_instance *in)
 {
 	return (struct hv_consumer *)&in->consumer;
 }
@@ -372,9 +372,9 @@ bool hv_instance_is_live(const struct hv_instance *in)
 {
 	if (hv_instance_has_functions(in) || in->profiles)
 		return true;
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->calls_trampolines && (*p)->calls_trampolines(in))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->calls_trampolines && (*p)->calls_trampolines(in))
+			return true;
 	return false;
 }
 
@@ -392,9 +392,9 @@ void hv_instances_drain(struct hv_instances *all)
 	if (all->drain)
 		hv_drain_run(all->drain);
 	all->knows_single = 0;
-	FOR_EACH_PART(p, all)
-	if ((*p)->drained)
-		(*p)->drained(all);
+	FOR_EACH_PART (p, all)
+		if ((*p)->drained)
+			(*p)->drained(all);
 }
 
 void hv_instance_report(struct hv_instance *in, const struct hv_err *why)
@@ -424,25 +424,25 @@ bool hv_instance_has_events(const struct hv_instance *in)
 
 bool hv_instance_acts_on(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->acts_on && (*p)->acts_on(in, ref))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->acts_on && (*p)->acts_on(in, ref))
+			return true;
 	return false;
 }
 
 bool hv_instance_probes(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->probes && (*p)->probes(in, ref))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->probes && (*p)->probes(in, ref))
+			return true;
 	return false;
 }
 
 bool hv_instance_follows(const struct hv_instance *in, const struct hv_event_type *type)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->follows && (*p)->follows(in, type))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->follows && (*p)->follows(in, type))
+			return true;
 	return false;
 }
 
@@ -464,9 +464,9 @@ bool hv_instances_want_event(const struct hv_instances *all, const struct hv_eve
 
 bool hv_instance_makes(const struct hv_instance *in, const struct hv_synth *synth)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->makes && (*p)->makes(in, synth))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->makes && (*p)->makes(in, synth))
+			return true;
 	return false;
 }
 
@@ -474,25 +474,25 @@ bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref 
 {
 	if (hv_options_on(&in->options, HV_OPT_STACKTRACE) && hv_instance_needs_event(in, ref))
 		return true;
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->wants_stacks && (*p)->wants_stacks(in, ref))
-		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->wants_stacks && (*p)->wants_stacks(in, ref))
+			return true;
 	return false;
 }
 
 bool hv_instances_make_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
-	FOR_EACH_PART(p, all)
-	if ((*p)->makes_any && (*p)->makes_any(all, set))
-		return true;
+	FOR_EACH_PART (p, all)
+		if ((*p)->makes_any && (*p)->makes_any(all, set))
+			return true;
 	return false;
 }
 
 bool hv_instances_take_rings(const struct hv_instances *all)
 {
-	FOR_EACH_PART(p, all)
-	if ((*p)->takes_rings && (*p)->takes_rings(all))
-		return true;
+	FOR_EACH_PART (p, all)
+		if ((*p)->takes_rings && (*p)->takes_rings(all))
+			return true;
 	return false;
 }
 
@@ -500,30 +500,30 @@ bool hv_instances_take_rings(const struct hv_instances *all)
 
 void hv_instance_lose(struct hv_instance *in, const struct hv_event *event)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->lose)
-		(*p)->lose(in, event);
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->lose)
+			(*p)->lose(in, event);
 }
 
 void hv_instance_return_rings(struct hv_instance *in)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->returns_rings)
-		(*p)->returns_rings(in);
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->returns_rings)
+			(*p)->returns_rings(in);
 }
 
 void hv_instance_forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->forget_gone)
-		(*p)->forget_gone(in, c);
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->forget_gone)
+			(*p)->forget_gone(in, c);
 }
 
 void hv_instance_forget_event(struct hv_instance *in, struct hv_event_ref ref)
 {
-	FOR_EACH_PART(p, in->all)
-	if ((*p)->forget)
-		(*p)->forget(in, ref);
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->forget)
+			(*p)->forget(in, ref);
 }
 
 /* -- updates of the session -------------------------------------------------------------------- */

@@ -114,7 +114,7 @@ struct hv_event_set *hv_instance_events(const struct hv_instance *in);
 struct hv_func_commands *hv_instance_commands(const struct hv_instance *in);
 struct hv_buffers *hv_instance_buffers(const struct hv_instance *in);
 /* Receives events for the buffers (demux.h). */
-struct hv_consumer *hv_instance_sink(const struct hv_instance *in);
+struct hv_consumer *hv_instance_consumer(const struct hv_instance *in);
 struct hv_error_log *hv_instance_errors(const struct hv_instance *in);
 struct hv_pipes *hv_instance_pipes(const struct hv_instance *in);
 

@@ -441,11 +441,11 @@ static void take_host(struct hv_consumer *consumer, const struct hv_host_item *i
 
 static void init(struct hv_instance *in)
 {
-	*hv_instance_sink(in) = (struct hv_consumer){.ctx = in,
-						     .take = take,
-						     .brief_kinds = brief_kinds,
-						     .take_briefs = take_briefs,
-						     .take_host = take_host};
+	*hv_instance_consumer(in) = (struct hv_consumer){.ctx = in,
+							 .take = take,
+							 .brief_kinds = brief_kinds,
+							 .take_briefs = take_briefs,
+							 .take_host = take_host};
 }
 
 const struct hv_part hv_demux_part = {

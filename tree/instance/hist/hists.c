@@ -328,7 +328,7 @@ static struct hv_err *take_tables(const struct hv_hists *s, struct hv_hist_of *o
 		if (at < s->nr)
 			of->refs[i] = hv_hist_table_ref(s->list[at].table);
 		else if (serial)
-			return hv_err_new(EINVAL, "a trigger to which it refers is gone");
+			return hv_err_new(EINVAL, "a trigger that it refers to is gone");
 	}
 	return NULL;
 }

@@ -261,30 +261,38 @@ START_TEST(the_copy_of_a_session)
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	ck_assert_int_eq(st.st_size, (off_t)files.copy_bytes);
 	unlink(path);
-	ck_assert_ptr_null(btf_files_load(&loaded, stored, files.hash, path, "x"));
+	ck_assert_ptr_null(btf_files_load(&loaded, stored, files.copy_bytes, path, "x"));
 	ck_assert_str_eq(loaded.path, path);
-	ck_assert_str_eq(loaded.hash, files.hash);
-	ck_assert_ptr_null(btf_files_find(&loaded, "x"));
+	ck_assert(btf_files_equal(&loaded, stored));
+	ck_assert(!btf_files_equal(&with_dirs, stored)); /* it has no copy */
+	ck_assert(!btf_files_equal(&loaded, path));
 	ck_assert_int_lt(pwrite(loaded.copy, "x", 1, 0), 0);
 	err = btf_files_find(&loaded, "y"); /* the guest has rebooted */
 	ck_assert(err && err->code == ENOENT);
 	ck_assert_str_eq(err->message, "the BTF of the session that died is of Linux x, not y");
 	hv_err_free(err);
+	ck_assert_ptr_null(btf_files_find(&loaded, "x"));
+	err = btf_files_find(&loaded,
+			     "y"); /* the process that asks may be under the guest's control */
+	ck_assert(err && err->code == EPERM);
+	hv_err_free(err);
 	ck_assert_ptr_null(btf_files_open(&with_dirs, dir, NULL, 0));
-	ck_assert_ptr_null(btf_files_load(&with_dirs, stored, files.hash, path, "x"));
+	ck_assert_ptr_null(btf_files_load(&with_dirs, stored, files.copy_bytes, path, "x"));
 	with_dirs.is_proved = true;
 	write_file("y.btf");
 	ck_assert_ptr_null(btf_files_find(&with_dirs, "y"));
 	ck_assert(strstr(with_dirs.path, "/y.btf") && !with_dirs.is_proved);
 	fd = open(stored, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 3), 1);
+	ck_assert(!btf_files_equal(&loaded, stored));
+	ck_assert_int_eq(ftruncate(fd, 9), 0);
 	close(fd);
-	err = btf_files_load(&loaded, stored, files.hash, path, "x");
+	err = btf_files_load(&loaded, stored, files.copy_bytes, path, "x");
 	ck_assert(err && err->code == EIO &&
-		  strstr(err->message, "/btf: it was changed: its SHA-256 is "));
+		  strstr(err->message, "/btf: it was changed: it has 9 bytes, not "));
 	hv_err_free(err);
 	unlink(stored);
-	err = btf_files_load(&loaded, stored, files.hash, path, "x");
+	err = btf_files_load(&loaded, stored, files.copy_bytes, path, "x");
 	ck_assert(err && err->code == ENOENT);
 	hv_err_free(err);
 }
