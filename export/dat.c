@@ -31,21 +31,21 @@
  *   at the end            | head | vCPU 0 | vCPU 1 | vCPU 2
  */
 
-struct hv_dat_area {
+struct dat_area {
 	uint64_t off; /* file offset */
 	uint64_t len_bytes;
 	uint64_t shown_bytes; /* visible bytes after these; the next append overwrites them */
 };
 
-struct hv_dat_file {
+struct dat_file {
 	const char *path; /* borrowed; for errors */
 	int fd;		  /* borrowed */
 	uint64_t index_off;
 	uint64_t size_off;
 	uint64_t buffer_off;
 	uint64_t align_bytes;
-	uint64_t area_bytes;	   /* size of each area */
-	struct hv_dat_area *areas; /* owned */
+	uint64_t area_bytes;	/* size of each area */
+	struct dat_area *areas; /* owned */
 	unsigned nr_areas;
 };
 
@@ -85,9 +85,9 @@ static uint64_t find_align(int fd, size_t page_bytes)
 
 /* Plans areas for NR_CPUS vCPUs after HEAD, which must be in the file already. Fails with EFBIG if
  * the file system does not support files that are large enough. */
-static struct hv_err *hv_dat_file_init(struct hv_dat_file *p, const char *path, int fd,
-				       const struct hv_export_head *head,
-				       const struct hv_dat_head *dat_head)
+static struct hv_err *dat_file_init(struct dat_file *p, const char *path, int fd,
+				    const struct hv_export_head *head,
+				    const struct hv_dat_head *dat_head)
 {
 	uint64_t align = find_align(fd, head->page_bytes);
 	uint64_t begin = align_up(dat_head->data_off, align);
@@ -97,7 +97,7 @@ static struct hv_err *hv_dat_file_init(struct hv_dat_file *p, const char *path, 
 	if (area < AREA_BYTES_MIN)
 		return hv_err_new(EFBIG, "%s: files of %llu bytes are too small for %u vCPUs", path,
 				  (unsigned long long)bytes, head->nr_cpus);
-	*p = (struct hv_dat_file){
+	*p = (struct dat_file){
 		.path = path,
 		.fd = fd,
 		.index_off = dat_head->index_off,
@@ -113,15 +113,15 @@ static struct hv_err *hv_dat_file_init(struct hv_dat_file *p, const char *path, 
 	return NULL;
 }
 
-static void hv_dat_file_deinit(struct hv_dat_file *p)
+static void dat_file_deinit(struct dat_file *p)
 {
 	free(p->areas);
-	*p = (struct hv_dat_file){0};
+	*p = (struct dat_file){0};
 }
 
 /* Writes all bytes at OFF. */
-static struct hv_err *hv_dat_write(const struct hv_dat_file *p, uint64_t off, const void *bytes,
-				   size_t len_bytes)
+static struct hv_err *dat_write(const struct dat_file *p, uint64_t off, const void *bytes,
+				size_t len_bytes)
 {
 	for (size_t done = 0; done < len_bytes;) {
 		ssize_t n = pwrite(p->fd, (const char *)bytes + done, len_bytes - done,
@@ -136,31 +136,31 @@ static struct hv_err *hv_dat_write(const struct hv_dat_file *p, uint64_t off, co
 	return NULL;
 }
 
-static uint64_t len_of(const struct hv_dat_area *s)
+static uint64_t len_of(const struct dat_area *s)
 {
 	return s->len_bytes + s->shown_bytes;
 }
 
 /* The index points vCPUs without data to the first area, so that the file need not extend to their
  * areas. */
-static struct hv_err *write_index(const struct hv_dat_file *p)
+static struct hv_err *write_index(const struct dat_file *p)
 {
 	HV_AUTO_TEXT struct hv_text index = {0};
 
 	for (uint32_t i = 0; i < p->nr_areas; i++) {
-		const struct hv_dat_area *s = &p->areas[i];
+		const struct dat_area *s = &p->areas[i];
 		uint64_t len = len_of(s), off = len ? s->off : p->areas[0].off;
 
 		hv_text_add_bytes(&index, &i, sizeof(i));
 		hv_text_add_bytes(&index, &off, sizeof(off));
 		hv_text_add_bytes(&index, &len, sizeof(len));
 	}
-	return hv_dat_write(p, p->index_off, index.data, index.len_bytes);
+	return dat_write(p, p->index_off, index.data, index.len_bytes);
 }
 
 /* Writes the index with the lengths of all areas, including SHOWN_BYTES. The section extends to the
  * end of the file. */
-static struct hv_err *hv_dat_file_save(const struct hv_dat_file *p)
+static struct hv_err *dat_file_save(const struct dat_file *p)
 {
 	uint64_t end = p->areas[0].off, len;
 	struct hv_err *err;
@@ -170,12 +170,12 @@ static struct hv_err *hv_dat_file_save(const struct hv_dat_file *p)
 			end = p->areas[i].off + len_of(&p->areas[i]);
 	len = end - (p->size_off + sizeof(len));
 	err = write_index(p);
-	return err ? err : hv_dat_write(p, p->size_off, &len, sizeof(len));
+	return err ? err : dat_write(p, p->size_off, &len, sizeof(len));
 }
 
 /* Copies the data of S down to OFF. The old data stays until all is copied, so the index is always
  * valid. */
-static bool copy_down(struct hv_dat_file *p, struct hv_dat_area *s, uint64_t off)
+static bool copy_down(struct dat_file *p, struct dat_area *s, uint64_t off)
 {
 	off_t from = (off_t)s->off, to = (off_t)off;
 	uint64_t left = s->len_bytes, gap = s->off - off;
@@ -191,9 +191,9 @@ static bool copy_down(struct hv_dat_file *p, struct hv_dat_area *s, uint64_t off
 	return true;
 }
 
-static struct hv_err *move_by_copy(struct hv_dat_file *p, struct hv_dat_area *s, uint64_t off)
+static struct hv_err *move_by_copy(struct dat_file *p, struct dat_area *s, uint64_t off)
 {
-	struct hv_dat_area old = *s;
+	struct dat_area old = *s;
 	struct hv_err *err;
 
 	if (off + s->len_bytes > s->off || !copy_down(p, s, off))
@@ -209,7 +209,7 @@ static struct hv_err *move_by_copy(struct hv_dat_file *p, struct hv_dat_area *s,
 
 /* Asks the file system to remove the hole between OFF and the non-empty area FROM. This moves all
  * data after the hole. */
-static bool collapse(struct hv_dat_file *p, unsigned from, uint64_t off)
+static bool collapse(struct dat_file *p, unsigned from, uint64_t off)
 {
 	uint64_t gap = p->areas[from].off - off;
 
@@ -222,13 +222,13 @@ static bool collapse(struct hv_dat_file *p, unsigned from, uint64_t off)
 
 /* Removes the hole between OFF and area I. Clears *MAY_COLLAPSE if the file system cannot do
  * that. */
-static struct hv_err *pull_up(struct hv_dat_file *p, unsigned i, uint64_t off, bool *may_collapse)
+static struct hv_err *pull_up(struct dat_file *p, unsigned i, uint64_t off, bool *may_collapse)
 {
 	*may_collapse = *may_collapse && collapse(p, i, off);
 	return *may_collapse ? write_index(p) : move_by_copy(p, &p->areas[i], off);
 }
 
-static struct hv_err *cut_end(const struct hv_dat_file *p)
+static struct hv_err *cut_end(const struct dat_file *p)
 {
 	uint64_t end = p->areas[0].off;
 
@@ -242,14 +242,14 @@ static struct hv_err *cut_end(const struct hv_dat_file *p)
 
 /* Removes the holes and saves the index. If that fails, for example because the disk is full, the
  * file keeps its holes. */
-static struct hv_err *hv_dat_file_close_up(struct hv_dat_file *p)
+static struct hv_err *dat_file_close_up(struct dat_file *p)
 {
 	uint64_t off = p->areas[0].off;
 	struct hv_err *err = NULL;
 	bool may_collapse = true;
 
 	for (unsigned i = 0; i < p->nr_areas && !err; i++) {
-		struct hv_dat_area *s = &p->areas[i];
+		struct dat_area *s = &p->areas[i];
 
 		s->shown_bytes = 0;
 		if (!s->len_bytes)
@@ -260,7 +260,7 @@ static struct hv_err *hv_dat_file_close_up(struct hv_dat_file *p)
 	}
 	/* The file is also readable with its holes. */
 	hv_err_free(err);
-	err = hv_dat_file_save(p);
+	err = dat_file_save(p);
 	return err ? err : cut_end(p);
 }
 
@@ -280,7 +280,7 @@ struct lane {
 struct dat {
 	struct hv_export base;
 	enum hv_compression compression;
-	struct hv_dat_file file;
+	struct dat_file file;
 	struct lane *lanes; /* owned, one per area */
 	uint64_t names_off;
 	uint64_t saved_ns; /* when the file was last saved */
@@ -301,7 +301,7 @@ static void dat_free(struct hv_export *x)
 		hv_page_joiner_deinit(&d->lanes[i].last);
 		hv_text_deinit(&d->lanes[i].chunk);
 	}
-	hv_dat_file_deinit(&d->file);
+	dat_file_deinit(&d->file);
 	free(d->lanes);
 	free(d->packed);
 	free(d);
@@ -310,14 +310,14 @@ static void dat_free(struct hv_export *x)
 /* Appends to the area. Incomplete writes do not count. */
 static struct hv_err *append(struct dat *d, unsigned cpu, const void *bytes, size_t len_bytes)
 {
-	struct hv_dat_area *s = &d->file.areas[cpu];
+	struct dat_area *s = &d->file.areas[cpu];
 	struct hv_err *err;
 
 	if (s->len_bytes + len_bytes + d->file.align_bytes > d->file.area_bytes)
 		return hv_err_new(
 			EFBIG, "%s: full: vCPU %u has %llu bytes, and a file has no room for more",
 			d->file.path, cpu, (unsigned long long)s->len_bytes);
-	err = hv_dat_write(&d->file, s->off + s->len_bytes, bytes, len_bytes);
+	err = dat_write(&d->file, s->off + s->len_bytes, bytes, len_bytes);
 	if (err)
 		return err;
 	s->len_bytes += len_bytes;
@@ -343,7 +343,7 @@ static struct hv_err *append_chunk(struct dat *d, unsigned cpu)
 	if (!err)
 		err = append(d, cpu, d->packed, sizeof(lens) + len);
 	if (!err)
-		err = hv_dat_write(&d->file, d->file.areas[cpu].off, &nr, sizeof(nr));
+		err = dat_write(&d->file, d->file.areas[cpu].off, &nr, sizeof(nr));
 	if (err)
 		return err;
 	l->nr_chunks = nr;
@@ -396,20 +396,20 @@ static struct hv_err *dat_name_tasks(struct hv_export *x, struct hv_export_text 
 
 		len = end ? (uint64_t)(end + 1 - names.text) : 0;
 	}
-	err = hv_dat_write(&d->file, d->names_off + sizeof(len), names.text, len);
-	return err ? err : hv_dat_write(&d->file, d->names_off, &len, sizeof(len));
+	err = dat_write(&d->file, d->names_off + sizeof(len), names.text, len);
+	return err ? err : dat_write(&d->file, d->names_off, &len, sizeof(len));
 }
 
 /* Writes the incomplete page at its final offset, so that readers see it. */
 static struct hv_err *show_last(struct dat *d, unsigned cpu)
 {
-	struct hv_dat_area *s = &d->file.areas[cpu];
+	struct dat_area *s = &d->file.areas[cpu];
 	struct lane *l = &d->lanes[cpu];
 	struct hv_err *err;
 
 	if (!l->last.len_bytes)
 		return NULL;
-	err = hv_dat_write(&d->file, s->off + s->len_bytes, l->last.page, l->last.page_bytes);
+	err = dat_write(&d->file, s->off + s->len_bytes, l->last.page, l->last.page_bytes);
 	if (!err)
 		s->shown_bytes = l->last.page_bytes;
 	return err;
@@ -426,7 +426,7 @@ static struct hv_err *save(struct dat *d)
 		else if (d->lanes[i].chunk.len_bytes)
 			err = append_chunk(d, i);
 	}
-	hv_err_keep_first(&err, hv_dat_file_save(&d->file));
+	hv_err_keep_first(&err, dat_file_save(&d->file));
 	return err;
 }
 
@@ -452,7 +452,7 @@ static struct hv_err *dat_end(struct hv_export *x)
 		if (d->lanes[i].chunk.len_bytes)
 			hv_err_keep_first(&err, append_chunk(d, i));
 	}
-	hv_err_keep_first(&err, hv_dat_file_close_up(&d->file));
+	hv_err_keep_first(&err, dat_file_close_up(&d->file));
 	return err;
 }
 
@@ -461,9 +461,9 @@ static struct hv_err *dat_end(struct hv_export *x)
 static struct hv_err *write_head(struct dat *d, struct hv_dat_head *h,
 				 const struct hv_export_config *config)
 {
-	struct hv_dat_file at = {.path = config->path, .fd = config->fd};
+	struct dat_file at = {.path = config->path, .fd = config->fd};
 	HV_AUTO_TEXT struct hv_text buffer = {0};
-	struct hv_err *err = hv_dat_write(&at, 0, h->bytes.data, h->bytes.len_bytes);
+	struct hv_err *err = dat_write(&at, 0, h->bytes.data, h->bytes.len_bytes);
 	int code;
 
 	if (err)
@@ -472,7 +472,7 @@ static struct hv_err *write_head(struct dat *d, struct hv_dat_head *h,
 	if (code)
 		return hv_err_new(code, "%s: %s", config->path, strerror(code));
 	hv_dat_head_add_buffer(&buffer, d->compression);
-	return hv_dat_write(&at, h->buffer_off, buffer.data, buffer.len_bytes);
+	return dat_write(&at, h->buffer_off, buffer.data, buffer.len_bytes);
 }
 
 static void make_lanes(struct dat *d, const struct hv_export_head *head)
@@ -496,12 +496,12 @@ static struct hv_err *dat_open(const struct hv_export_config *config,
 	d->names_off = h.names_off;
 	err = write_head(d, &h, config);
 	if (!err)
-		err = hv_dat_file_init(&d->file, config->path, config->fd, head, &h);
+		err = dat_file_init(&d->file, config->path, config->fd, head, &h);
 	hv_dat_head_deinit(&h);
 	if (!err)
 		make_lanes(d, head);
 	if (!err)
-		err = hv_dat_file_save(&d->file);
+		err = dat_file_save(&d->file);
 	if (err) {
 		dat_free(&d->base);
 		return err;

@@ -42,27 +42,27 @@ struct looks {
 #define MAJOR_LOOP     7
 #define MAJOR_NBD      43
 
-static bool hv_stall_is_io(const struct hv_stall *s)
+static bool stall_is_io(const struct hv_stall *s)
 {
 	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
 }
 
 /* Returns whether S is a request to a device that the guest itself provides, locally or over its
  * network (loop, nbd). These have fixed major numbers (Documentation/admin-guide/devices.txt). */
-static bool hv_stall_is_guests_own(const struct hv_stall *s)
+static bool stall_is_guests_own(const struct hv_stall *s)
 {
 	unsigned major = s->device >> DEV_MINOR_BITS;
 
-	return hv_stall_is_io(s) && (major == MAJOR_LOOP || major == MAJOR_NBD);
+	return stall_is_io(s) && (major == MAJOR_LOOP || major == MAJOR_NBD);
 }
 
-static bool hv_stall_same_task(const struct hv_stall *a, const struct hv_stall *b)
+static bool stall_same_task(const struct hv_stall *a, const struct hv_stall *b)
 {
 	return a->task.pid && a->task.pid == b->task.pid;
 }
 
 /* Returns whether S is a series of waits (docs/users/latency.md: reclaim and page faults). */
-static bool hv_stall_is_series(const struct hv_stall *s)
+static bool stall_is_series(const struct hv_stall *s)
 {
 	return s->kind == HV_STALL_RECLAIM || s->kind == HV_STALL_FAULTS;
 }
@@ -71,7 +71,7 @@ static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock
 {
 	if (by->kind == HV_STALL_SECTION)
 		return (lock->flags & HV_LOCK_SPINS) && by->cpu != lock->cpu;
-	return hv_stall_is_io(by) && !(lock->flags & HV_LOCK_SPINS);
+	return stall_is_io(by) && !(lock->flags & HV_LOCK_SPINS);
 }
 
 /* The group is unknown for tasks that never used up its time themselves. But only a limit leaves a
@@ -107,22 +107,22 @@ static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *c
 	case HV_STALL_SOFTIRQ:
 		return by->cpu == call->cpu;
 	case HV_STALL_EXITS:
-		return by->cpu == call->cpu && hv_stall_same_task(by, call);
+		return by->cpu == call->cpu && stall_same_task(by, call);
 	case HV_STALL_LOCK:
-		return hv_stall_same_task(by, call);
+		return stall_same_task(by, call);
 	default:
 		return false;
 	}
 }
 
 /* Returns whether a stall like BY can be the reason of one like S, if their intervals overlap. */
-static bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *s)
+static bool stall_explains(const struct hv_stall *by, const struct hv_stall *s)
 {
 	switch (s->kind) {
 	case HV_STALL_LOCK:
 		return explains_lock(by, s);
 	case HV_STALL_SECTION:
-		return by->kind == HV_STALL_LOCK && by->cpu == s->cpu && hv_stall_same_task(by, s);
+		return by->kind == HV_STALL_LOCK && by->cpu == s->cpu && stall_same_task(by, s);
 	case HV_STALL_IRQ:
 		return by->kind == HV_STALL_SECTION && by->cpu == s->cpu;
 	case HV_STALL_SOFTIRQ:
@@ -130,8 +130,8 @@ static bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *
 		       by->cpu == s->cpu;
 	case HV_STALL_IO_DEVICE:
 	case HV_STALL_IO_QUEUE:
-		if (hv_stall_is_io(by))
-			return hv_stall_is_guests_own(s) && !hv_stall_is_guests_own(by);
+		if (stall_is_io(by))
+			return stall_is_guests_own(s) && !stall_is_guests_own(by);
 		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_SOFTIRQ) &&
 		       by->cpu == s->cpu;
 	case HV_STALL_RUNQUEUE:
@@ -139,11 +139,10 @@ static bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *
 	case HV_STALL_SYSCALL:
 		return explains_syscall(by, s);
 	case HV_STALL_FAULTS:
-		return hv_stall_is_io(by);
+		return stall_is_io(by);
 	case HV_STALL_SLEEP:
-		return hv_stall_is_io(by) ||
-		       ((by->kind == HV_STALL_LOCK || hv_stall_is_series(by)) &&
-			hv_stall_same_task(by, s));
+		return stall_is_io(by) || ((by->kind == HV_STALL_LOCK || stall_is_series(by)) &&
+					   stall_same_task(by, s));
 	default:
 		return false;
 	}
@@ -151,11 +150,11 @@ static bool hv_stall_explains(const struct hv_stall *by, const struct hv_stall *
 
 /* Returns how much of S's interval BY took. For a series, the gaps between its waits do not
  * count. */
-static uint64_t hv_stall_explained_ns(const struct hv_stall *by, const struct hv_stall *s)
+static uint64_t stall_explained_ns(const struct hv_stall *by, const struct hv_stall *s)
 {
 	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
 
-	return hv_stall_is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
+	return stall_is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
 }
 
 /* -- crowds ------------------------------------------------------------------------------------ */
@@ -169,34 +168,34 @@ static uint64_t hv_stall_explained_ns(const struct hv_stall *by, const struct hv
  * find_crowds() chooses the waits. */
 
 /* Zero-initialised is empty. */
-struct hv_crowds {
-	struct hv_crowd_task *list; /* owned; sorted by pid after hv_crowds_join() */
+struct crowds {
+	struct crowd_task *list; /* owned; sorted by pid after crowds_join() */
 	size_t nr, nr_max;
 	uint32_t (*waits)[2]; /* owned: pid of the waiting task, pid of the running task */
 	size_t nr_waits, nr_waits_max;
 };
 
-struct hv_crowd_task {
+struct crowd_task {
 	uint32_t pid;
 	bool waits;
 	size_t next; /* towards the task that names the crowd, which points to itself */
 };
 
-static void hv_crowds_deinit(struct hv_crowds *c)
+static void crowds_deinit(struct crowds *c)
 {
 	free(c->list);
 	free(c->waits);
-	*c = (struct hv_crowds){0};
+	*c = (struct crowds){0};
 }
 
-static void add_task(struct hv_crowds *c, uint32_t pid, bool waits)
+static void add_task(struct crowds *c, uint32_t pid, bool waits)
 {
 	c->list = hv_grow(c->list, c->nr, &c->nr_max, 64, sizeof(*c->list));
-	c->list[c->nr++] = (struct hv_crowd_task){.pid = pid, .waits = waits};
+	c->list[c->nr++] = (struct crowd_task){.pid = pid, .waits = waits};
 }
 
 /* Task PID waited while BY ran. Neither is 0. */
-static void hv_crowds_add(struct hv_crowds *c, uint32_t pid, uint32_t by)
+static void crowds_add(struct crowds *c, uint32_t pid, uint32_t by)
 {
 	c->waits = hv_grow(c->waits, c->nr_waits, &c->nr_waits_max, 64, sizeof(*c->waits));
 	c->waits[c->nr_waits][0] = pid;
@@ -207,13 +206,13 @@ static void hv_crowds_add(struct hv_crowds *c, uint32_t pid, uint32_t by)
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct hv_crowd_task *x = a, *y = b;
+	const struct crowd_task *x = a, *y = b;
 
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
 /* Keeps one entry per task. */
-static void sort(struct hv_crowds *c)
+static void sort(struct crowds *c)
 {
 	size_t kept = 0;
 
@@ -230,14 +229,14 @@ static void sort(struct hv_crowds *c)
 		c->list[i].next = i;
 }
 
-static struct hv_crowd_task *find(const struct hv_crowds *c, uint32_t pid)
+static struct crowd_task *find(const struct crowds *c, uint32_t pid)
 {
-	struct hv_crowd_task key = {.pid = pid};
+	struct crowd_task key = {.pid = pid};
 
 	return c->nr ? bsearch(&key, c->list, c->nr, sizeof(*c->list), by_pid) : NULL;
 }
 
-static size_t crowd_root_of(const struct hv_crowds *c, const struct hv_crowd_task *task)
+static size_t crowd_root_of(const struct crowds *c, const struct crowd_task *task)
 {
 	size_t i = (size_t)(task - c->list);
 
@@ -248,12 +247,12 @@ static size_t crowd_root_of(const struct hv_crowds *c, const struct hv_crowd_tas
 	return i;
 }
 
-/* Finds the crowds. Call it once, after the last hv_crowds_add(). */
-static void hv_crowds_join(struct hv_crowds *c)
+/* Finds the crowds. Call it once, after the last crowds_add(). */
+static void crowds_join(struct crowds *c)
 {
 	sort(c);
 	for (size_t i = 0; i < c->nr_waits; i++) {
-		struct hv_crowd_task *by = find(c, c->waits[i][1]);
+		struct crowd_task *by = find(c, c->waits[i][1]);
 
 		if (by->waits)
 			c->list[crowd_root_of(c, find(c, c->waits[i][0]))].next =
@@ -263,14 +262,14 @@ static void hv_crowds_join(struct hv_crowds *c)
 
 /* Returns the pid that names the crowd in which PID waits for BY, or 0. A crowd is named after one
  * of its tasks. */
-static uint32_t hv_crowds_of(const struct hv_crowds *c, uint32_t pid, uint32_t by)
+static uint32_t crowds_of(const struct crowds *c, uint32_t pid, uint32_t by)
 {
-	const struct hv_crowd_task *task = find(c, pid), *other = find(c, by);
+	const struct crowd_task *task = find(c, pid), *other = find(c, by);
 
 	return task && other && other->waits ? c->list[crowd_root_of(c, task)].pid : 0;
 }
 
-static size_t hv_crowds_size(const struct hv_crowds *c, uint32_t crowd)
+static size_t crowds_size(const struct crowds *c, uint32_t crowd)
 {
 	size_t nr = 0;
 
@@ -323,12 +322,12 @@ static bool is_programs(const struct hv_stall *s)
 /* The guest itself provides loop and nbd devices. */
 static enum hv_fault fault_of_device(const struct look *l)
 {
-	if (hv_stall_is_guests_own(&l->stall))
+	if (stall_is_guests_own(&l->stall))
 		return HV_FAULT_UNKNOWN;
 	return 2 * l->vmm_ns >= l->stall.length_ns ? HV_FAULT_HOSTS_SCHEDULER : HV_FAULT_HOSTS_IO;
 }
 
-static enum hv_fault hv_fault_of(const struct hv_verdict_input *in, const struct look *l)
+static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
 	const struct hv_stall *s = &l->stall;
 	bool is_seen = in->view == HV_HOST_APART || !in->threads ||
@@ -384,9 +383,9 @@ static bool is_same(const struct hv_verdict_input *in, const struct hv_cause *c,
 	case HV_STALL_RUNQUEUE:
 		return is_same_wait(c, l);
 	case HV_STALL_SYSCALL:
-		return a->number == b->number && hv_stall_same_task(a, b);
+		return a->number == b->number && stall_same_task(a, b);
 	case HV_STALL_SLEEP:
-		return hv_stall_same_task(a, b);
+		return stall_same_task(a, b);
 	default:
 		return a->number == b->number;
 	}
@@ -401,7 +400,7 @@ static void take_longest(struct hv_cause *c, const struct hv_verdict_input *in,
 	if (l->vmm_ns)
 		c->vmm = hv_outages_taker(in->vmm, 0, l->stall.from_ns, l->stall.to_ns);
 	c->is_doubtful = l->is_doubtful;
-	c->fault = hv_fault_of(in, l);
+	c->fault = fault_of(in, l);
 }
 
 static struct hv_cause *cause_of(struct hv_verdict *v, const struct hv_verdict_input *in,
@@ -429,8 +428,8 @@ static bool decides(const struct hv_verdict_input *in, const struct look *l)
 }
 
 /* Adds L, which has no reason, to its cause. Creates the cause if it does not exist. */
-static void hv_causes_add(struct hv_verdict *v, const struct hv_verdict_input *in,
-			  const struct look *l)
+static void causes_add(struct hv_verdict *v, const struct hv_verdict_input *in,
+		       const struct look *l)
 {
 	struct hv_cause *c = cause_of(v, in, l);
 
@@ -449,8 +448,8 @@ static bool is_handler(const struct hv_stall *s)
 }
 
 /* Adds L as a consequence of ROOT. */
-static void hv_causes_add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
-				 const struct look *root, const struct look *l)
+static void causes_add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
+			      const struct look *root, const struct look *l)
 {
 	struct hv_cause *c = cause_of(v, in, root);
 
@@ -497,7 +496,7 @@ static void blame_devices(struct hv_verdict *v)
 }
 
 /* Sorts the causes, the worst first. */
-static void hv_causes_sort(struct hv_verdict *v)
+static void causes_sort(struct hv_verdict *v)
 {
 	blame_devices(v);
 	qsort(v->list, v->nr, sizeof(*v->list), worse_first);
@@ -525,8 +524,8 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
  * than half of it: slow requests for page faults, and throttled periods for a task. */
 static bool adds_up(const struct hv_stall *by, const struct hv_stall *s)
 {
-	return (s->kind == HV_STALL_FAULTS && hv_stall_is_io(by)) ||
-	       (by->kind == HV_STALL_LIMIT && hv_stall_explains(by, s));
+	return (s->kind == HV_STALL_FAULTS && stall_is_io(by)) ||
+	       (by->kind == HV_STALL_LIMIT && stall_explains(by, s));
 }
 
 /* Returns the largest of the stalls that together fill half of stall OF, or NO_REASON. */
@@ -538,7 +537,7 @@ static size_t find_together(const struct looks *l, size_t of)
 
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *by = &l->list[i].stall;
-		uint64_t overlap = adds_up(by, s) ? hv_stall_explained_ns(by, s) : 0;
+		uint64_t overlap = adds_up(by, s) ? stall_explained_ns(by, s) : 0;
 
 		total += overlap;
 		if (overlap > most) {
@@ -559,9 +558,9 @@ static size_t find_reason(const struct looks *l, size_t of)
 
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *by = &l->list[i].stall;
-		uint64_t overlap = hv_stall_explained_ns(by, s);
+		uint64_t overlap = stall_explained_ns(by, s);
 
-		if (i == of || overlap < s->length_ns / 2 || !overlap || !hv_stall_explains(by, s))
+		if (i == of || overlap < s->length_ns / 2 || !overlap || !stall_explains(by, s))
 			continue;
 		if (found == NO_REASON || by->kind < l->list[found].stall.kind ||
 		    (by->kind == l->list[found].stall.kind && overlap > most)) {
@@ -637,7 +636,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	/* The length of an exit storm already excludes the host's time. */
 	if (in->view != HV_HOST_SEEN || s->kind == HV_STALL_EXITS)
 		return 0;
-	if (hv_stall_is_io(s) || s->kind == HV_STALL_SLEEP)
+	if (stall_is_io(s) || s->kind == HV_STALL_SLEEP)
 		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
 	if (s->nr_pieces)
 		return taken_of_pieces(in, s, slack_ns);
@@ -667,7 +666,7 @@ static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 	uint64_t passed_ns = passed_of(s);
 	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
 
-	if (s->kind != HV_STALL_SECTION && !hv_stall_is_series(s) && s->kind != HV_STALL_SYSCALL)
+	if (s->kind != HV_STALL_SECTION && !stall_is_series(s) && s->kind != HV_STALL_SYSCALL)
 		return host_ns;
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
@@ -687,7 +686,7 @@ static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uin
  * vCPU that translates. */
 static bool may_wait_for_others(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
-	if (in->view != HV_HOST_SEEN || hv_stall_is_io(s) || s->kind == HV_STALL_EXITS)
+	if (in->view != HV_HOST_SEEN || stall_is_io(s) || s->kind == HV_STALL_EXITS)
 		return false;
 	for (unsigned i = 0; i < s->nr_pieces; i++)
 		if (another_did_not_run(in->host, s->pieces[i].cpu, s->pieces[i].from_ns,
@@ -740,9 +739,9 @@ static void doubt_while_workers_search(struct looks *l)
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *w = &l->list[i].stall;
 
-		for (size_t j = 0;
-		     j < l->nr && hv_stall_is_series(w) && w->flags & HV_SERIES_WORKERS; j++)
-			if (hv_stall_is_series(&l->list[j].stall) &&
+		for (size_t j = 0; j < l->nr && stall_is_series(w) && w->flags & HV_SERIES_WORKERS;
+		     j++)
+			if (stall_is_series(&l->list[j].stall) &&
 			    hv_stall_overlap(w, l->list[j].stall.from_ns, l->list[j].stall.to_ns))
 				l->list[j].is_doubtful = true;
 	}
@@ -800,7 +799,7 @@ static void give_to_host(struct looks *l, const struct hv_verdict_input *in, siz
 	const struct hv_share *share = hv_shares_deciding(in->shares, look->stall.cpu);
 
 	if (in->view == HV_HOST_APART || look->stall.kind == HV_STALL_HOST ||
-	    look->reason != NO_REASON || hv_fault_of(in, look) != HV_FAULT_UNKNOWN)
+	    look->reason != NO_REASON || fault_of(in, look) != HV_FAULT_UNKNOWN)
 		return;
 	if (!share && (look->is_doubtful || in->view == HV_HOST_UNSEEN))
 		share = hv_shares_worst(in->shares);
@@ -834,27 +833,26 @@ static uint64_t count_cpus(const struct looks *l, uint32_t crowd)
 	return nr;
 }
 
-static void find_crowds(struct looks *l, struct hv_crowds *crowds)
+static void find_crowds(struct looks *l, struct crowds *crowds)
 {
 	for (size_t i = 0; i < l->nr; i++)
 		if (is_shared(&l->list[i]))
-			hv_crowds_add(crowds, l->list[i].stall.task.pid, l->list[i].stall.by.pid);
-	hv_crowds_join(crowds);
+			crowds_add(crowds, l->list[i].stall.task.pid, l->list[i].stall.by.pid);
+	crowds_join(crowds);
 	for (size_t i = 0; i < l->nr; i++)
 		if (is_shared(&l->list[i]))
-			l->list[i].crowd = hv_crowds_of(crowds, l->list[i].stall.task.pid,
-							l->list[i].stall.by.pid);
+			l->list[i].crowd = crowds_of(crowds, l->list[i].stall.task.pid,
+						     l->list[i].stall.by.pid);
 }
 
-static void count_crowds(struct hv_verdict *v, const struct looks *l,
-			 const struct hv_crowds *crowds)
+static void count_crowds(struct hv_verdict *v, const struct looks *l, const struct crowds *crowds)
 {
 	for (size_t i = 0; i < v->nr; i++) {
 		struct hv_cause *c = &v->list[i];
 
 		if (!c->crowd)
 			continue;
-		c->nr_crowd = hv_crowds_size(crowds, c->crowd);
+		c->nr_crowd = crowds_size(crowds, c->crowd);
 		c->nr_crowd_cpus = count_cpus(l, c->crowd);
 	}
 }
@@ -904,7 +902,7 @@ static bool is_root(const struct look *l)
 
 void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 {
-	hv_cleanup(hv_crowds_deinit) struct hv_crowds crowds = {0};
+	hv_cleanup(crowds_deinit) struct crowds crowds = {0};
 	hv_cleanup(looks_deinit) struct looks l = {0};
 
 	*ret = (struct hv_verdict){0};
@@ -914,10 +912,10 @@ void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 	find_crowds(&l, &crowds);
 	for (size_t i = 0; i < l.nr; i++)
 		if (is_root(&l.list[i]))
-			hv_causes_add(ret, in, &l.list[i]);
+			causes_add(ret, in, &l.list[i]);
 	for (size_t i = 0; i < l.nr; i++)
 		if (l.list[i].reason != NO_REASON)
-			hv_causes_add_victim(ret, in, &l.list[root_of(&l, i)], &l.list[i]);
+			causes_add_victim(ret, in, &l.list[root_of(&l, i)], &l.list[i]);
 	count_crowds(ret, &l, &crowds);
-	hv_causes_sort(ret);
+	causes_sort(ret);
 }

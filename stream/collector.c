@@ -136,7 +136,7 @@ static struct hv_err *open_file(struct hv_stream_guest *g)
 }
 
 /* Creates the directory and the file of G. The head of G must be complete. */
-static struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g)
+static struct hv_err *stream_guest_open(struct hv_stream_guest *g)
 {
 	struct hv_err *err = check_files(g);
 
@@ -147,7 +147,7 @@ static struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g)
 
 /* Returns the disk space that the file uses. A directory format has many files: its event bytes are
  * counted instead of disk blocks. */
-static uint64_t hv_stream_guest_file_bytes(const struct hv_stream_guest *g)
+static uint64_t stream_guest_file_bytes(const struct hv_stream_guest *g)
 {
 	struct stat st;
 
@@ -197,7 +197,7 @@ static void make_json(const struct hv_stream_guest *g, const char *why, struct h
 }
 
 /* Writes NAME.json. WHY is NULL while the stream is active. */
-static struct hv_err *hv_stream_guest_save_counts(const struct hv_stream_guest *g, const char *why)
+static struct hv_err *stream_guest_save_counts(const struct hv_stream_guest *g, const char *why)
 {
 	HV_AUTO_FREE char *name = hv_format("%s.json", g->path);
 	const struct hv_maker *m = &g->store->maker;
@@ -210,7 +210,7 @@ static struct hv_err *hv_stream_guest_save_counts(const struct hv_stream_guest *
 }
 
 /* Returns ENOSPC if the file system is almost full. This leaves room for other users. */
-static struct hv_err *hv_stream_guest_check_room(const struct hv_stream_guest *g)
+static struct hv_err *stream_guest_check_room(const struct hv_stream_guest *g)
 {
 	struct statvfs fs;
 	uint64_t left_bytes;
@@ -232,9 +232,9 @@ static struct hv_err *hv_stream_guest_check_room(const struct hv_stream_guest *g
 #define LOOK_BYTES  (64u << 10) /* frame bytes between two size checks of the file */
 #define TEXT_COPIES 4		/* copies of the head text that exist while a file is opened */
 
-static void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,
-				 const struct hv_stream_store *store,
-				 const struct hv_stream_address *from)
+static void stream_guest_init(struct hv_stream_guest *g, uint64_t session,
+			      const struct hv_stream_store *store,
+			      const struct hv_stream_address *from)
 {
 	*g = (struct hv_stream_guest){
 		.session = session,
@@ -270,7 +270,7 @@ static void release(struct hv_stream_guest *g)
 	g->path = NULL;
 }
 
-static void hv_stream_guest_deinit(struct hv_stream_guest *g)
+static void stream_guest_deinit(struct hv_stream_guest *g)
 {
 	release(g);
 }
@@ -308,7 +308,7 @@ static uint64_t memory_of(const struct hv_stream_guest *g)
 }
 
 /* Completes the file and reports the totals. WHY is the reason shown to the user. */
-static void hv_stream_guest_end(struct hv_stream_guest *g, const char *why);
+static void stream_guest_end(struct hv_stream_guest *g, const char *why);
 
 /* Ends a stream that needs NEEDS_BYTES and is over its budget. */
 static void refuse(struct hv_stream_guest *g, uint64_t needs_bytes)
@@ -324,7 +324,7 @@ static void refuse(struct hv_stream_guest *g, uint64_t needs_bytes)
 
 	while (hv_stream_window_flush(&g->window, &held))
 		free(held.bytes);
-	hv_stream_guest_end(g, why);
+	stream_guest_end(g, why);
 }
 
 /* Charges the memory of G and MORE_BYTES that it will allocate. Returns false if this exceeds the
@@ -356,7 +356,7 @@ static struct hv_err *charge_file(struct hv_stream_guest *g, uint64_t bytes)
 /* Checks the size of the file, and stops writing if it has grown too much. */
 static void look_at_file(struct hv_stream_guest *g)
 {
-	uint64_t bytes = hv_stream_guest_file_bytes(g);
+	uint64_t bytes = stream_guest_file_bytes(g);
 	struct hv_err *err = charge_file(g, bytes);
 
 	g->looked_bytes = g->sent_bytes;
@@ -496,7 +496,7 @@ static bool begin_file(struct hv_stream_guest *g)
 	g->phase = HV_STREAM_WRITES;
 	err = charge_file(g, 0);
 	if (!err)
-		err = hv_stream_guest_open(g);
+		err = stream_guest_open(g);
 	if (err) {
 		stop_writing(g, err);
 		return true;
@@ -589,7 +589,7 @@ static void take_in_order(struct hv_stream_guest *g, struct hv_span frame)
 	g->counts.bad +=
 		!(f.flags & HV_STREAM_ZSTD ? take_packed(g, &f) : take_body(g, f.kind, f.body));
 	if (f.kind == HV_STREAM_END)
-		hv_stream_guest_end(g, "end");
+		stream_guest_end(g, "end");
 }
 
 static void take_held(struct hv_stream_guest *g, struct hv_stream_held *held)
@@ -619,7 +619,7 @@ static bool is_within_rate(struct hv_stream_guest *g, size_t len_bytes, uint64_t
 }
 
 /* Takes a verified frame of this session. FRAME is the whole frame. */
-static void hv_stream_guest_take(struct hv_stream_guest *g, struct hv_span frame, uint64_t now_ns)
+static void stream_guest_take(struct hv_stream_guest *g, struct hv_span frame, uint64_t now_ns)
 {
 	struct hv_stream_frame f;
 	struct hv_stream_held held;
@@ -651,7 +651,7 @@ static void hv_stream_guest_take(struct hv_stream_guest *g, struct hv_span frame
 }
 
 /* Call often. Skips frames that did not arrive in time, and flushes the file. */
-static void hv_stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
+static void stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
 {
 	struct hv_stream_held held;
 	struct hv_err *err = NULL;
@@ -664,9 +664,9 @@ static void hv_stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
 		look_at_file(g);
 		if (g->phase != HV_STREAM_WRITES)
 			return;
-		err = hv_stream_guest_check_room(g);
+		err = stream_guest_check_room(g);
 		if (!err)
-			err = hv_stream_guest_save_counts(g, NULL);
+			err = stream_guest_save_counts(g, NULL);
 	}
 	g->turned_ns = now_ns;
 	if (!err)
@@ -708,7 +708,7 @@ static void note_headless(const struct hv_stream_guest *g, const char *why)
 	note(g, line);
 }
 
-static void hv_stream_guest_end(struct hv_stream_guest *g, const char *why)
+static void stream_guest_end(struct hv_stream_guest *g, const char *why)
 {
 	struct hv_stream_held held;
 	struct hv_err *err = NULL;
@@ -722,7 +722,7 @@ static void hv_stream_guest_end(struct hv_stream_guest *g, const char *why)
 	if (g->phase == HV_STREAM_WRITES)
 		err = hv_export_end(g->file);
 	if (g->path)
-		hv_err_keep_first(&err, hv_stream_guest_save_counts(g, why));
+		hv_err_keep_first(&err, stream_guest_save_counts(g, why));
 	if (err)
 		note(g, err->message);
 	hv_err_free(err);
@@ -740,7 +740,7 @@ static void hv_stream_guest_end(struct hv_stream_guest *g, const char *why)
 
 static void remove_at(struct hv_stream_collector *c, unsigned i)
 {
-	hv_stream_guest_deinit(c->guests[i]);
+	stream_guest_deinit(c->guests[i]);
 	free(c->guests[i]);
 	c->guests[i] = c->guests[--c->nr_guests];
 }
@@ -796,7 +796,7 @@ static struct hv_stream_guest *add(struct hv_stream_collector *c, uint64_t sessi
 		return NULL;
 	g = hv_alloc(sizeof(*g));
 	c->store.budget = &c->budget;
-	hv_stream_guest_init(g, session, &c->store, from);
+	stream_guest_init(g, session, &c->store, from);
 	c->guests = hv_realloc_array(c->guests, c->nr_guests + 1, sizeof(struct hv_stream_guest *));
 	c->last = c->nr_guests;
 	c->guests[c->nr_guests++] = g;
@@ -826,7 +826,7 @@ bool hv_stream_collector_take(struct hv_stream_collector *c, const struct hv_str
 		c->nr_too_many++;
 		return false;
 	}
-	hv_stream_guest_take(g, frame, now_ns);
+	stream_guest_take(g, frame, now_ns);
 	return true;
 }
 
@@ -867,10 +867,10 @@ void hv_stream_collector_turn(struct hv_stream_collector *c, uint64_t now_ns)
 	for (unsigned i = c->nr_guests; i-- > 0;) {
 		struct hv_stream_guest *g = c->guests[i];
 
-		hv_stream_guest_turn(g, now_ns);
+		stream_guest_turn(g, now_ns);
 		if (now_ns - g->came_ns < c->idle_ns)
 			continue;
-		hv_stream_guest_end(g, "silence");
+		stream_guest_end(g, "silence");
 		remove_at(c, i);
 	}
 	/* Note the first refusal immediately, later ones at intervals. */
@@ -883,6 +883,6 @@ void hv_stream_collector_turn(struct hv_stream_collector *c, uint64_t now_ns)
 void hv_stream_collector_end(struct hv_stream_collector *c)
 {
 	for (unsigned i = 0; i < c->nr_guests; i++)
-		hv_stream_guest_end(c->guests[i], "the collector ends");
+		stream_guest_end(c->guests[i], "the collector ends");
 	note_refused(c);
 }

@@ -28,7 +28,7 @@
 #define HV_XSK_CHUNK_BYTES 4096u
 #define HV_XSK_RING_LEN	   2048u
 
-struct hv_xsk {
+struct xsk {
 	struct xsk_umem *umem;	   /* owned */
 	struct xsk_socket *socket; /* owned */
 	uint8_t *area;		   /* owned; HV_XSK_CHUNKS chunks */
@@ -38,11 +38,11 @@ struct hv_xsk {
 	struct xsk_ring_prod tx;
 };
 
-enum hv_xsk_use { HV_XSK_TAKES, HV_XSK_SENDS };
+enum xsk_use { HV_XSK_TAKES, HV_XSK_SENDS };
 
 #define AREA_LEN ((size_t)HV_XSK_CHUNKS * HV_XSK_CHUNK_BYTES)
 
-static struct hv_err *make_memory(struct hv_xsk *x)
+static struct hv_err *make_memory(struct xsk *x)
 {
 	const struct xsk_umem_config config = {
 		.fill_size = HV_XSK_CHUNKS,
@@ -63,7 +63,7 @@ static struct hv_err *make_memory(struct hv_xsk *x)
 }
 
 /* Gives all chunks to the kernel for reception. */
-static void fill_all(struct hv_xsk *x)
+static void fill_all(struct xsk *x)
 {
 	uint32_t at;
 
@@ -76,8 +76,7 @@ static void fill_all(struct hv_xsk *x)
 
 /* Opens a socket on QUEUE of device DEV. */
 /* The kernel selects zero-copy or copy mode depending on the driver. */
-static struct hv_err *hv_xsk_open(struct hv_xsk *x, const char *dev, unsigned queue,
-				  enum hv_xsk_use use)
+static struct hv_err *xsk_open(struct xsk *x, const char *dev, unsigned queue, enum xsk_use use)
 {
 	const struct xsk_socket_config config = {
 		.rx_size = HV_XSK_CHUNKS,
@@ -101,7 +100,7 @@ static struct hv_err *hv_xsk_open(struct hv_xsk *x, const char *dev, unsigned qu
 }
 
 /* A zeroed X counts as closed. */
-static void hv_xsk_close(struct hv_xsk *x)
+static void xsk_close(struct xsk *x)
 {
 	if (x->socket)
 		xsk_socket__delete(x->socket);
@@ -109,10 +108,10 @@ static void hv_xsk_close(struct hv_xsk *x)
 		xsk_umem__delete(x->umem);
 	if (x->area)
 		munmap(x->area, AREA_LEN);
-	*x = (struct hv_xsk){0};
+	*x = (struct xsk){0};
 }
 
-static int hv_xsk_fd(const struct hv_xsk *x)
+static int xsk_fd(const struct xsk *x)
 {
 	return xsk_socket__fd(x->socket);
 }
@@ -134,11 +133,11 @@ struct xdp_in {
 	struct hv_stream_in base; /* its fd is an epoll instance */
 	struct bpf_object *object;
 	struct bpf_link *link;
-	struct hv_xsk queues[QUEUES_MAX];
+	struct xsk queues[QUEUES_MAX];
 	unsigned nr_queues;
 };
 
-static void take_batch(struct hv_xsk *x, struct hv_stream_collector *c, uint32_t rx, uint32_t fill,
+static void take_batch(struct xsk *x, struct hv_stream_collector *c, uint32_t rx, uint32_t fill,
 		       uint32_t nr, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -156,7 +155,7 @@ static void take_batch(struct hv_xsk *x, struct hv_stream_collector *c, uint32_t
 	xsk_ring_prod__submit(&x->fill, nr);
 }
 
-static void take_queue(struct hv_xsk *x, struct hv_stream_collector *c, uint64_t now_ns)
+static void take_queue(struct xsk *x, struct hv_stream_collector *c, uint64_t now_ns)
 {
 	uint32_t rx, fill, nr = IN_BATCH;
 
@@ -167,7 +166,7 @@ static void take_queue(struct hv_xsk *x, struct hv_stream_collector *c, uint64_t
 			take_batch(x, c, rx, fill, nr, now_ns);
 	}
 	if (xsk_ring_prod__needs_wakeup(&x->fill))
-		recvfrom(hv_xsk_fd(x), NULL, 0, MSG_DONTWAIT, NULL, NULL);
+		recvfrom(xsk_fd(x), NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
 static void in_take(struct hv_stream_in *in, struct hv_stream_collector *c, uint64_t now_ns)
@@ -184,7 +183,7 @@ static void in_free(struct hv_stream_in *in)
 
 	bpf_link__destroy(x->link);
 	for (unsigned i = 0; i < x->nr_queues; i++)
-		hv_xsk_close(&x->queues[i]);
+		xsk_close(&x->queues[i]);
 	bpf_object__close(x->object);
 	hv_close_at(&in->fd);
 	free(x);
@@ -253,10 +252,10 @@ static struct hv_err *open_queue(struct xdp_in *x, const char *dev, uint32_t i)
 	int fd;
 
 	x->nr_queues = i + 1;
-	err = hv_xsk_open(&x->queues[i], dev, i, HV_XSK_TAKES);
+	err = xsk_open(&x->queues[i], dev, i, HV_XSK_TAKES);
 	if (err)
 		return err;
-	fd = hv_xsk_fd(&x->queues[i]);
+	fd = xsk_fd(&x->queues[i]);
 	if (bpf_map_update_elem(map, &i, &fd, BPF_ANY) != 0 ||
 	    epoll_ctl(x->base.fd, EPOLL_CTL_ADD, fd, &event) != 0)
 		return hv_err_new(errno, "AF_XDP socket at queue %u: %s", i, strerror(errno));
@@ -317,7 +316,7 @@ struct hv_err *hv_stream_in_xdp(const char *dev, const struct hv_stream_at *at,
 
 struct xdp_out {
 	struct hv_stream_out base;
-	struct hv_xsk xsk;
+	struct xsk xsk;
 	struct hv_stream_route route;
 	char dev[IFNAMSIZ];
 	int fd;				/* UDP socket for ioctls; reserves the source port */
@@ -353,7 +352,7 @@ static bool has_unsent(struct xdp_out *x)
 static void kick(struct xdp_out *x)
 {
 	for (unsigned i = 0; i < KICKS_MAX && has_unsent(x); i++) {
-		if (sendto(hv_xsk_fd(&x->xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
+		if (sendto(xsk_fd(&x->xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
 		    errno != EAGAIN && errno != EBUSY && errno != EINTR) {
 			x->base.code = errno;
 			break;
@@ -390,7 +389,7 @@ static void out_flush(struct hv_stream_out *out)
 static uint8_t *out_room(struct hv_stream_out *out)
 {
 	struct xdp_out *x = out_of(out);
-	struct pollfd p = {hv_xsk_fd(&x->xsk), POLLOUT, 0};
+	struct pollfd p = {xsk_fd(&x->xsk), POLLOUT, 0};
 
 	/* Keep one chunk free: it is the buffer for frames that are dropped. */
 	if (x->nr_free <= 1)
@@ -449,7 +448,7 @@ static void out_free(struct hv_stream_out *out)
 {
 	struct xdp_out *x = out_of(out);
 
-	hv_xsk_close(&x->xsk);
+	xsk_close(&x->xsk);
 	hv_close_at(&x->fd);
 	free(x);
 }
@@ -549,7 +548,7 @@ static struct hv_err *open_all(struct xdp_out *x, const char *dev,
 		err = find_link(x);
 	if (!err)
 		err = find_neighbour(x);
-	return err ? err : hv_xsk_open(&x->xsk, dev, 0, HV_XSK_SENDS);
+	return err ? err : xsk_open(&x->xsk, dev, 0, HV_XSK_SENDS);
 }
 
 struct hv_err *hv_stream_out_xdp(const char *dev, const struct hv_stream_target *to,

@@ -20,12 +20,12 @@
 #define HV_EVENT_STRUCT_MAX 1024u
 
 /* A member of up to four bytes, which may be a bit-field. */
-struct hv_bits {
+struct bits {
 	uint32_t off; /* in bits */
 	uint32_t nr;
 };
 
-struct hv_event_layout {
+struct event_layout {
 	struct {
 		uint32_t len_bytes, class, name, id, print_fmt, module, data, flags;
 	} call; /* struct trace_event_call */
@@ -34,28 +34,28 @@ struct hv_event_layout {
 	} class; /* struct trace_event_class */
 	struct {
 		uint32_t len_bytes, name, type, filter_type, off, size, len, prev;
-		struct hv_bits is_signed;
+		struct bits is_signed;
 	} field; /* struct ftrace_event_field */
 	struct {
 		uint32_t len_bytes, type, name, size, align, filter_type, len;
-		struct hv_bits is_signed;
+		struct bits is_signed;
 	} template; /* struct trace_event_fields */
 	struct {
 		uint32_t len_bytes, name, key, iterator, funcs, reg, unreg;
 		uint32_t ext; /* pointer to reg, unreg and faultable; valid if has_ext */
 		uint32_t ext_len_bytes, ext_reg, ext_unreg;
-		struct hv_bits faultable;
+		struct bits faultable;
 	} tracepoint; /* struct tracepoint */
 	struct {
 		uint32_t len_bytes, name, nr, types, args, enter_fields;
-		struct hv_bits nr_args;
-		struct hv_bits user_mask, user_size_arg; /* nr is 0 if missing */
-	} syscall;					 /* struct syscall_metadata */
-	uint32_t list_prev;				 /* of struct list_head */
-	uint32_t array_list, array_events;		 /* of struct trace_array */
-	struct hv_bits array_user_bytes; /* in struct trace_array; nr is 0 if missing */
-	uint32_t file_list, file_call;	 /* of struct trace_event_file */
-	uint32_t header_len_bytes;	 /* of struct trace_entry */
+		struct bits nr_args;
+		struct bits user_mask, user_size_arg; /* nr is 0 if missing */
+	} syscall;				      /* struct syscall_metadata */
+	uint32_t list_prev;			      /* of struct list_head */
+	uint32_t array_list, array_events;	      /* of struct trace_array */
+	struct bits array_user_bytes;  /* in struct trace_array; nr is 0 if missing */
+	uint32_t file_list, file_call; /* of struct trace_event_file */
+	uint32_t header_len_bytes;     /* of struct trace_entry */
 	uint32_t tracepoint_flag, ignore_enable_flag;
 	bool has_lens;	   /* fields contain the array length (6.1, b6c7abd1c28a) */
 	bool has_ext;	   /* 6.13 */
@@ -79,7 +79,7 @@ static struct hv_err *find(const struct hv_kernel_core *core, const char *type,
 }
 
 static struct hv_err *find_bits(const struct hv_kernel_core *core, const char *type,
-				const char *member, struct hv_bits *ret)
+				const char *member, struct bits *ret)
 {
 	if (!hv_btf_bits(core->btf, type, member, &ret->off, &ret->nr) || !ret->nr || ret->nr > 32)
 		return hv_err_new(ENOENT, "BTF: no member %s of up to 32 bits in struct %s", member,
@@ -87,7 +87,7 @@ static struct hv_err *find_bits(const struct hv_kernel_core *core, const char *t
 	return NULL;
 }
 
-static struct hv_err *find_call(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_call(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"class", 8, &l->call.class},	{"name", 8, &l->call.name},
@@ -105,7 +105,7 @@ static struct hv_err *find_call(const struct hv_kernel_core *core, struct hv_eve
 	return err;
 }
 
-static struct hv_err *find_class(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_class(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"system", 8, &l->class.system},
@@ -119,7 +119,7 @@ static struct hv_err *find_class(const struct hv_kernel_core *core, struct hv_ev
 	return find(core, "trace_event_class", fields, HV_ARRAY_LEN(fields), &l->class.len_bytes);
 }
 
-static struct hv_err *find_field(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_field(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"link.prev", 8, &l->field.prev}, {"name", 8, &l->field.name},
@@ -133,7 +133,7 @@ static struct hv_err *find_field(const struct hv_kernel_core *core, struct hv_ev
 }
 
 /* Templates from which the kernel creates the fields of a class at the first use. */
-static struct hv_err *find_template(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_template(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"type", 8, &l->template.type},
@@ -157,7 +157,7 @@ static struct hv_err *find_template(const struct hv_kernel_core *core, struct hv
 
 /* The functions that register a tracepoint are members of it or, since 6.13, of a separate
  * structure. */
-static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"name", 8, &l->tracepoint.name},
@@ -187,11 +187,11 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct 
 
 /* Since a544d9a66bdf system-call events include user memory. If a member is missing, they are
  * treated as events without user memory, and their formats match older kernels. */
-static void find_user(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static void find_user(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	struct {
 		const char *type, *member;
-		struct hv_bits *bits;
+		struct bits *bits;
 	} const members[] = {
 		{"syscall_metadata", "user_mask", &l->syscall.user_mask},
 		{"syscall_metadata", "user_arg_size", &l->syscall.user_size_arg},
@@ -202,10 +202,10 @@ static void find_user(const struct hv_kernel_core *core, struct hv_event_layout 
 	for (size_t i = 0; !err && i < HV_ARRAY_LEN(members); i++)
 		err = find_bits(core, members[i].type, members[i].member, members[i].bits);
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(members); i++)
-		*members[i].bits = (struct hv_bits){0};
+		*members[i].bits = (struct bits){0};
 }
 
-static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
 		{"name", 8, &l->syscall.name},
@@ -228,7 +228,7 @@ static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct hv_
 	return err;
 }
 
-static struct hv_err *find_lists(const struct hv_kernel_core *core, struct hv_event_layout *l)
+static struct hv_err *find_lists(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field head[] = {{"prev", 8, &l->list_prev}};
 	const struct hv_field array[] = {
@@ -259,15 +259,14 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, const char *n
 }
 
 /* Fails with ENOENT if the kernel lacks a structure or member, which the message names. */
-static struct hv_err *hv_event_layout_find(const struct hv_kernel_core *core,
-					   struct hv_event_layout *ret)
+static struct hv_err *event_layout_find(const struct hv_kernel_core *core, struct event_layout *ret)
 {
 	static struct hv_err *(*const finders[])(const struct hv_kernel_core *core,
-						 struct hv_event_layout *l) = {
+						 struct event_layout *l) = {
 		find_call,	 find_class,   find_field, find_template,
 		find_tracepoint, find_syscall, find_lists,
 	};
-	struct hv_event_layout l = {0};
+	struct event_layout l = {0};
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && i < HV_ARRAY_LEN(finders); i++)
@@ -282,7 +281,7 @@ static struct hv_err *hv_event_layout_find(const struct hv_kernel_core *core,
 }
 
 /* Returns the value of a member in a copy of its structure, or 0 if the copy ends before it. */
-static uint32_t hv_copy_bits(struct hv_span copy, struct hv_bits bits)
+static uint32_t copy_bits(struct hv_span copy, struct bits bits)
 {
 	uint64_t word = 0;
 	uint32_t byte = bits.off / 8, shift = bits.off % 8;
@@ -308,7 +307,7 @@ static uint32_t hv_copy_bits(struct hv_span copy, struct hv_bits bits)
 
 struct event_reader {
 	const struct hv_kernel *k;
-	struct hv_event_layout layout;
+	struct event_layout layout;
 	struct hv_pages pages;
 	struct hv_strings strings;
 	struct hv_map field_lists; /* struct hv_event_fields by address of the guest's list */
@@ -324,7 +323,7 @@ struct event_reader {
 /* Reads a struct tracepoint_ext. AT is its address, or 0 if the kernel has no such structure. */
 static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct hv_tracepoint *tp)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->tracepoint.ext_len_bytes};
 	struct hv_err *err;
@@ -336,7 +335,7 @@ static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct 
 		return err;
 	tp->reg = hv_gva(hv_copy_u64(copy, l->tracepoint.ext_reg));
 	tp->unreg = hv_gva(hv_copy_u64(copy, l->tracepoint.ext_unreg));
-	tp->faultable = hv_copy_bits(copy, l->tracepoint.faultable) != 0;
+	tp->faultable = copy_bits(copy, l->tracepoint.faultable) != 0;
 	return NULL;
 }
 
@@ -344,7 +343,7 @@ static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct 
 static struct hv_err *tracepoint_read(struct event_reader *r, struct hv_gva at,
 				      struct hv_tracepoint *ret, struct hv_gva *ret_name)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->tracepoint.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, at, bytes, copy.len_bytes);
@@ -390,19 +389,19 @@ static struct hv_err *read_words(struct event_reader *r, uint64_t at, uint32_t n
 }
 
 /* Returns BITS of COPY as a signed number, or -1 if BITS is empty. */
-static int32_t copy_signed(struct hv_span copy, struct hv_bits bits)
+static int32_t copy_signed(struct hv_span copy, struct bits bits)
 {
 	unsigned unused_bits = 32 - bits.nr;
 
 	if (!bits.nr)
 		return -1;
-	return (int32_t)(hv_copy_bits(copy, bits) << unused_bits) >> unused_bits;
+	return (int32_t)(copy_bits(copy, bits) << unused_bits) >> unused_bits;
 }
 
 static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 			       struct hv_syscall *call)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->syscall.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, metadata, bytes, copy.len_bytes);
@@ -410,11 +409,11 @@ static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 	if (err)
 		return err;
 	call->nr = (int32_t)hv_copy_u32(copy, l->syscall.nr);
-	call->nr_args = hv_copy_bits(copy, l->syscall.nr_args);
+	call->nr_args = copy_bits(copy, l->syscall.nr_args);
 	if (call->nr_args > HV_SYSCALL_ARGS_MAX)
 		return hv_err_new(EINVAL, "system call %d: %u arguments are too many", call->nr,
 				  call->nr_args);
-	call->user_mask = l->syscall.user_mask.nr ? hv_copy_bits(copy, l->syscall.user_mask) : 0;
+	call->user_mask = l->syscall.user_mask.nr ? copy_bits(copy, l->syscall.user_mask) : 0;
 	call->user_size_arg = copy_signed(copy, l->syscall.user_size_arg);
 	err = hv_strings_read(&r->strings, hv_gva(hv_copy_u64(copy, l->syscall.name)),
 			      EVENT_WORD_MAX, &call->name);
@@ -507,13 +506,13 @@ static struct hv_err *read_names(struct event_reader *r, uint64_t name, uint64_t
 /* Adds the field whose struct ftrace_event_field is in FIELD. */
 static struct hv_err *add_listed(struct event_reader *r, struct hv_span field, struct building *b)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	struct hv_event_field f = {
 		.off = hv_copy_u32(field, l->field.off),
 		.size_bytes = hv_copy_u32(field, l->field.size),
 		.len = l->has_lens ? (int32_t)hv_copy_u32(field, l->field.len) : 0,
 		.filter_type = hv_copy_u32(field, l->field.filter_type),
-		.is_signed = hv_copy_bits(field, l->field.is_signed) != 0,
+		.is_signed = copy_bits(field, l->field.is_signed) != 0,
 	};
 	struct hv_err *err = read_names(r, hv_copy_u64(field, l->field.name),
 					hv_copy_u64(field, l->field.type), &f);
@@ -524,7 +523,7 @@ static struct hv_err *add_listed(struct event_reader *r, struct hv_span field, s
 /* Adds the fields of LIST, from the last to the first. */
 static struct hv_err *walk_fields(struct event_reader *r, struct hv_gva list, struct building *b)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span field = {bytes, l->field.len_bytes};
 	struct hv_circle circle = {0};
@@ -547,13 +546,13 @@ static struct hv_err *walk_fields(struct event_reader *r, struct hv_gva list, st
 static struct hv_err *add_template(struct event_reader *r, struct hv_span template, uint32_t *off,
 				   struct building *b)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint32_t align = hv_copy_u32(template, l->template.align);
 	struct hv_event_field f = {
 		.size_bytes = hv_copy_u32(template, l->template.size),
 		.len = l->has_lens ? (int32_t)hv_copy_u32(template, l->template.len) : 0,
 		.filter_type = hv_copy_u32(template, l->template.filter_type),
-		.is_signed = hv_copy_bits(template, l->template.is_signed) != 0,
+		.is_signed = copy_bits(template, l->template.is_signed) != 0,
 	};
 	struct hv_err *err;
 
@@ -571,7 +570,7 @@ static struct hv_err *add_template(struct event_reader *r, struct hv_span templa
 static struct hv_err *walk_templates(struct event_reader *r, struct hv_gva at, struct building *b,
 				     bool *ret_known)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span template = {bytes, l->template.len_bytes};
 	uint32_t off = l->header_len_bytes;
@@ -672,7 +671,7 @@ static bool find_owner(const struct event_reader *r, struct hv_gva at, uint64_t 
 static struct hv_err *read_call(struct event_reader *r, struct hv_gva at, struct call *ret,
 				bool *ret_owned)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->call.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, at, bytes, copy.len_bytes);
@@ -720,7 +719,7 @@ static struct hv_err *read_fields(struct event_reader *r, struct call *c, uint64
 
 static struct hv_err *read_class(struct event_reader *r, struct call *c)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->class.len_bytes};
 	struct hv_event_type *t = &c->type;
@@ -786,7 +785,7 @@ static struct hv_err *add_event(struct event_reader *r, struct hv_gva at, size_t
 /* Adds the events of HEAD, the list of files of a trace array. */
 static struct hv_err *walk_files(struct event_reader *r, struct hv_gva head)
 {
-	const struct hv_event_layout *l = &r->layout;
+	const struct event_layout *l = &r->layout;
 	struct hv_circle circle = {0};
 	size_t nr = 0, cap = 0;
 	uint64_t at;
@@ -856,7 +855,7 @@ static struct hv_err *find_top(struct event_reader *r, struct hv_gva arrays,
 /* Reads the limit for user memory in system-call events: syscall_user_buf_size. */
 static struct hv_err *read_user_bytes(struct event_reader *r, struct hv_gva array)
 {
-	const struct hv_bits bits = r->layout.array_user_bytes;
+	const struct bits bits = r->layout.array_user_bytes;
 	const uint32_t shift = bits.off % 8;
 	uint8_t bytes[8] = {0};
 	uint32_t value;
@@ -868,8 +867,7 @@ static struct hv_err *read_user_bytes(struct event_reader *r, struct hv_gva arra
 			    (shift + bits.nr + 7) / 8);
 	if (err)
 		return err;
-	value = hv_copy_bits((struct hv_span){bytes, sizeof(bytes)},
-			     (struct hv_bits){shift, bits.nr});
+	value = copy_bits((struct hv_span){bytes, sizeof(bytes)}, (struct bits){shift, bits.nr});
 	r->c->user_bytes = value < HV_USER_BYTES_MAX ? value : HV_USER_BYTES_MAX;
 	return NULL;
 }
@@ -934,7 +932,7 @@ struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue 
 	if (!err)
 		err = hv_core_need(&k->core, "ftrace_common_fields", &common);
 	if (!err)
-		err = hv_event_layout_find(&k->core, &r.layout);
+		err = event_layout_find(&k->core, &r.layout);
 	if (err)
 		return hv_err_in(err, "events");
 	find_functions(&r);

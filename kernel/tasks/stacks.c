@@ -43,17 +43,17 @@
  * that the task will return into. Words on its stack that belong to no frame are remnants of
  * finished calls and are ignored. */
 
-enum hv_sleeper {
-	HV_SLEEPER_ELSEWHERE, /* all frames are known, and none is in the range */
-	HV_SLEEPER_INSIDE,    /* at least one frame is in the range */
-	HV_SLEEPER_UNKNOWN,   /* the frames cannot be walked to the end */
+enum sleeper {
+	SLEEPER_ELSEWHERE, /* all frames are known, and none is in the range */
+	SLEEPER_INSIDE,	   /* at least one frame is in the range */
+	SLEEPER_UNKNOWN,   /* the frames cannot be walked to the end */
 };
 
 /* Returns whether the return address *RET at address AT, which is in WANTED's range, belongs to a
  * call from there. If it only replaces another return address, *RET becomes the replaced one, and
  * the result depends on whether that one is in the range. */
-static inline bool hv_sleeper_is_call(const struct hv_scan_for *wanted, struct hv_gva at,
-				      struct hv_gva *ret)
+static inline bool sleeper_is_call(const struct hv_scan_for *wanted, struct hv_gva at,
+				   struct hv_gva *ret)
 {
 	return hv_gva_in(*ret, wanted->calling) || !wanted->find_caller ||
 	       !wanted->find_caller(wanted->ctx, at, ret) || hv_scan_wants(wanted, *ret);
@@ -104,53 +104,52 @@ static bool chain_word_at(const struct chain *c, uint64_t at, uint64_t *ret)
 }
 
 /* Checks the interrupted code whose registers are at REGS. */
-static enum hv_sleeper look_at_exception(const struct chain *c, const struct hv_scan_for *wanted,
-					 uint64_t regs, uint64_t *ret_fp)
+static enum sleeper look_at_exception(const struct chain *c, const struct hv_scan_for *wanted,
+				      uint64_t regs, uint64_t *ret_fp)
 {
 	uint64_t word;
 
 	for (unsigned i = 0; i < HV_REGS_CODE; i++) {
 		if (!chain_word_at(c, regs + c->code_offs[i], &word))
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		if (hv_scan_wants(wanted, hv_gva(word)))
-			return HV_SLEEPER_INSIDE;
+			return SLEEPER_INSIDE;
 	}
-	return chain_word_at(c, regs + c->fp_off, ret_fp) ? HV_SLEEPER_ELSEWHERE
-							  : HV_SLEEPER_UNKNOWN;
+	return chain_word_at(c, regs + c->fp_off, ret_fp) ? SLEEPER_ELSEWHERE : SLEEPER_UNKNOWN;
 }
 
 /* COPY contains the live words of a stack, from START up to the stack's end. FP is the frame
  * pointer. Looks for return addresses and interrupted addresses in WANTED's range. */
-static enum hv_sleeper frame_chain_look(const struct hv_kernel *k, const struct hv_scan_for *wanted,
-					struct hv_span copy, struct hv_gva start, uint64_t fp)
+static enum sleeper frame_chain_look(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+				     struct hv_span copy, struct hv_gva start, uint64_t fp)
 {
 	struct chain c;
 
 	if (!find_chain(k, copy, start, &c))
-		return HV_SLEEPER_UNKNOWN;
+		return SLEEPER_UNKNOWN;
 	if (start.v == c.last) /* the task has not run yet */
-		return HV_SLEEPER_ELSEWHERE;
+		return SLEEPER_ELSEWHERE;
 	for (unsigned i = 0; i < FRAMES_MAX && fp != c.last; i++) {
-		enum hv_sleeper found = HV_SLEEPER_ELSEWHERE;
+		enum sleeper found = SLEEPER_ELSEWHERE;
 		struct hv_gva caller;
 		uint64_t next, to;
 
 		if (fp % WORD || !chain_word_at(&c, fp - 2 * WORD, &next) ||
 		    !chain_word_at(&c, fp - WORD, &to))
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		caller = hv_gva(to);
 		if (hv_scan_wants(wanted, caller) &&
-		    hv_sleeper_is_call(wanted, hv_gva(fp - WORD), &caller))
-			return HV_SLEEPER_INSIDE;
+		    sleeper_is_call(wanted, hv_gva(fp - WORD), &caller))
+			return SLEEPER_INSIDE;
 		if (hv_gva_in(caller, c.exceptions))
 			found = look_at_exception(&c, wanted, fp, &next);
-		if (found != HV_SLEEPER_ELSEWHERE)
+		if (found != SLEEPER_ELSEWHERE)
 			return found;
 		if (next <= fp)
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		fp = next;
 	}
-	return fp == c.last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
+	return fp == c.last ? SLEEPER_ELSEWHERE : SLEEPER_UNKNOWN;
 }
 
 /* A copy of a stack and its address. */
@@ -202,9 +201,9 @@ static bool frame_is_inside(const struct hv_scan_for *wanted, const struct words
 	       hv_scan_wants(wanted, f->ip);
 }
 
-static enum hv_sleeper follow_frames(const struct hv_kernel *k, struct hv_orc *orc,
-				     const struct hv_scan_for *wanted, struct words *w,
-				     struct hv_unwind_frame f)
+static enum sleeper follow_frames(const struct hv_kernel *k, struct hv_orc *orc,
+				  const struct hv_scan_for *wanted, struct words *w,
+				  struct hv_unwind_frame f)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 
@@ -213,22 +212,21 @@ static enum hv_sleeper follow_frames(const struct hv_kernel *k, struct hv_orc *o
 		enum hv_unwound unwound;
 
 		if (hv_scan_wants(wanted, f.ip) && frame_is_inside(wanted, w, &f))
-			return HV_SLEEPER_INSIDE;
+			return SLEEPER_INSIDE;
 		if (wanted->is_user &&
 		    (f.exact || wanted->is_user(wanted->ctx, hv_gva(f.ip.v - 1))))
-			return HV_SLEEPER_INSIDE;
+			return SLEEPER_INSIDE;
 		if (!hv_orc_is_text(orc, f.ip))
-			return hv_orc_is_init_text(orc, f.ip) ? HV_SLEEPER_ELSEWHERE
-							      : HV_SLEEPER_UNKNOWN;
+			return hv_orc_is_init_text(orc, f.ip) ? SLEEPER_ELSEWHERE : SLEEPER_UNKNOWN;
 		if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		unwound = arch->unwind(&rule, word_at, w, &f);
 		if (unwound == HV_UNWOUND_END)
-			return HV_SLEEPER_ELSEWHERE;
+			return SLEEPER_ELSEWHERE;
 		if (unwound == HV_UNWOUND_EARLY)
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 	}
-	return HV_SLEEPER_UNKNOWN;
+	return SLEEPER_UNKNOWN;
 }
 
 /* Returns the address of the last frame record, at the end of a task's stack. */
@@ -279,8 +277,8 @@ static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *
 }
 
 /* An exception also creates a frame record, with the interrupted address. */
-static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
-				      const struct words *w, uint64_t fp, uint64_t last)
+static enum sleeper follow_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+				   const struct words *w, uint64_t fp, uint64_t last)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	const struct exception e = find_exception(k);
@@ -291,19 +289,19 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 
 		if (fp % 8 || !hv_span_u64(w->copy, fp - w->at.v, &next) ||
 		    !hv_span_u64(w->copy, fp - w->at.v + 8, &word))
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		if (!next && !word)
-			return fp == last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
+			return fp == last ? SLEEPER_ELSEWHERE : SLEEPER_UNKNOWN;
 		to = hv_gva(arch->strip_signature ? arch->strip_signature(word) : word);
-		if (hv_scan_wants(wanted, to) && hv_sleeper_is_call(wanted, hv_gva(fp + 8), &to))
-			return HV_SLEEPER_INSIDE;
+		if (hv_scan_wants(wanted, to) && sleeper_is_call(wanted, hv_gva(fp + 8), &to))
+			return SLEEPER_INSIDE;
 		if (returns_inside(k, wanted, w, &e, fp, word))
-			return HV_SLEEPER_INSIDE;
+			return SLEEPER_INSIDE;
 		if (next <= fp)
-			return HV_SLEEPER_UNKNOWN;
+			return SLEEPER_UNKNOWN;
 		fp = next;
 	}
-	return HV_SLEEPER_UNKNOWN;
+	return SLEEPER_UNKNOWN;
 }
 
 /* Reads the frame pointer of the sleeping TASK from MEMBER of its struct task_struct. */
@@ -345,7 +343,7 @@ static void words_deinit(struct words *w)
 }
 
 /* Returns whether frames can be walked in this kernel. ORC is NULL if it has no ORC tables. */
-static bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
+static bool sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
 
@@ -356,8 +354,8 @@ static bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *
  * return address in the range can be a replacement for a function's original one: WANTED's
  * find_caller returns the original, and the walk continues there. ORC may be NULL if the kernel has
  * frame records (struct hv_kernel_arch). */
-static enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
-				       const struct hv_scan_for *wanted, const struct hv_task *task)
+static enum sleeper sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
+				 const struct hv_scan_for *wanted, const struct hv_task *task)
 {
 	hv_cleanup(words_deinit) struct words w = {0};
 	struct hv_unwind_frame f = {0};
@@ -365,23 +363,23 @@ static enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc 
 	uint64_t fp, last;
 
 	if (!copy_stack(k, task, task->sp, &w))
-		return HV_SLEEPER_UNKNOWN;
+		return SLEEPER_UNKNOWN;
 	if (arch->frame_chain.saved_fp)
 		return find_frame(k, task, arch->frame_chain.saved_fp, &fp)
 			       ? frame_chain_look(k, wanted, w.copy, w.at, fp)
-			       : HV_SLEEPER_UNKNOWN;
+			       : SLEEPER_UNKNOWN;
 	if (!arch->saved_fp)
 		return first_frame(k, &w, task->sp, &f) ? follow_frames(k, orc, wanted, &w, f)
-							: HV_SLEEPER_UNKNOWN;
+							: SLEEPER_UNKNOWN;
 	if (!find_frame(k, task, arch->saved_fp, &fp) || !find_last_record(k, task, &last))
-		return HV_SLEEPER_UNKNOWN;
+		return SLEEPER_UNKNOWN;
 	return follow_records(k, wanted, &w, fp, last);
 }
 
 /* Returns whether a vCPU waits for an interrupt in the idle task, so that it next executes the
  * instruction after the wait. Then its stack contains only frames of calls, as in a sleeping task.
  * REGS are the vCPU's, read in a hold. False if unknown. */
-static bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs)
+static bool sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs)
 {
 	uint32_t waits = hv_kernel_arch_of(&k->core)->waits, insn;
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -392,11 +390,11 @@ static bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_reg
 	return !err && insn == waits;
 }
 
-/* Like hv_sleeper_look(), for a waiting vCPU that executes TASK. */
-static enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k,
-					       const struct hv_scan_for *wanted,
-					       const struct hv_task *task,
-					       const struct hv_vcpu_regs *regs)
+/* Like sleeper_look(), for a waiting vCPU that executes TASK. */
+static enum sleeper sleeper_look_waiting(const struct hv_kernel *k,
+					 const struct hv_scan_for *wanted,
+					 const struct hv_task *task,
+					 const struct hv_vcpu_regs *regs)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t link = regs->general[arch->link_register], last;
@@ -405,14 +403,14 @@ static enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k,
 	if (arch->strip_signature)
 		link = arch->strip_signature(link);
 	if (hv_scan_wants(wanted, hv_gva(link)))
-		return HV_SLEEPER_INSIDE;
+		return SLEEPER_INSIDE;
 	if (!copy_stack(k, task, regs->sp, &w))
-		return HV_SLEEPER_UNKNOWN;
+		return SLEEPER_UNKNOWN;
 	if (hv_kernel_arch_of(&k->core)->frame_chain.saved_fp)
 		return frame_chain_look(k, wanted, w.copy, w.at,
 					regs->general[arch->frame_register]);
 	if (!find_last_record(k, task, &last))
-		return HV_SLEEPER_UNKNOWN;
+		return SLEEPER_UNKNOWN;
 	return follow_records(k, wanted, &w, regs->general[arch->frame_register], last);
 }
 
@@ -443,7 +441,7 @@ struct stack {
 	const struct hv_vcpu_regs
 		*waiting;  /* registers of the vCPU on it, if that waits for an interrupt */
 	bool was_followed; /* frames of a sleeping or waiting task were walked; result: */
-	enum hv_sleeper leads_to;
+	enum sleeper leads_to;
 };
 
 struct scan {
@@ -700,16 +698,15 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
  * interrupted. Words are read from its sp upwards, so those of the context switch come first. */
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
-	if (!hv_sleeper_can_look(s->k, s->orc))
+	if (!sleeper_can_look(s->k, s->orc))
 		return from->was_preempted || s->wanted->how == HV_SCAN_USED ||
 		       s->preempting.start.v == s->preempting.end.v;
 	if (!from->was_followed && from->waiting)
-		from->leads_to =
-			hv_sleeper_look_waiting(s->k, s->wanted, from->task, from->waiting);
+		from->leads_to = sleeper_look_waiting(s->k, s->wanted, from->task, from->waiting);
 	else if (!from->was_followed)
-		from->leads_to = hv_sleeper_look(s->k, s->orc, s->wanted, from->task);
+		from->leads_to = sleeper_look(s->k, s->orc, s->wanted, from->task);
 	from->was_followed = true;
-	return from->leads_to != HV_SLEEPER_ELSEWHERE;
+	return from->leads_to != SLEEPER_ELSEWHERE;
 }
 
 static bool counts(struct scan *s, struct stack *from, uint64_t word)
@@ -866,7 +863,7 @@ static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_r
 	live_from(stack, regs->sp.v);
 	stack->in_use = true;
 	stack->vcpu = vcpu;
-	if (stack->task && hv_sleeper_waits(s->k, regs))
+	if (stack->task && sleeper_waits(s->k, regs))
 		stack->waiting = regs;
 	s->switching |= stack->kind == STACK_SLEEPING;
 	if (!hv_kernel_arch_of(&s->k->core)->links_by_register)

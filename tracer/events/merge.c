@@ -128,70 +128,70 @@ uint64_t hv_backlog_lowest(const struct hv_backlog *b, uint64_t position)
 #define HV_GAPS_MAX 8
 
 /* LOST records are missing before POSITION. */
-struct hv_gap {
+struct gap {
 	uint64_t position;
 	uint64_t lost;
 };
 
 /* Zero-initialised: no gaps. */
-struct hv_gaps {
-	struct hv_gap list[HV_GAPS_MAX]; /* sorted by position */
+struct gaps {
+	struct gap list[HV_GAPS_MAX]; /* sorted by position */
 	unsigned nr;
 };
 
-static inline uint64_t hv_add_lost(uint64_t a, uint64_t b)
+static inline uint64_t add_lost(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
 /* Notes that LOST records are missing before POSITION, which must not be before any other gap. */
-static inline void hv_gaps_add(struct hv_gaps *g, uint64_t position, uint64_t lost)
+static inline void gaps_add(struct gaps *g, uint64_t position, uint64_t lost)
 {
-	struct hv_gap *last = &g->list[HV_GAPS_MAX - 1];
+	struct gap *last = &g->list[HV_GAPS_MAX - 1];
 
 	if (g->nr == HV_GAPS_MAX)
-		last->lost = hv_add_lost(last->lost, lost);
+		last->lost = add_lost(last->lost, lost);
 	else
-		g->list[g->nr++] = (struct hv_gap){position, lost};
+		g->list[g->nr++] = (struct gap){position, lost};
 }
 
-/* Like hv_gaps_add(), but before all other gaps. */
-static inline void hv_gaps_add_first(struct hv_gaps *g, uint64_t position, uint64_t lost)
+/* Like gaps_add(), but before all other gaps. */
+static inline void gaps_add_first(struct gaps *g, uint64_t position, uint64_t lost)
 {
 	if (g->nr == HV_GAPS_MAX) {
-		g->list[0].lost = hv_add_lost(g->list[0].lost, lost);
+		g->list[0].lost = add_lost(g->list[0].lost, lost);
 		return;
 	}
 	memmove(g->list + 1, g->list, g->nr * sizeof(*g->list));
-	g->list[0] = (struct hv_gap){position, lost};
+	g->list[0] = (struct gap){position, lost};
 	g->nr++;
 }
 
 /* Returns whether records are missing before the one at POSITION. */
-static inline bool hv_gaps_any(const struct hv_gaps *g, uint64_t position)
+static inline bool gaps_any(const struct gaps *g, uint64_t position)
 {
 	return g->nr && (int64_t)(position - g->list[0].position) >= 0;
 }
 
 /* Returns the number of records missing before the one at POSITION, and forgets them. */
-static inline uint64_t hv_gaps_report(struct hv_gaps *g, uint64_t position)
+static inline uint64_t gaps_report(struct gaps *g, uint64_t position)
 {
 	uint64_t lost = 0;
 	unsigned nr = 0;
 
 	while (nr < g->nr && (int64_t)(position - g->list[nr].position) >= 0)
-		lost = hv_add_lost(lost, g->list[nr++].lost);
+		lost = add_lost(lost, g->list[nr++].lost);
 	g->nr -= nr;
 	memmove(g->list, g->list + nr, g->nr * sizeof(*g->list));
 	return lost;
 }
 
-static inline uint64_t hv_gaps_sum(const struct hv_gaps *g)
+static inline uint64_t gaps_sum(const struct gaps *g)
 {
 	uint64_t lost = 0;
 
 	for (unsigned i = 0; i < g->nr; i++)
-		lost = hv_add_lost(lost, g->list[i].lost);
+		lost = add_lost(lost, g->list[i].lost);
 	return lost;
 }
 
@@ -203,7 +203,7 @@ static inline uint64_t hv_gaps_sum(const struct hv_gaps *g)
  * The merge (below) chooses the goal and the first lane, and decides when a record may be
  * returned. */
 
-struct hv_lane {
+struct lane {
 	unsigned cpu;
 	struct hv_ring ring;
 	uint64_t goal; /* the head in GOAL_ROUND; kept until all records before it are read */
@@ -217,7 +217,7 @@ struct hv_lane {
 	size_t nr_full; /* the lane is full, and not read, above this number of records */
 	size_t turn;	/* index in the merge's heap */
 
-	struct hv_gaps gaps;  /* gaps before records that are not yet returned */
+	struct gaps gaps;     /* gaps before records that are not yet returned */
 	uint64_t run;	      /* incremented at each loss */
 	uint64_t nr_unknown;  /* records of unknown kinds */
 	uint64_t nr_reported; /* lost records reported by HV_RECORD_LOST */
@@ -232,30 +232,30 @@ struct hv_lane {
 };
 
 /* Parameters for reading a lane. */
-struct hv_lane_reading {
+struct lane_reading {
 	const struct hv_merge_clock *clock; /* borrowed */
 	uint64_t round;
 	uint64_t now_ns;
 	enum hv_merge_until until;
 };
 
-static inline bool hv_position_before(uint64_t position, uint64_t other)
+static inline bool position_before(uint64_t position, uint64_t other)
 {
 	return (int64_t)(position - other) < 0;
 }
 
-static inline bool hv_lane_is_empty(const struct hv_lane *l)
+static inline bool lane_is_empty(const struct lane *l)
 {
 	return !hv_backlog_nr(&l->kept);
 }
 
-static inline bool hv_lane_is_full(const struct hv_lane *l)
+static inline bool lane_is_full(const struct lane *l)
 {
 	return hv_backlog_nr(&l->kept) > l->nr_full;
 }
 
 /* Returns how many records may be taken before the lane must be read again. */
-static inline size_t hv_lane_nr_until_read_on(const struct hv_lane *l)
+static inline size_t lane_nr_until_read_on(const struct lane *l)
 {
 	size_t nr = hv_backlog_nr(&l->kept);
 
@@ -265,8 +265,8 @@ static inline size_t hv_lane_nr_until_read_on(const struct hv_lane *l)
 }
 
 /* Fills RET with K, a record of the lane, without losses before it. */
-static inline void hv_lane_show(const struct hv_lane *l, const struct hv_kept *k,
-				struct hv_merge_item *ret)
+static inline void lane_show(const struct lane *l, const struct hv_kept *k,
+			     struct hv_merge_item *ret)
 {
 	ret->record = k->record;
 	ret->cpu = l->cpu;
@@ -277,7 +277,7 @@ static inline void hv_lane_show(const struct hv_lane *l, const struct hv_kept *k
 }
 
 /* Notes that K was returned. */
-static inline void hv_lane_note_returned(struct hv_lane *l, const struct hv_kept *k)
+static inline void lane_note_returned(struct lane *l, const struct hv_kept *k)
 {
 	uint64_t tsc = hv_record_tsc(&k->record);
 
@@ -289,39 +289,39 @@ static inline void hv_lane_note_returned(struct hv_lane *l, const struct hv_kept
 
 #define RUN_MAX HV_MERGE_RUN /* records read at a time */
 
-static void note_lost(struct hv_lane *l, uint64_t position, uint64_t nr)
+static void note_lost(struct lane *l, uint64_t position, uint64_t nr)
 {
 	l->run++;
-	hv_gaps_add(&l->gaps, position, nr);
+	gaps_add(&l->gaps, position, nr);
 }
 
-static bool returned_before(const struct hv_lane *l, const struct hv_kept *k)
+static bool returned_before(const struct lane *l, const struct hv_kept *k)
 {
 	uint64_t tsc = hv_record_tsc(&k->record);
 
-	if (!hv_position_before(k->position, l->from.read))
+	if (!position_before(k->position, l->from.read))
 		return false;
 	return tsc < l->from.tsc ||
-	       (tsc == l->from.tsc && !hv_position_before(l->from.last, k->position));
+	       (tsc == l->from.tsc && !position_before(l->from.last, k->position));
 }
 
 /* Drops KEPT, which says how many records were lost, or is of an unknown kind. */
-static void keep_not(struct hv_lane *l, const struct hv_kept *kept)
+static void keep_not(struct lane *l, const struct hv_kept *kept)
 {
 	uint64_t nr_lost = hv_record_lost(&kept->record);
 
 	if (nr_lost)
-		l->nr_reported = hv_add_lost(l->nr_reported, nr_lost);
+		l->nr_reported = add_lost(l->nr_reported, nr_lost);
 	else
 		l->nr_unknown++;
 	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
 }
 
 /* Keeps the NR records read from POSITION on, which are in the backlog's room at KEPT. */
-static void keep(struct hv_lane *l, const struct hv_lane_reading *reading, uint64_t position,
+static void keep(struct lane *l, const struct lane_reading *reading, uint64_t position,
 		 struct hv_kept *kept, size_t nr)
 {
-	const bool may_repeat = hv_position_before(position, l->from.read);
+	const bool may_repeat = position_before(position, l->from.read);
 	uint64_t times[RUN_MAX], *time = times;
 
 	for (size_t i = 0; i < nr; i++)
@@ -343,7 +343,7 @@ static void keep(struct hv_lane *l, const struct hv_lane_reading *reading, uint6
 	}
 }
 
-static enum hv_ring_result read_ring(struct hv_lane *l, const struct hv_lane_reading *reading,
+static enum hv_ring_result read_ring(struct lane *l, const struct lane_reading *reading,
 				     struct hv_record *ret, uint64_t *ret_lost)
 {
 	enum hv_ring_result result = hv_ring_read(&l->ring, reading->now_ns, ret, ret_lost);
@@ -353,7 +353,7 @@ static enum hv_ring_result read_ring(struct hv_lane *l, const struct hv_lane_rea
 	return result;
 }
 
-static void block(struct hv_lane *l, uint64_t now_ns)
+static void block(struct lane *l, uint64_t now_ns)
 {
 	l->blocked = true;
 	if (l->blocked_position == l->ring.position && now_ns >= l->blocked_since_ns)
@@ -363,7 +363,7 @@ static void block(struct hv_lane *l, uint64_t now_ns)
 }
 
 /* Reads complete records up to the goal, as far as there is room. Returns their number. */
-static size_t read_run(struct hv_lane *l, const struct hv_lane_reading *reading)
+static size_t read_run(struct lane *l, const struct lane_reading *reading)
 {
 	uint64_t position = l->ring.position, left = l->goal - position;
 	size_t max = l->max_kept - hv_backlog_nr(&l->kept), nr_room, nr;
@@ -381,7 +381,7 @@ static size_t read_run(struct hv_lane *l, const struct hv_lane_reading *reading)
 }
 
 /* Reads one record, or skips lost ones. Returns false if the position is not written yet. */
-static bool read_one(struct hv_lane *l, const struct hv_lane_reading *reading)
+static bool read_one(struct lane *l, const struct lane_reading *reading)
 {
 	size_t nr_room;
 	struct hv_kept *kept = hv_backlog_room(&l->kept, l->ring.position, &nr_room);
@@ -403,42 +403,40 @@ static bool read_one(struct hv_lane *l, const struct hv_lane_reading *reading)
 
 /* Reads up to the goal, as far as there is room and records are complete. Stops after as many
  * attempts as a lap has slots, because the guest can move its head back and forth. */
-static void hv_lane_fill(struct hv_lane *l, const struct hv_lane_reading *reading)
+static void lane_fill(struct lane *l, const struct lane_reading *reading)
 {
 	uint64_t tries = l->ring.nr_slots;
 
 	l->blocked = false;
 	while (hv_backlog_nr(&l->kept) < l->max_kept &&
-	       hv_position_before(l->ring.position, l->goal) && tries-- > 0)
+	       position_before(l->ring.position, l->goal) && tries-- > 0)
 		if (!read_run(l, reading) && !read_one(l, reading))
 			return;
 }
 
-/* Slow path of hv_lane_take(). */
-static void hv_lane_take_oddly(struct hv_lane *l, const struct hv_kept *k,
-			       struct hv_merge_item *ret)
+/* Slow path of lane_take(). */
+static void lane_take_oddly(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
 	if (hv_record_is_event(&k->record))
-		ret->lost_before = hv_gaps_report(&l->gaps, k->position);
+		ret->lost_before = gaps_report(&l->gaps, k->position);
 	hv_backlog_drop_first(&l->kept);
 }
 
 /* Takes K, the lane's oldest record, and stores it in RET. The caller must then read more records
  * and restore the order of the heap. */
-static inline void hv_lane_take(struct hv_lane *l, const struct hv_kept *k,
-				struct hv_merge_item *ret)
+static inline void lane_take(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
-	hv_lane_show(l, k, ret);
-	hv_lane_note_returned(l, k);
+	lane_show(l, k, ret);
+	lane_note_returned(l, k);
 	if (l->gaps.nr || l->kept.nr_heap)
-		hv_lane_take_oddly(l, k, ret);
+		lane_take_oddly(l, k, ret);
 	else
 		l->kept.run_first++;
 }
 
 /* Copies RING, whose memory remains the caller's. The lane starts at FROM. L must be zeroed. */
-static void hv_lane_init(struct hv_lane *l, unsigned cpu, const struct hv_ring *ring,
-			 const struct hv_merge_checkpoint *from)
+static void lane_init(struct lane *l, unsigned cpu, const struct hv_ring *ring,
+		      const struct hv_merge_checkpoint *from)
 {
 	l->cpu = cpu;
 	l->ring = *ring;
@@ -457,30 +455,30 @@ static void hv_lane_init(struct hv_lane *l, unsigned cpu, const struct hv_ring *
 		note_lost(l, from->position, from->lost);
 }
 
-static void hv_lane_deinit(struct hv_lane *l)
+static void lane_deinit(struct lane *l)
 {
 	hv_backlog_deinit(&l->kept);
 }
 
 /* Returns how far the records of the lane were returned. */
-static struct hv_merge_checkpoint hv_lane_mark(const struct hv_lane *l)
+static struct hv_merge_checkpoint lane_mark(const struct lane *l)
 {
 	struct hv_merge_checkpoint checkpoint = {.position = l->ring.position,
 						 .read = l->ring.position,
 						 .tsc = l->last_tsc,
 						 .last = l->last_position};
 
-	if (hv_position_before(checkpoint.read, l->from.read))
+	if (position_before(checkpoint.read, l->from.read))
 		checkpoint.read = l->from.read;
 	checkpoint.position = hv_backlog_lowest(&l->kept, checkpoint.position);
-	checkpoint.lost = hv_gaps_sum(&l->gaps);
+	checkpoint.lost = gaps_sum(&l->gaps);
 	return checkpoint;
 }
 
 /* Returns the number of records lost since the lane started. */
-static uint64_t hv_lane_lost(const struct hv_lane *l)
+static uint64_t lane_lost(const struct lane *l)
 {
-	return hv_add_lost(l->nr_reported, hv_add_lost(l->ring.lost, l->nr_unknown));
+	return add_lost(l->nr_reported, add_lost(l->ring.lost, l->nr_unknown));
 }
 
 /* -- the merge --------------------------------------------------------------------------------- */
@@ -491,7 +489,7 @@ static uint64_t hv_lane_lost(const struct hv_lane *l)
 
 /* A lane and the time of its oldest record; UINT64_MAX: possibly none. */
 struct turn {
-	struct hv_lane *lane;
+	struct lane *lane;
 	uint64_t time_ns;
 };
 
@@ -506,7 +504,7 @@ struct hv_merge {
 	bool waived;	  /* pressed, and a lane was blocked */
 	uint64_t read_ns; /* hv_now_ns() at the last read of a lane */
 	size_t nr_lanes;
-	struct hv_lane *lanes;
+	struct lane *lanes;
 	struct turn *order; /* heap of the lanes by their oldest record */
 };
 
@@ -516,12 +514,12 @@ static bool comes_first(const struct turn *a, const struct turn *b)
 {
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns;
-	if (a->time_ns == UINT64_MAX && hv_lane_is_empty(a->lane) != hv_lane_is_empty(b->lane))
-		return hv_lane_is_empty(b->lane);
+	if (a->time_ns == UINT64_MAX && lane_is_empty(a->lane) != lane_is_empty(b->lane))
+		return lane_is_empty(b->lane);
 	return a->lane < b->lane;
 }
 
-static struct turn turn_of(struct hv_lane *l)
+static struct turn turn_of(struct lane *l)
 {
 	const struct hv_kept *first = hv_backlog_first(&l->kept);
 
@@ -535,7 +533,7 @@ static void put_turn(struct hv_merge *m, size_t at, struct turn turn)
 }
 
 /* Inserts L at AT in the heap or below. */
-static void sift_down(struct hv_merge *m, size_t at, struct hv_lane *l)
+static void sift_down(struct hv_merge *m, size_t at, struct lane *l)
 {
 	const struct turn turn = turn_of(l);
 
@@ -555,7 +553,7 @@ static void sift_down(struct hv_merge *m, size_t at, struct hv_lane *l)
 }
 
 /* Moves L to its place in the heap after its first record changed. */
-static void reorder(struct hv_merge *m, struct hv_lane *l)
+static void reorder(struct hv_merge *m, struct lane *l)
 {
 	const struct turn turn = turn_of(l);
 	size_t at = l->turn;
@@ -576,10 +574,10 @@ static void order_lanes(struct hv_merge *m)
 }
 
 /* Returns the last round in which the lane was read up to its head, or did not need to be. */
-static uint64_t lane_done(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
+static uint64_t lane_done(struct hv_merge *m, struct lane *l, uint64_t now_ns,
 			  enum hv_merge_until until)
 {
-	if (!hv_position_before(l->ring.position, l->goal)) {
+	if (!position_before(l->ring.position, l->goal)) {
 		l->done = l->goal_round;
 		return l->done;
 	}
@@ -590,13 +588,13 @@ static uint64_t lane_done(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns
 	return m->pressed ? m->round : l->done;
 }
 
-static void set_goal(const struct hv_merge *m, struct hv_lane *l)
+static void set_goal(const struct hv_merge *m, struct lane *l)
 {
-	if (hv_position_before(l->ring.position, l->goal))
+	if (position_before(l->ring.position, l->goal))
 		return;
 	l->goal = hv_ring_head(&l->ring);
 	l->goal_round = m->round;
-	if (l->stops && hv_position_before(l->stop, l->goal))
+	if (l->stops && position_before(l->stop, l->goal))
 		l->goal = l->stop;
 }
 
@@ -608,7 +606,7 @@ static void settle(const struct hv_merge *m)
 
 static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
 {
-	struct hv_lane_reading reading = {&m->clock, ++m->round, now_ns, until};
+	struct lane_reading reading = {&m->clock, ++m->round, now_ns, until};
 
 	if (hv_backlog_nr(&m->order[0].lane->kept))
 		settle(m);
@@ -618,8 +616,8 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 	for (size_t i = 0; i < m->nr_lanes; i++)
 		set_goal(m, &m->lanes[i]);
 	for (size_t i = 0; i < m->nr_lanes; i++) {
-		hv_lane_fill(&m->lanes[i], &reading);
-		m->pressed |= hv_lane_is_full(&m->lanes[i]);
+		lane_fill(&m->lanes[i], &reading);
+		m->pressed |= lane_is_full(&m->lanes[i]);
 	}
 	m->read_ns = hv_now_ns();
 	for (size_t i = 0; i < m->nr_lanes; i++) {
@@ -633,13 +631,12 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 
 /* Reads more records. Has no effect if the lane is blocked, full, or done in the round of its
  * goal. */
-static void refill(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
-		   enum hv_merge_until until)
+static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
 {
-	const struct hv_lane_reading reading = {&m->clock, m->round, now_ns, until};
+	const struct lane_reading reading = {&m->clock, m->round, now_ns, until};
 	uint64_t done;
 
-	hv_lane_fill(l, &reading);
+	lane_fill(l, &reading);
 	m->read_ns = hv_now_ns();
 	done = lane_done(m, l, now_ns, until);
 	if (done < m->done)
@@ -647,14 +644,13 @@ static void refill(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
 }
 
 /* Reads more records after one was taken. */
-static void read_on(struct hv_merge *m, struct hv_lane *l, uint64_t now_ns,
-		    enum hv_merge_until until)
+static void read_on(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
 {
-	if (hv_lane_is_full(l))
+	if (lane_is_full(l))
 		return;
 	if (l->done != l->goal_round && !l->blocked)
 		refill(m, l, now_ns, until);
-	if (m->waived && !hv_lane_is_full(l)) /* waiting for the blocked lane is possible again */
+	if (m->waived && !lane_is_full(l)) /* waiting for the blocked lane is possible again */
 		m->done = 0;
 }
 
@@ -699,7 +695,7 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 		   struct hv_merge_item *ret)
 {
 	const struct hv_kept *first;
-	struct hv_lane *l;
+	struct lane *l;
 
 	if (!m->nr_lanes)
 		return false;
@@ -707,7 +703,7 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 	if ((!first || first->round >= m->done) && !need_first(m, now_ns, until))
 		return false;
 	l = m->order[0].lane;
-	hv_lane_take(l, hv_backlog_first(&l->kept), ret);
+	lane_take(l, hv_backlog_first(&l->kept), ret);
 	read_on(m, l, now_ns, until);
 	reorder_first(m);
 	return true;
@@ -715,7 +711,7 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 
 bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 {
-	struct hv_lane *l = m->nr_lanes ? m->order[0].lane : NULL;
+	struct lane *l = m->nr_lanes ? m->order[0].lane : NULL;
 	const struct hv_kept *k = l ? hv_backlog_first(&l->kept) : NULL;
 
 	if (!k || k->round >= m->done || m->waived || l->gaps.nr || l->kept.nr_heap)
@@ -723,7 +719,7 @@ bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 	/* Otherwise the lane must be read again. */
 	if (hv_backlog_nr(&l->kept) <= l->nr_full + 1 && l->done != l->goal_round && !l->blocked)
 		return false;
-	hv_lane_take(l, k, ret);
+	lane_take(l, k, ret);
 	reorder_first(m);
 	return true;
 }
@@ -731,7 +727,7 @@ bool hv_merge_take(struct hv_merge *m, struct hv_merge_item *ret)
 const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigned *ret_cpu,
 				   size_t *ret_nr)
 {
-	const struct hv_lane *l = m->nr_lanes ? m->order[0].lane : NULL;
+	const struct lane *l = m->nr_lanes ? m->order[0].lane : NULL;
 	const struct hv_kept *first;
 	uint64_t other_ns, heap_ns;
 	size_t nr_beside, nr = 0;
@@ -741,8 +737,8 @@ const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigne
 	first = hv_backlog_beside(&l->kept, &nr_beside);
 	if (max > nr_beside)
 		max = nr_beside;
-	if (max > hv_lane_nr_until_read_on(l))
-		max = hv_lane_nr_until_read_on(l);
+	if (max > lane_nr_until_read_on(l))
+		max = lane_nr_until_read_on(l);
 	heap_ns = l->kept.nr_heap ? l->kept.heap[0].time_ns : UINT64_MAX;
 	other_ns = second_ns(m);
 	/* If times are equal, only the lane's first record is known to precede the others. */
@@ -757,16 +753,16 @@ const struct hv_kept *hv_merge_run(const struct hv_merge *m, size_t max, unsigne
 
 void hv_merge_take_run(struct hv_merge *m, size_t nr)
 {
-	struct hv_lane *l = m->order[0].lane;
+	struct lane *l = m->order[0].lane;
 	const struct hv_kept *k = hv_backlog_run_at(&l->kept, l->kept.run_first);
 
 	for (const struct hv_kept *end = k + nr; k < end; k++)
-		hv_lane_note_returned(l, k);
+		lane_note_returned(l, k);
 	l->kept.run_first += nr;
 	reorder_first(m);
 }
 
-static struct hv_lane *lane_of(struct hv_merge *m, unsigned cpu)
+static struct lane *lane_of(struct hv_merge *m, unsigned cpu)
 {
 	return cpu - m->first_cpu < m->nr_lanes ? &m->lanes[cpu - m->first_cpu] : NULL;
 }
@@ -775,7 +771,7 @@ static struct hv_lane *lane_of(struct hv_merge *m, unsigned cpu)
 bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret)
 {
-	struct hv_lane *l = lane_of(m, cpu);
+	struct lane *l = lane_of(m, cpu);
 	const struct hv_kept *k;
 
 	if (!l)
@@ -788,28 +784,28 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	k = hv_backlog_first(&l->kept);
 	if (!k)
 		return false;
-	hv_lane_show(l, k, ret);
-	ret->lost_before = hv_gaps_any(&l->gaps, k->position);
+	lane_show(l, k, ret);
+	ret->lost_before = gaps_any(&l->gaps, k->position);
 	return true;
 }
 
 void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item)
 {
-	struct hv_lane *l = lane_of(m, item->cpu);
+	struct lane *l = lane_of(m, item->cpu);
 
 	l->nr_unknown++;
-	hv_gaps_add_first(&l->gaps, item->position + 1, hv_add_lost(item->lost_before, 1));
+	gaps_add_first(&l->gaps, item->position + 1, add_lost(item->lost_before, 1));
 }
 
 void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until)
 {
-	struct hv_lane *l = lane_of(m, cpu);
+	struct lane *l = lane_of(m, cpu);
 	const struct hv_kept *first = l ? hv_backlog_first(&l->kept) : NULL;
 	struct hv_merge_item item;
 
 	if (!first)
 		return;
-	hv_lane_take(l, first, &item);
+	lane_take(l, first, &item);
 	read_on(m, l, now_ns, until);
 	reorder(m, l);
 }
@@ -828,8 +824,8 @@ struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, s
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_merge_checkpoint from = hv_merge_checkpoint_at(rings[i].position);
 
-		hv_lane_init(&m->lanes[i], first_cpu + (unsigned)i, &rings[i],
-			     checkpoints ? &checkpoints[i] : &from);
+		lane_init(&m->lanes[i], first_cpu + (unsigned)i, &rings[i],
+			  checkpoints ? &checkpoints[i] : &from);
 	}
 	order_lanes(m);
 	return m;
@@ -840,7 +836,7 @@ void hv_merge_free(struct hv_merge *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		hv_lane_deinit(&m->lanes[i]);
+		lane_deinit(&m->lanes[i]);
 	free(m->lanes);
 	free(m->order);
 	free(m);
@@ -857,7 +853,7 @@ void hv_merge_stop_here(struct hv_merge *m)
 void hv_merge_checkpoints(const struct hv_merge *m, struct hv_merge_checkpoint *ret)
 {
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		ret[i] = hv_lane_mark(&m->lanes[i]);
+		ret[i] = lane_mark(&m->lanes[i]);
 }
 
 uint64_t hv_merge_lost(const struct hv_merge *m)
@@ -865,6 +861,6 @@ uint64_t hv_merge_lost(const struct hv_merge *m)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		lost = hv_add_lost(lost, hv_lane_lost(&m->lanes[i]));
+		lost = add_lost(lost, lane_lost(&m->lanes[i]));
 	return lost;
 }

@@ -82,7 +82,7 @@ static const struct guest_trampoline *guest_trampolines_inside(const struct gues
  * both must be restored. The two stacks contain the calls in the same order; this identifies the
  * addresses that belong together. */
 
-struct hv_return_finder {
+struct return_finder {
 	const struct hv_tracee *tracee; /* borrowed */
 	struct hv_tasks tasks;		/* as of the hold */
 	bool in_records;
@@ -91,7 +91,7 @@ struct hv_return_finder {
 	struct hv_shadow_stacks shadow;
 };
 
-struct hv_saved_return {
+struct saved_return {
 	struct hv_gva at;
 	struct hv_gpa gpa;
 	uint64_t word;	    /* the word at AT */
@@ -100,37 +100,36 @@ struct hv_saved_return {
 };
 
 /* A call whose return address was replaced by our handler. */
-struct hv_hooked {
+struct hooked {
 	struct hv_gva retp;
-	struct hv_saved_return saved;
+	struct saved_return saved;
 	uint64_t caller; /* the original address; our handler: not known yet */
 };
 
 static int by_address(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hv_hooked *)a)->saved.at.v;
-	uint64_t y = ((const struct hv_hooked *)b)->saved.at.v;
+	uint64_t x = ((const struct hooked *)a)->saved.at.v;
+	uint64_t y = ((const struct hooked *)b)->saved.at.v;
 
 	return x < y ? -1 : x > y;
 }
 
 /* Sorts by address. */
-static void hv_hooked_sort(struct hv_hooked *list, size_t nr)
+static void hooked_sort(struct hooked *list, size_t nr)
 {
 	if (nr)
 		qsort(list, nr, sizeof(*list), by_address);
 }
 
 /* Returns the call in a sorted LIST whose return address is at AT, or NULL. */
-static const struct hv_hooked *hv_hooked_at(const struct hv_hooked *list, size_t nr,
-					    struct hv_gva at)
+static const struct hooked *hooked_at(const struct hooked *list, size_t nr, struct hv_gva at)
 {
-	const struct hv_hooked key = {.saved = {.at = at}};
+	const struct hooked key = {.saved = {.at = at}};
 
 	return nr ? bsearch(&key, list, nr, sizeof(key), by_address) : NULL;
 }
 
-static void hv_return_finder_deinit(struct hv_return_finder *p)
+static void return_finder_deinit(struct return_finder *p)
 {
 	hv_tasks_deinit(&p->tasks);
 	hv_records_deinit(&p->records);
@@ -138,12 +137,11 @@ static void hv_return_finder_deinit(struct hv_return_finder *p)
 }
 
 /* Call this in a hold. REGS are the registers of all NR_VCPUS. RET is unchanged on failure. */
-static struct hv_err *hv_return_finder_read(const struct hv_tracee *t,
-					    const struct hv_vcpu_regs *regs, unsigned nr_vcpus,
-					    struct hv_return_finder *ret)
+static struct hv_err *return_finder_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
+					 unsigned nr_vcpus, struct return_finder *ret)
 {
-	struct hv_return_finder p = {.tracee = t,
-				     .in_records = t->kernel->core.as.arch->link_register};
+	struct return_finder p = {.tracee = t,
+				  .in_records = t->kernel->core.as.arch->link_register};
 	struct hv_err *err = hv_tasks_read(t->kernel, &p.tasks);
 
 	if (!err && p.in_records)
@@ -153,14 +151,14 @@ static struct hv_err *hv_return_finder_read(const struct hv_tracee *t,
 	if (!err && p.in_records)
 		err = hv_shadow_stacks_read(t->kernel, &p.tasks, regs, nr_vcpus, &p.shadow);
 	if (err) {
-		hv_return_finder_deinit(&p);
+		return_finder_deinit(&p);
 		return err;
 	}
 	*ret = p;
 	return NULL;
 }
 
-static uint64_t address_of(const struct hv_return_finder *p, uint64_t word)
+static uint64_t address_of(const struct return_finder *p, uint64_t word)
 {
 	const struct hv_arch *arch = p->tracee->kernel->core.as.arch;
 
@@ -168,7 +166,7 @@ static uint64_t address_of(const struct hv_return_finder *p, uint64_t word)
 }
 
 /* Returns whether most addresses on the shadow call stacks are also in frame records. */
-static bool shadow_agrees(const struct hv_return_finder *p)
+static bool shadow_agrees(const struct return_finder *p)
 {
 	const struct hv_frame_records *r = &p->records;
 	size_t nr = 0, nr_same = 0;
@@ -189,7 +187,7 @@ static bool shadow_agrees(const struct hv_return_finder *p)
 }
 
 /* EOPNOTSUPP with the reason: return addresses of this kernel cannot be restored. */
-static struct hv_err *hv_return_finder_check(const struct hv_return_finder *p)
+static struct hv_err *return_finder_check(const struct return_finder *p)
 {
 	if (!p->in_records)
 		return NULL;
@@ -215,12 +213,12 @@ static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 
 /* Reads the word at AT. Returns false if AT cannot be on a stack: it is not mapped, or not to RAM
  * (mapped again after its task died). */
-static bool hv_return_finder_at(const struct hv_return_finder *p, struct hv_gva at,
-				struct hv_saved_return *ret)
+static bool return_finder_at(const struct return_finder *p, struct hv_gva at,
+			     struct saved_return *ret)
 {
 	const struct hv_tracee *t = p->tracee;
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_saved_return saved = {.at = at};
+	struct saved_return saved = {.at = at};
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -241,15 +239,15 @@ static bool hv_return_finder_at(const struct hv_return_finder *p, struct hv_gva 
 }
 
 /* Returns false if no call returns through RETP. */
-static bool hv_return_finder_find(const struct hv_return_finder *p, struct hv_gva retp,
-				  struct hv_saved_return *ret)
+static bool return_finder_find(const struct return_finder *p, struct hv_gva retp,
+			       struct saved_return *ret)
 {
 	const struct hv_frame_record *record;
 
 	if (!p->in_records)
-		return hv_return_finder_at(p, retp, ret);
+		return return_finder_at(p, retp, ret);
 	record = hv_records_below(&p->records, retp);
-	if (!record || !hv_return_finder_at(p, record->at, ret))
+	if (!record || !return_finder_at(p, record->at, ret))
 		return false;
 	ret->task = record->task;
 	return true;
@@ -257,9 +255,9 @@ static bool hv_return_finder_find(const struct hv_return_finder *p, struct hv_gv
 
 /* Computes the word to store at SAVED so that the call returns to ADDRESS. The present word
  * verifies the encoding: it must be the encoding of SAVED's own address. EBUSY: it is not. */
-static struct hv_err *hv_return_finder_word(const struct hv_return_finder *p,
-					    const struct hv_saved_return *saved, struct hv_gva retp,
-					    uint64_t address, uint64_t *ret)
+static struct hv_err *return_finder_word(const struct return_finder *p,
+					 const struct saved_return *saved, struct hv_gva retp,
+					 uint64_t address, uint64_t *ret)
 {
 	const struct hv_kernel *k = p->tracee->kernel;
 	uint64_t now;
@@ -286,10 +284,10 @@ static struct hv_err *hv_return_finder_word(const struct hv_return_finder *p,
  * paired with the record of another call would leave one over. */
 
 struct pairing {
-	const struct hv_return_finder *finder; /* borrowed */
-	const struct hv_hooked *list;	       /* borrowed; sorted by address */
+	const struct return_finder *finder; /* borrowed */
+	const struct hooked *list;	    /* borrowed; sorted by address */
 	size_t nr;
-	struct hv_hooked *found; /* owned */
+	struct hooked *found; /* owned */
 	size_t nr_found;
 	size_t cap;
 };
@@ -298,7 +296,7 @@ struct pairing {
  * belongs to CALL. If hvtrace replaced the return address of the call, either of the two may
  * already be restored. */
 static bool is_same(const struct pairing *p, const struct hv_frame_record *record,
-		    const struct hv_hooked *call, uint64_t word)
+		    const struct hooked *call, uint64_t word)
 {
 	uint64_t address = address_of(p->finder, word);
 
@@ -308,11 +306,11 @@ static bool is_same(const struct pairing *p, const struct hv_frame_record *recor
 }
 
 /* AT is on a shadow call stack. */
-static struct hv_err *note(struct pairing *p, const struct hv_hooked *call, struct hv_gva at)
+static struct hv_err *note(struct pairing *p, const struct hooked *call, struct hv_gva at)
 {
-	struct hv_hooked found = {.retp = call->retp, .caller = call->caller};
+	struct hooked found = {.retp = call->retp, .caller = call->caller};
 
-	if (!hv_return_finder_at(p->finder, at, &found.saved) ||
+	if (!return_finder_at(p->finder, at, &found.saved) ||
 	    found.saved.address != p->finder->tracee->handler.v)
 		return hv_err_new(EBUSY, "the shadow call stack at 0x%llx changes",
 				  (unsigned long long)at.v);
@@ -366,7 +364,7 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
 	for (size_t i = hv_records_from(r, stack->stack.start);
 	     !err && i < r->nr && hv_gva_in(r->list[i].at, stack->stack); i++) {
 		const struct hv_frame_record *record = &r->list[i];
-		const struct hv_hooked *call = hv_hooked_at(p->list, p->nr, record->at);
+		const struct hooked *call = hooked_at(p->list, p->nr, record->at);
 
 		if (left && is_same(p, record, call, stack->words[left - 1])) {
 			left--;
@@ -388,9 +386,9 @@ static struct hv_err *pair(struct pairing *p, const struct hv_shadow_stack *stac
  * if a detach was interrupted. *RET has *RET_NR entries for the same calls, with the address on the
  * shadow call stack; free it with free(). EBUSY: one of our addresses belongs to no known call, for
  * example while a function creates or leaves its frame. */
-static struct hv_err *hv_return_finder_find_shadow(const struct hv_return_finder *p,
-						   const struct hv_hooked *list, size_t nr,
-						   struct hv_hooked **ret, size_t *ret_nr)
+static struct hv_err *return_finder_find_shadow(const struct return_finder *p,
+						const struct hooked *list, size_t nr,
+						struct hooked **ret, size_t *ret_nr)
 {
 	struct pairing pairing = {.finder = p, .list = list, .nr = nr};
 	struct hv_err *err = NULL;
@@ -414,11 +412,11 @@ static struct hv_err *hv_return_finder_find_shadow(const struct hv_return_finder
 
 struct returns {
 	struct hv_tracee *tracee; /* borrowed */
-	struct hv_hooked *list;	  /* owned; sorted by address when all are found */
+	struct hooked *list;	  /* owned; sorted by address when all are found */
 	size_t nr;
 	size_t cap;
 	bool any_elsewhere; /* the word at a frame's retp is not our handler's address */
-	struct hv_return_finder finder;
+	struct return_finder finder;
 	struct guest_trampolines trampolines;
 	const struct hv_vcpu_regs *asleep; /* registers of the vCPUs of a machine in S3 sleep */
 	unsigned nr_asleep;
@@ -427,7 +425,7 @@ struct returns {
 static void returns_deinit(struct returns *r)
 {
 	free(r->list);
-	hv_return_finder_deinit(&r->finder);
+	return_finder_deinit(&r->finder);
 }
 
 static uint64_t word_of(const struct hv_tracee *t, unsigned index)
@@ -466,14 +464,14 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 	return !err && m.present && m.executable;
 }
 
-static void add(struct returns *r, const struct hv_hooked *h)
+static void add(struct returns *r, const struct hooked *h)
 {
 	r->list = hv_grow(r->list, r->nr, &r->cap, 256, sizeof(*r->list));
 	r->list[r->nr++] = *h;
 }
 
 /* Finds RETP among the calls found since FIRST. */
-static struct hv_hooked *find_since(struct returns *r, size_t first, uint64_t retp)
+static struct hooked *find_since(struct returns *r, size_t first, uint64_t retp)
 {
 	for (size_t i = first; i < r->nr; i++)
 		if (r->list[i].retp.v == retp)
@@ -504,8 +502,8 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 
 	for (unsigned i = frames_of(stack->word); i-- > 0;) {
 		const struct hv_frame *frame = &stack->frames[i];
-		struct hv_hooked h = {.retp = hv_gva(frame->retp_gva), .caller = frame->caller_gva};
-		struct hv_hooked *same = find_since(r, first, frame->retp_gva);
+		struct hooked h = {.retp = hv_gva(frame->retp_gva), .caller = frame->caller_gva};
+		struct hooked *same = find_since(r, first, frame->retp_gva);
 		const struct guest_trampoline *own;
 
 		if (same) {
@@ -513,7 +511,7 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 				same->caller = frame->caller_gva;
 			continue;
 		}
-		if (!hv_return_finder_find(&r->finder, h.retp, &h.saved))
+		if (!return_finder_find(&r->finder, h.retp, &h.saved))
 			continue;
 		if (h.saved.address == handler || r->finder.shadow.state == HV_SHADOW_KNOWN)
 			add(r, &h);
@@ -546,7 +544,7 @@ static struct hv_err *find_all(struct returns *r)
 		if (err)
 			return hv_err_in(err, "return stack %u", i);
 	}
-	hv_hooked_sort(r->list, r->nr);
+	hooked_sort(r->list, r->nr);
 	return NULL;
 }
 
@@ -555,7 +553,7 @@ static struct hv_err *find_all(struct returns *r)
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
-		const struct hv_hooked *h = &r->list[i];
+		const struct hooked *h = &r->list[i];
 
 		if (!is_code(r->tracee, h->caller))
 			return hv_err_new(EUCLEAN,
@@ -588,14 +586,14 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 
 	if (word != r->tracee->handler.v && is_abandoned(r, at))
 		return true;
-	return word == r->tracee->handler.v && hv_hooked_at(r->list, r->nr, at);
+	return word == r->tracee->handler.v && hooked_at(r->list, r->nr, at);
 }
 
 /* Finds the original return address of a function that returns to the handler. */
 static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	const struct returns *r = ctx;
-	const struct hv_hooked *found = hv_hooked_at(r->list, r->nr, at);
+	const struct hooked *found = hooked_at(r->list, r->nr, at);
 
 	if (found)
 		*ret = hv_gva(found->caller);
@@ -703,8 +701,8 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 
 static int by_memory(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hv_hooked *)a)->saved.gpa.v;
-	uint64_t y = ((const struct hv_hooked *)b)->saved.gpa.v;
+	uint64_t x = ((const struct hooked *)a)->saved.gpa.v;
+	uint64_t y = ((const struct hooked *)b)->saved.gpa.v;
 
 	return x < y ? -1 : x > y;
 }
@@ -712,9 +710,9 @@ static int by_memory(const void *a, const void *b)
 /* Adds the addresses on shadow call stacks. From then on the list has several entries per call. */
 static struct hv_err *add_shadows(struct returns *r)
 {
-	HV_AUTO_FREE struct hv_hooked *found = NULL;
+	HV_AUTO_FREE struct hooked *found = NULL;
 	size_t nr = 0;
-	struct hv_err *err = hv_return_finder_find_shadow(&r->finder, r->list, r->nr, &found, &nr);
+	struct hv_err *err = return_finder_find_shadow(&r->finder, r->list, r->nr, &found, &nr);
 
 	for (size_t i = 0; !err && i < nr; i++)
 		add(r, &found[i]);
@@ -738,7 +736,7 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 
 	qsort(r->list, r->nr, sizeof(*r->list), by_memory);
 	for (size_t i = 0; i < r->nr; i++) {
-		const struct hv_hooked *h = &r->list[i];
+		const struct hooked *h = &r->list[i];
 		uint64_t word = 0;
 
 		/* The same word can have several list entries. */
@@ -748,7 +746,7 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 		if ((i && h[-1].saved.gpa.v == h->saved.gpa.v) ||
 		    h->saved.address != r->tracee->handler.v)
 			continue;
-		err = hv_return_finder_word(&r->finder, &h->saved, h->retp, h->caller, &word);
+		err = return_finder_word(&r->finder, &h->saved, h->retp, h->caller, &word);
 		if (err)
 			return err;
 		changes[nr] = (struct hv_change){.gva = h->saved.at,
@@ -787,7 +785,7 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	if (err)
 		return err;
 	guest_trampolines_find(t->kernel, &r.trampolines);
-	err = hv_return_finder_read(t, regs, nr_vcpus, &r.finder);
+	err = return_finder_read(t, regs, nr_vcpus, &r.finder);
 	if (!err)
 		err = find_all(&r);
 	if (!err)
@@ -811,15 +809,15 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 
 static struct hv_err *check_finder(struct hv_hold *hold, void *ctx)
 {
-	hv_cleanup(hv_return_finder_deinit) struct hv_return_finder finder = {0};
+	hv_cleanup(return_finder_deinit) struct return_finder finder = {0};
 	struct hv_tracee *t = ctx;
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	struct hv_err *err = hv_hold_registers(hold, regs, nr_vcpus);
 
 	if (!err)
-		err = hv_return_finder_read(t, regs, nr_vcpus, &finder);
-	return err ? err : hv_return_finder_check(&finder);
+		err = return_finder_read(t, regs, nr_vcpus, &finder);
+	return err ? err : return_finder_check(&finder);
 }
 
 struct hv_err *hv_returns_check(struct hv_tracee *t)

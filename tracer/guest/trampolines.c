@@ -131,16 +131,16 @@ static bool plan_veneer(const struct hv_tracee *t, size_t n, struct hv_gva tramp
 	return true;
 }
 
-/* Returns the maximum number of writes of hv_veneers_plan(). */
-static size_t hv_veneers_max(void)
+/* Returns the maximum number of writes of veneers_plan(). */
+static size_t veneers_max(void)
 {
 	return NR_VENEERS * WRITES_PER_ONE;
 }
 
 /* Plans the code of all veneers of T, ordered by address. CODE is the address of the
  * trampolines. */
-static struct hv_err *hv_veneers_plan(const struct hv_tracee *t, struct hv_gva code,
-				      struct hv_hold_write *writes, size_t *ret_nr)
+static struct hv_err *veneers_plan(const struct hv_tracee *t, struct hv_gva code,
+				   struct hv_hold_write *writes, size_t *ret_nr)
 {
 	bool in_entries = hv_reach_of(&t->kernel->core).entry_bytes;
 	size_t nr = 0;
@@ -167,8 +167,7 @@ static struct hv_err *hv_veneers_plan(const struct hv_tracee *t, struct hv_gva c
 
 /* Returns the address that sites in reach call for the trampoline at offset OFF of the code at
  * CODE. */
-static struct hv_gva hv_veneer_or_trampoline(const struct hv_tracee *t, struct hv_gva code,
-					     size_t off)
+static struct hv_gva veneer_or_trampoline(const struct hv_tracee *t, struct hv_gva code, size_t off)
 {
 	const struct hv_trampoline_image *trampolines = trampolines_of(t);
 
@@ -228,7 +227,7 @@ static struct hv_gva code_of(const struct hv_tracee *t)
 /* Returns the address that a site calls to reach the trampoline at OFF of the code. */
 static struct hv_gva entry_of(const struct hv_tracee *t, size_t off)
 {
-	return hv_veneer_or_trampoline(t, code_of(t), off);
+	return veneer_or_trampoline(t, code_of(t), off);
 }
 
 #define STACK_ALIGNMENT 16u
@@ -419,7 +418,7 @@ struct hv_err *hv_trampolines_link(struct hv_tracee *t)
 	size_t nr = (trampolines->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX, nr_veneers;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
 	HV_AUTO_FREE struct hv_hold_write *writes =
-		hv_alloc((nr + hv_veneers_max()) * sizeof(*writes));
+		hv_alloc((nr + veneers_max()) * sizeof(*writes));
 	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_TRAMPOLINES_OFF + code_off(t));
 	bool locks = t->locks || needs_locks(t);
 	struct hv_err *err;
@@ -427,7 +426,7 @@ struct hv_err *hv_trampolines_link(struct hv_tracee *t)
 	memcpy(code, trampolines->code, trampolines->len_bytes);
 	err = link_trampolines(t, locks, code);
 	if (!err)
-		err = hv_veneers_plan(t, code_of(t), writes + nr, &nr_veneers);
+		err = veneers_plan(t, code_of(t), writes + nr, &nr_veneers);
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++) {

@@ -16,7 +16,7 @@
 /* -- instructions to replace ------------------------------------------------------------------- */
 
 /* Zero-initialised. */
-struct hv_section_plan {
+struct section_plan {
 	struct hv_detour_want *wants; /* owned */
 	size_t nr;
 	size_t nr_covered;    /* without the calls around the idle loop */
@@ -26,9 +26,9 @@ struct hv_section_plan {
 	size_t nr_named;
 };
 
-enum hv_section_trust {
-	HV_SECTION_ENOUGH, /* refuse if too little is covered */
-	HV_SECTION_FORCED,
+enum section_trust {
+	SECTION_ENOUGH, /* refuse if too little is covered */
+	SECTION_FORCED,
 };
 
 #define COVERED_PERCENT_MIN 95
@@ -138,7 +138,7 @@ static void found_deinit(struct found *f)
 	hv_irq_sites_deinit(&f->irqs);
 }
 
-static void hv_section_plan_deinit(struct hv_section_plan *p)
+static void section_plan_deinit(struct section_plan *p)
 {
 	free(p->wants);
 }
@@ -148,10 +148,10 @@ bool hv_sections_cover_enough(size_t nr_covered, size_t nr)
 	return nr_covered * 100 >= nr * COVERED_PERCENT_MIN;
 }
 
-static struct hv_err *check_enough(enum hv_section_trust trust, size_t nr_covered, size_t nr,
+static struct hv_err *check_enough(enum section_trust trust, size_t nr_covered, size_t nr,
 				   const char *what)
 {
-	if (trust == HV_SECTION_FORCED || hv_sections_cover_enough(nr_covered, nr))
+	if (trust == SECTION_FORCED || hv_sections_cover_enough(nr_covered, nr))
 		return NULL;
 	return hv_err_mark(hv_err_new(EOPNOTSUPP,
 				      "only %zu of the %zu places where this kernel switches %s"
@@ -160,7 +160,7 @@ static struct hv_err *check_enough(enum hv_section_trust trust, size_t nr_covere
 			   HV_ERR_NEEDS_FORCE);
 }
 
-static void note_left(struct hv_section_plan *p, struct hv_gva at, const char *reason)
+static void note_left(struct section_plan *p, struct hv_gva at, const char *reason)
 {
 	p->nr_left++;
 	if (p->nr_named < HV_SECTION_LEFT_MAX)
@@ -168,7 +168,7 @@ static void note_left(struct hv_section_plan *p, struct hv_gva at, const char *r
 }
 
 static struct hv_err *find_preempt(const struct hv_kernel *k, struct found *f,
-				   enum hv_section_trust trust, struct hv_section_plan *p)
+				   enum section_trust trust, struct section_plan *p)
 {
 	struct hv_err *err = hv_preempt_sites_read(k, &f->preempt);
 	size_t nr_covered = f->preempt.nr_of[HV_PREEMPT_COVERED];
@@ -187,7 +187,7 @@ static struct hv_err *find_preempt(const struct hv_kernel *k, struct found *f,
 /* Kernel entries must be covered: the section that begins there replaces one whose end was not
  * seen. */
 static struct hv_err *find_irqs(const struct hv_kernel *k, struct found *f,
-				enum hv_section_trust trust, struct hv_section_plan *p)
+				enum section_trust trust, struct section_plan *p)
 {
 	struct hv_err *err = hv_irq_sites_read(k, &f->irqs);
 	size_t nr_covered = hv_irq_nr_covered(&f->irqs);
@@ -200,7 +200,7 @@ static struct hv_err *find_irqs(const struct hv_kernel *k, struct found *f,
 		if (!hv_irq_is_covered(&f->irqs.list[i]))
 			note_left(p, f->irqs.list[i].at,
 				  hv_irq_cover_reason(f->irqs.list[i].cover));
-	if (f->irqs.nr_entries_left && trust != HV_SECTION_FORCED)
+	if (f->irqs.nr_entries_left && trust != SECTION_FORCED)
 		return hv_err_mark(hv_err_new(EOPNOTSUPP,
 					      "%zu of the ways into this kernel cannot be covered",
 					      f->irqs.nr_entries_left),
@@ -240,7 +240,7 @@ static struct hv_detour_want want_of_irqs(const struct hv_irq_site *site)
 	return want;
 }
 
-static void make_wants(const struct found *f, struct hv_section_plan *p)
+static void make_wants(const struct found *f, struct section_plan *p)
 {
 	p->wants = hv_alloc((f->idle.nr + f->preempt.nr + f->irqs.nr + 1) * sizeof(*p->wants));
 	for (size_t i = 0; i < f->idle.nr; i++)
@@ -256,8 +256,8 @@ static void make_wants(const struct found *f, struct hv_section_plan *p)
 /* Finds the instructions of K to replace for sections of KIND. EOPNOTSUPP with the reason: its idle
  * loop was not found, or too few instructions or not all kernel entries can be covered.
  * Deinitialize RET on errors too. */
-static struct hv_err *hv_section_plan_make(const struct hv_kernel *k, enum hv_section_kind kind,
-					   enum hv_section_trust trust, struct hv_section_plan *ret)
+static struct hv_err *section_plan_make(const struct hv_kernel *k, enum hv_section_kind kind,
+					enum section_trust trust, struct section_plan *ret)
 {
 	hv_cleanup(found_deinit) struct found f = {.idle.nr = 0};
 	struct hv_err *err = find_idle(k, &f.idle);
@@ -529,7 +529,7 @@ struct hv_section_tracer {
 	const struct hv_clock *clock;
 	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
-	enum hv_section_trust trust;
+	enum section_trust trust;
 	bool counts_preemption; /* must be determined before the instructions are replaced */
 	struct hv_section_coverage coverage;
 	struct hv_section_left left[HV_SECTION_LEFT_MAX]; /* the first uncovered ones */
@@ -584,7 +584,7 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 
 void hv_section_tracer_force(struct hv_section_tracer *s)
 {
-	s->trust = HV_SECTION_FORCED;
+	s->trust = SECTION_FORCED;
 }
 
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
@@ -609,7 +609,7 @@ static uint32_t seq_of(const struct hv_section_tracer *s, unsigned cpu)
 
 /* If the calls around the idle loop or of the entry code are not replaced, a section may seem
  * longer than it is. */
-static struct hv_err *check_refused(const struct hv_section_plan *p)
+static struct hv_err *check_refused(const struct section_plan *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct hv_detour_want *want = &p->wants[i];
@@ -623,7 +623,7 @@ static struct hv_err *check_refused(const struct hv_section_plan *p)
 	return NULL;
 }
 
-static struct hv_err *patch(struct hv_section_tracer *s, struct hv_section_plan *p)
+static struct hv_err *patch(struct hv_section_tracer *s, struct section_plan *p)
 {
 	struct hv_err *err;
 	size_t nr_put_back;
@@ -661,7 +661,7 @@ static bool is_on(const struct hv_section_tracer *s)
 	       HV_SECTIONS_ON;
 }
 
-static void note_coverage(struct hv_section_tracer *s, const struct hv_section_plan *p)
+static void note_coverage(struct hv_section_tracer *s, const struct section_plan *p)
 {
 	s->coverage = (struct hv_section_coverage){.nr_covered = p->nr_covered,
 						   .nr_retargeted = p->nr_retargeted,
@@ -672,8 +672,8 @@ static void note_coverage(struct hv_section_tracer *s, const struct hv_section_p
 
 static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
-	hv_cleanup(hv_section_plan_deinit) struct hv_section_plan p = {.nr = 0};
-	struct hv_err *err = hv_section_plan_make(s->tracee->kernel, kind, s->trust, &p);
+	hv_cleanup(section_plan_deinit) struct section_plan p = {.nr = 0};
+	struct hv_err *err = section_plan_make(s->tracee->kernel, kind, s->trust, &p);
 
 	note_coverage(s, &p);
 	return err ? err : patch(s, &p);

@@ -181,8 +181,8 @@ struct hv_err *hv_syscall_tasks_set(struct hv_tracee *t, const struct hv_tracepo
 }
 
 /* Like hv_syscall_tasks_set(), but retries for about 40 ms. */
-static struct hv_err *hv_syscall_tasks_set_soon(struct hv_tracee *t,
-						const struct hv_tracepoint_layout *layout)
+static struct hv_err *syscall_tasks_set_soon(struct hv_tracee *t,
+					     const struct hv_tracepoint_layout *layout)
 {
 	struct hv_err *err = hv_syscall_tasks_set(t, layout);
 
@@ -222,8 +222,8 @@ static struct hv_err *claim(struct hv_tracee *t, const struct hv_module *module,
 
 /* Claims the module of TYPE, if it belongs to one, and verifies that the type still exists. EBUSY:
  * the guest is loading or removing the module. ENOENT: the module was removed. */
-static struct hv_err *hv_event_modules_claim(struct hv_tracee *t, struct hv_event_calls *calls,
-					     const struct hv_event_type *type)
+static struct hv_err *event_modules_claim(struct hv_tracee *t, struct hv_event_calls *calls,
+					  const struct hv_event_type *type)
 {
 	const struct hv_module *module;
 	bool is_new = false, is_there = false;
@@ -268,8 +268,8 @@ static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 
 /* Checks that no task is on its way to a trampoline from the plugs in WHICH, by index; NULL: from
  * any plug. EBUSY: a task is, or its state is unknown. */
-static struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
-					 const bool *which)
+static struct hv_err *event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
+				      const bool *which)
 {
 	hv_cleanup(hv_iterators_deinit) struct hv_iterators iterators = {0};
 	struct check check = {.tracee = t, .which = which};
@@ -290,16 +290,16 @@ static struct hv_err *hv_event_use_check(struct hv_tracee *t, const struct hv_ev
 	return err;
 }
 
-/* Like hv_event_use_check(), but retries for about 40 ms. */
-static struct hv_err *hv_event_use_await_end(struct hv_tracee *t,
-					     const struct hv_event_calls *calls, const bool *which)
+/* Like event_use_check(), but retries for about 40 ms. */
+static struct hv_err *event_use_await_end(struct hv_tracee *t, const struct hv_event_calls *calls,
+					  const bool *which)
 {
-	struct hv_err *err = hv_event_use_check(t, calls, which);
+	struct hv_err *err = event_use_check(t, calls, which);
 
 	for (unsigned i = 0; i < HV_MOMENT_TRIES && err && err->code == EBUSY; i++) {
 		hv_wait_a_moment();
 		hv_err_free(err);
-		err = hv_event_use_check(t, calls, which);
+		err = event_use_check(t, calls, which);
 	}
 	return err;
 }
@@ -487,7 +487,7 @@ static struct hv_err *see_to_tasks(struct hv_event_tracer *e)
 
 	if (!e->nr_looks)
 		return NULL;
-	err = hv_syscall_tasks_set_soon(e->tracee, &e->layout);
+	err = syscall_tasks_set_soon(e->tracee, &e->layout);
 	e->nr_looks -= !err;
 	return err;
 }
@@ -552,7 +552,7 @@ static size_t claim_modules(struct hv_event_tracer *e, struct coming *list, size
 
 	for (size_t i = 0; i < nr; i++) {
 		list[i].want->why_not =
-			hv_event_modules_claim(e->tracee, e->calls, &list[i].event->type);
+			event_modules_claim(e->tracee, e->calls, &list[i].event->type);
 		if (!list[i].want->why_not)
 			list[nr_left++] = list[i];
 	}
@@ -592,7 +592,7 @@ static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step 
 		}
 	if (err || !nr_used)
 		return err;
-	err = hv_event_use_await_end(e->tracee, e->calls, which);
+	err = event_use_await_end(e->tracee, e->calls, which);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err); /* each step already has its why_not */
 		return NULL;
@@ -796,7 +796,7 @@ static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 	}
 	if (!nr)
 		return NULL;
-	err = hv_event_use_check(e->tracee, e->calls, which);
+	err = event_use_check(e->tracee, e->calls, which);
 	for (size_t i = 0; !err && i < e->nr; i++)
 		if (which[i])
 			err = hv_event_calls_put_back_of(
@@ -815,7 +815,7 @@ static struct hv_err *give_back(struct hv_event_tracer *e)
 	struct hv_err *err = NULL;
 
 	if (hv_event_calls_are_there(e->calls)) {
-		err = hv_event_use_check(e->tracee, e->calls, NULL);
+		err = event_use_check(e->tracee, e->calls, NULL);
 		if (!err)
 			err = hv_event_calls_put_back(e->calls);
 	}

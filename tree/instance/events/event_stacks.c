@@ -13,7 +13,7 @@
 #define DUE_MAX 8
 
 /* The events of one vCPU that wait for their stacks, oldest first. */
-struct hv_stacks_due {
+struct stacks_due {
 	struct hv_stack_due list[DUE_MAX];
 	unsigned nr;
 };
@@ -21,7 +21,7 @@ struct hv_stacks_due {
 struct hv_event_stacks {
 	unsigned nr_wanted;	    /* number of stacks wanted for the current event */
 	struct hv_kept_event *kept; /* owned; the current event, if it waits for its stack */
-	struct hv_stacks_due *due;  /* owned, one per vCPU */
+	struct stacks_due *due;	    /* owned, one per vCPU */
 };
 
 static struct hv_event_stacks *state_of(const struct hv_instance *in)
@@ -46,7 +46,7 @@ void hv_kept_events_free(struct hv_kept_event *kept)
 }
 
 /* Drops the entries of DUE from FIRST on. */
-static void forget_from(struct hv_stacks_due *due, unsigned first)
+static void forget_from(struct stacks_due *due, unsigned first)
 {
 	for (unsigned i = first; i < due->nr; i++)
 		hv_kept_events_free(due->list[i].kept);
@@ -132,7 +132,7 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event)
 {
 	struct hv_event_stacks *s = state_of(in);
-	struct hv_stacks_due *due = &s->due[event->cpu];
+	struct stacks_due *due = &s->due[event->cpu];
 
 	if (!hv_event_set_has_id(recorded_of(hv_instance_all(in)), event->id))
 		return;
@@ -157,7 +157,7 @@ static void lose(struct hv_instance *in, const struct hv_event *event)
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret)
 {
-	struct hv_stacks_due *due = &state_of(in)->due[stack->cpu];
+	struct stacks_due *due = &state_of(in)->due[stack->cpu];
 	unsigned nr = due->nr;
 
 	while (nr && due->list[nr - 1].pid != stack->pid)
