@@ -170,7 +170,7 @@ struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, c
 	return e;
 }
 
-void audit_syslog(const struct audit *a, const char *line)
+static void write_syslog(const struct audit *a, const char *line)
 {
 	if (a->target != AUDIT_SYSLOG)
 		return;
@@ -191,7 +191,7 @@ void audit_forwarded(const struct audit *a, const char *line)
 	if (!rest || strncmp(rest, head.data, head.len_bytes) != 0)
 		return;
 	hv_text_add_guest(&safe, line, AUDIT_LINE_MAX);
-	audit_syslog(a, safe.data);
+	write_syslog(a, safe.data);
 }
 
 void audit_end(struct audit_entry *e)
@@ -200,6 +200,6 @@ void audit_end(struct audit_entry *e)
 	if (e->audit->forward)
 		e->audit->forward(e->audit->ctx, e->line.data);
 	else
-		audit_syslog(e->audit, e->line.data);
+		write_syslog(e->audit, e->line.data);
 	hv_text_deinit(&e->line);
 }

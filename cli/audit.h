@@ -60,10 +60,8 @@ struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, c
 void audit_text(struct audit_entry *e, const char *key, const char *value);
 void audit_number(struct audit_entry *e, const char *key, uint64_t value);
 void audit_end(struct audit_entry *e);
-/* Writes LINE to the system's log only, if A's target includes it. */
-void audit_syslog(const struct audit *a, const char *line);
-/* Like audit_syslog(), for a line that another process of the session sent. Ignores a line that is
- * not about the session, and removes control characters. */
+/* Writes LINE, which another process of the session sent, to the system's log only, if A's target
+ * includes it. Ignores a line that is not about the session, and removes control characters. */
 void audit_forwarded(const struct audit *a, const char *line);
 /* Empties the log if it exceeds AUDIT_LOG_MAX_BYTES. */
 void audit_trim(struct audit *a);

@@ -130,6 +130,18 @@ static _Noreturn void become(const struct errand_config *config, int socket)
 
 /* -- the requesting process ------------------------------------------------------------------- */
 
+/* Returns the errand's error; EPIPE: the helper has ended. The caller deinits RET. */
+static struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
+				 struct hv_message *ret)
+{
+	struct hv_err *err;
+
+	pthread_mutex_lock(&e->lock);
+	err = hv_channel_ask(e->socket, what, ret);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd)
 {
 	const struct hv_message what = {
@@ -201,16 +213,6 @@ struct hv_err *errand_begin(struct errand *e, const struct errand_config *config
 	return e->pid < 0
 		       ? hv_err_new(code, "cannot start a helper process: fork: %s", strerror(code))
 		       : NULL;
-}
-
-struct hv_err *errand_ask(struct errand *e, const struct hv_message *what, struct hv_message *ret)
-{
-	struct hv_err *err;
-
-	pthread_mutex_lock(&e->lock);
-	err = hv_channel_ask(e->socket, what, ret);
-	pthread_mutex_unlock(&e->lock);
-	return err;
 }
 
 void errand_end(struct errand *e)

@@ -64,11 +64,8 @@ struct errand {
 
 /* Starts the helper, which has one thread. E must not move until errand_end(). */
 struct hv_err *errand_begin(struct errand *e, const struct errand_config *config) hv_must_use;
-/* Any thread. Returns the errand's error; EPIPE: the helper has ended. The caller deinits RET. */
-struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
-			  struct hv_message *ret) hv_must_use;
-/* Like errand_ask(), for a request that is a NAME and an answer that is a file, or empty if RET_FD
- * is NULL. Returns 0 or an errno. */
+/* Runs the errand KIND about NAME. Any thread. The answer is a file, or empty if RET_FD is NULL.
+ * Returns 0 or an errno; EPIPE: the helper has ended. */
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd);
 /* Ends the helper and waits for it. */
 void errand_end(struct errand *e);

@@ -510,7 +510,7 @@ static struct hv_err *dat_open(const struct hv_export_config *config,
 	return NULL;
 }
 
-const struct hv_export_format hv_export_dat_one = {
+static const struct hv_export_format dat_one = {
 	.name = "trace.dat",
 	.suffix = ".dat",
 	.input = HV_EXPORT_PAGES,
@@ -626,7 +626,7 @@ static struct hv_err *open_host(struct dat_pair *p, const struct hv_export_confi
 	its.trace_id = h->trace_id;
 	its.guest = &h->guest;
 	hv_page_sift_init(&p->sift, head->page_bytes);
-	return hv_export_open(&hv_export_dat_one, &own, &its, &p->host);
+	return hv_export_open(&dat_one, &own, &its, &p->host);
 }
 
 static struct hv_err *pair_open(const struct hv_export_config *config,
@@ -638,7 +638,7 @@ static struct hv_err *pair_open(const struct hv_export_config *config,
 
 	if (config->host)
 		its.trace_id = config->host->guest.trace_id;
-	err = hv_export_open(&hv_export_dat_one, config, &its, &p->guest);
+	err = hv_export_open(&dat_one, config, &its, &p->guest);
 	if (!err && config->host)
 		err = open_host(p, config, head);
 	if (err) {

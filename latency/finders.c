@@ -21,8 +21,9 @@ void hv_due_stacks_deinit(struct hv_due_stacks *d)
 	free(d->cpus);
 }
 
-/* Must match the triggers in hv_wanted_events. */
-bool hv_moment_has_stack(const struct hv_moment *m)
+/* Returns whether the guest records a stack with an event like M. Must match the triggers in
+ * hv_wanted_events. */
+static bool moment_has_stack(const struct hv_moment *m)
 {
 	switch (m->kind) {
 	case HV_MOMENT_SWITCH:
@@ -43,7 +44,7 @@ void hv_due_stacks_see(struct hv_due_stacks *d, const struct hv_moment *m)
 {
 	struct hv_due_cpu *c = m->cpu < d->nr_cpus ? &d->cpus[m->cpu] : NULL;
 
-	if (!c || !(d->kinds & UINT32_C(1) << m->kind) || !hv_moment_has_stack(m))
+	if (!c || !(d->kinds & UINT32_C(1) << m->kind) || !moment_has_stack(m))
 		return;
 	if (c->nr == HV_DUE_STACKS_MAX)
 		memmove(c->list, c->list + 1, --c->nr * sizeof(c->list[0]));
@@ -74,20 +75,20 @@ void hv_due_stacks_lose(struct hv_due_stacks *d, unsigned cpu)
 
 #define FUNCTIONS_MAX 64 /* distinct functions per stall */
 
-void hv_ticks_init(struct hv_ticks *t, unsigned nr_cpus)
+static void ticks_init(struct hv_ticks *t, unsigned nr_cpus)
 {
 	*t = (struct hv_ticks){.nr_cpus = nr_cpus};
 	t->cpus = hv_alloc((nr_cpus + 1) * sizeof(*t->cpus));
 }
 
-void hv_ticks_deinit(struct hv_ticks *t)
+static void ticks_deinit(struct hv_ticks *t)
 {
 	for (unsigned i = 0; i < t->nr_cpus; i++)
 		free(t->cpus[i].list);
 	free(t->cpus);
 }
 
-void hv_ticks_add(struct hv_ticks *t, unsigned cpu, const struct hv_tick *tick)
+static void ticks_add(struct hv_ticks *t, unsigned cpu, const struct hv_tick *tick)
 {
 	struct hv_tick_cpu *c = cpu < t->nr_cpus ? &t->cpus[cpu] : NULL;
 
@@ -155,7 +156,9 @@ static bool was_counted(const struct hv_stall *s, unsigned piece)
 	return s->pieces[piece].cpu == s->cpu;
 }
 
-void hv_ticks_choose(const struct hv_ticks *t, struct hv_stall *s)
+/* Counts the samples of S's task in its interval on its vCPUs, and the samples in the most frequent
+ * function. The stack of a system call is replaced by the last of those samples. */
+static void ticks_choose(const struct hv_ticks *t, struct hv_stall *s)
 {
 	struct counts c = {.nr = 0};
 	unsigned most = 0;
@@ -190,7 +193,7 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 	f->softirqs = hv_alloc((nr_cpus + 1) * sizeof(*f->softirqs));
 	f->requests = hv_alloc(HV_IO_REQUESTS_MAX * sizeof(*f->requests));
 	f->limits = hv_alloc(sizeof(*f->limits));
-	hv_ticks_init(&f->ticks, nr_cpus);
+	ticks_init(&f->ticks, nr_cpus);
 }
 
 void hv_finders_deinit(struct hv_finders *f)
@@ -200,7 +203,7 @@ void hv_finders_deinit(struct hv_finders *f)
 	free(f->softirqs);
 	free(f->requests);
 	free(f->limits);
-	hv_ticks_deinit(&f->ticks);
+	ticks_deinit(&f->ticks);
 }
 
 /* Returns whether samples help to explain S: it kept a vCPU busy in the kernel. */
@@ -220,7 +223,7 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 		stall->nr_before =
 			hv_sched_before(&f->tasks, stall->cpu, stall->from_ns, stall->before);
 	if (!stall->slack_ns && is_sampled(stall))
-		hv_ticks_choose(&f->ticks, stall);
+		ticks_choose(&f->ticks, stall);
 	hv_stalls_add(f->stalls, stall);
 }
 
@@ -230,9 +233,8 @@ void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 	struct hv_sched_task *task = m->pid ? hv_sched_find(&f->tasks, m->pid) : NULL;
 
 	if (m->kind == HV_MOMENT_TICK)
-		hv_ticks_add(
-			&f->ticks, m->cpu,
-			&(struct hv_tick){.time_ns = m->time_ns, .pid = m->pid, .stack = *stack});
+		ticks_add(&f->ticks, m->cpu,
+			  &(struct hv_tick){.time_ns = m->time_ns, .pid = m->pid, .stack = *stack});
 	if (!task)
 		return;
 	if (m->kind == HV_MOMENT_SWITCH && task->state != HV_TASK_RUNNING &&

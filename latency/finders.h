@@ -37,8 +37,6 @@ struct hv_due_stacks {
 
 void hv_due_stacks_init(struct hv_due_stacks *d, unsigned nr_cpus);
 void hv_due_stacks_deinit(struct hv_due_stacks *d);
-/* Returns whether the guest records a stack with an event like M. */
-bool hv_moment_has_stack(const struct hv_moment *m);
 /* Adds M if its stack will follow. */
 void hv_due_stacks_see(struct hv_due_stacks *d, const struct hv_moment *m);
 /* Returns the event that a stack of PID on CPU belongs to, or NULL. Valid until the next call. */
@@ -76,13 +74,6 @@ struct hv_ticks {
 	uint64_t (*function_of)(const void *data, uint64_t address);
 	const void *data;
 };
-
-void hv_ticks_init(struct hv_ticks *t, unsigned nr_cpus);
-void hv_ticks_deinit(struct hv_ticks *t);
-void hv_ticks_add(struct hv_ticks *t, unsigned cpu, const struct hv_tick *tick);
-/* Counts the samples of S's task in its interval on its vCPUs, and the samples in the most frequent
- * function. The stack of a system call is replaced by the last of those samples. */
-void hv_ticks_choose(const struct hv_ticks *t, struct hv_stall *s);
 
 /* -- analysers --------------------------------------------------------------------------------- */
 

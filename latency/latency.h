@@ -96,8 +96,8 @@ void hv_latency_begin_host_events(struct hv_latency *l);
 void hv_latency_begin_counted(struct hv_latency *l);
 /* Discards all events read so far, because not all kinds of events were enabled yet. */
 void hv_latency_forget(struct hv_latency *l);
-/* From now on, the guest records a stack with the events of KIND for which hv_moment_has_stack() is
- * true. hv_latency_end_stacks() ends this for all kinds. */
+/* From now on, the guest records a stack with the events of KIND that have a trigger for it
+ * (hv_wanted_events). hv_latency_end_stacks() ends this for all kinds. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
 void hv_latency_end_stacks(struct hv_latency *l);
 /* Adds SECTION, which has a length but no time. Its time is that of the stack recorded at its end.

@@ -184,7 +184,8 @@ static void end_window(struct hv_exits *x, struct hv_exit_cpu *c)
 	c->from_ns = c->newest_ns;
 }
 
-void hv_exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
+/* Advances the window of CPU to NOW_NS. */
+static void exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
 {
 	struct hv_exit_cpu *c;
 
@@ -217,7 +218,7 @@ void hv_exits_add(struct hv_exits *x, unsigned cpu, const struct hv_exit *exit)
 	if (exit->length_ns > r->longest_ns)
 		r->longest_ns = exit->length_ns;
 	x->cpus[cpu].nr++;
-	hv_exits_pass(x, cpu, exit->entry_ns);
+	exits_pass(x, cpu, exit->entry_ns);
 	if (r->sort == HV_EXIT_HALT)
 		return;
 	share = &x->cpus[cpu].shares[i];
@@ -230,7 +231,8 @@ void hv_exits_add(struct hv_exits *x, unsigned cpu, const struct hv_exit *exit)
 	vote(&x->cpus[cpu].task, &x->cpus[cpu].task_ns, &exit->task, exit->length_ns);
 }
 
-void hv_exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
+/* Excludes the time from the last event of CPU to NOW_NS, in which events were lost. */
+static void exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
 {
 	struct hv_exit_cpu *c;
 
@@ -239,7 +241,7 @@ void hv_exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
 	c = &x->cpus[cpu];
 	if (c->newest_ns && now_ns > c->newest_ns)
 		c->unseen_ns += now_ns - c->newest_ns;
-	hv_exits_pass(x, cpu, now_ns);
+	exits_pass(x, cpu, now_ns);
 }
 
 const struct hv_stall *hv_exits_storm(const struct hv_exits *x, unsigned cpu)
@@ -261,7 +263,8 @@ uint64_t hv_exits_since(struct hv_exits *x)
 	return most;
 }
 
-void hv_exits_end(struct hv_exits *x)
+/* Adds the storms that are still in progress. */
+static void exits_end(struct hv_exits *x)
 {
 	for (unsigned i = 0; i < x->nr_cpus; i++) {
 		struct hv_exit_cpu *c = &x->cpus[i];
@@ -455,7 +458,7 @@ void hv_vcpu_threads_see(struct hv_vcpu_threads *t, const struct hv_moment *m)
 		see_waking(t, v, m);
 	if (!v->known_ns && v->state != HV_VCPU_UNKNOWN)
 		v->known_ns = m->time_ns;
-	hv_exits_pass(&t->exits, m->cpu, m->time_ns);
+	exits_pass(&t->exits, m->cpu, m->time_ns);
 }
 
 bool hv_vcpu_threads_know(const struct hv_vcpu_threads *t, unsigned cpu, uint64_t from_ns)
@@ -479,7 +482,7 @@ void hv_vcpu_threads_lose(struct hv_vcpu_threads *t, unsigned cpu, uint64_t now_
 		return;
 	set_state(&t->list[cpu], HV_VCPU_UNKNOWN, now_ns);
 	t->list[cpu].exit_ns = t->list[cpu].known_ns = 0;
-	hv_exits_lose(&t->exits, cpu, now_ns);
+	exits_lose(&t->exits, cpu, now_ns);
 }
 
 void hv_vcpu_threads_end(struct hv_vcpu_threads *t, uint64_t now_ns)
@@ -491,5 +494,5 @@ void hv_vcpu_threads_end(struct hv_vcpu_threads *t, uint64_t now_ns)
 		set_state(v, HV_VCPU_UNKNOWN, now_ns);
 		give_pieces(t, v);
 	}
-	hv_exits_end(&t->exits);
+	exits_end(&t->exits);
 }

@@ -89,16 +89,10 @@ struct hv_exit {
 };
 /* Records an exit of CPU. */
 void hv_exits_add(struct hv_exits *x, unsigned cpu, const struct hv_exit *exit);
-/* Advances the window of CPU to NOW_NS. */
-void hv_exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
-/* Excludes the time from the last event of CPU to NOW_NS, in which events were lost. */
-void hv_exits_lose(struct hv_exits *x, unsigned cpu, uint64_t now_ns);
 /* Returns the number of exits since the last call, of the vCPU with the most exits. */
 uint64_t hv_exits_since(struct hv_exits *x);
 /* Returns the storm in progress on CPU. NULL if there is none that reaches the threshold. */
 const struct hv_stall *hv_exits_storm(const struct hv_exits *x, unsigned cpu);
-/* Adds the storms that are still in progress. */
-void hv_exits_end(struct hv_exits *x);
 
 /* -- threads ----------------------------------------------------------------------------------- */
 

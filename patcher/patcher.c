@@ -10,7 +10,8 @@
 
 /* -- changes ----------------------------------------------------------------------------------- */
 
-bool hv_change_is_text(enum hv_change_kind kind)
+/* Returns whether changes of KIND overwrite instructions. */
+static bool change_is_text(enum hv_change_kind kind)
 {
 	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
 	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PROBE_SITE || kind == HV_CHANGE_KEY ||
@@ -18,23 +19,32 @@ bool hv_change_is_text(enum hv_change_kind kind)
 	       kind == HV_CHANGE_RENAME;
 }
 
-bool hv_change_is_of_site(const struct hv_arch *arch, const struct hv_change *change)
+/* Returns whether CHANGE only switches a site between its forms. No vCPU can be in the middle of
+ * such a change: a site is one instruction, or two between which execution continues correctly
+ * (tracer/sites/site_trampolines.h). */
+static bool change_is_of_site(const struct hv_arch *arch, const struct hv_change *change)
 {
 	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes;
 }
 
-bool hv_change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
-			  struct hv_gva ip)
+/* Returns whether a vCPU at IP would resume in the middle of an instruction that CHANGE writes.
+ * Between the two instructions of a site, it resumes correctly
+ * (tracer/sites/site_trampolines.h). */
+static bool change_has_inside(const struct hv_arch *arch, const struct hv_change *change,
+			      struct hv_gva ip)
 {
 	uint64_t off = ip.v - change->gva.v;
 
-	if (!hv_change_is_text(change->kind) || off == 0 || off >= change->len_bytes)
+	if (!change_is_text(change->kind) || off == 0 || off >= change->len_bytes)
 		return false;
 	return change->kind != HV_CHANGE_TEXT || off != arch->site_first_bytes;
 }
 
-bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
-			    const uint8_t *now)
+/* Returns whether NOW, the bytes of CHANGE's site, is an unused site that CHANGE turns into another
+ * unused form. On riscv64, the guest's ftrace can remove the call and leave our first instruction,
+ * whose result is not used. */
+static bool change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
+				const uint8_t *now)
 {
 	struct hv_gva before = {0}, after = {0};
 
@@ -145,7 +155,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 		return err;
 	for (size_t i = 0; i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-			if (hv_change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
+			if (change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
 				changes[i].refused = 1;
 	return NULL;
 }
@@ -157,7 +167,7 @@ static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *chang
 	struct hv_mapping m;
 	struct hv_err *err;
 
-	if (!hv_change_is_text(change->kind) || hv_gva_in(change->gva, p->fixed))
+	if (!change_is_text(change->kind) || hv_gva_in(change->gva, p->fixed))
 		return NULL;
 	err = hv_walk(p->as, change->gva, &m);
 	if (!err && (!m.present || m.gpa.v != change->gpa.v))
@@ -179,7 +189,7 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 		 * not make. */
 		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
 		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0 &&
-		    !hv_change_is_half_gone(p->as->arch, &changes[i], now))
+		    !change_is_half_gone(p->as->arch, &changes[i], now))
 			changes[i].refused = 1;
 	}
 	return NULL;
@@ -205,7 +215,7 @@ static struct hv_err *write_all(struct hv_patcher *p, struct hv_hold *hold,
 		writes[nr_writes].gpa = changes[i].gpa;
 		writes[nr_writes].gva = changes[i].gva;
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
-		writes[nr_writes].is_text = hv_change_is_text(changes[i].kind);
+		writes[nr_writes].is_text = change_is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
 		p->holds.bytes += changes[i].len_bytes;
 	}
@@ -244,7 +254,7 @@ static void note_present(struct hv_patcher *p, const struct hv_change *changes, 
 		struct hv_change present = changes[i];
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		if (!entry || !hv_change_is_text(changes[i].kind))
+		if (!entry || !change_is_text(changes[i].kind))
 			continue;
 		err = hv_guest_read(p->guest, present.gpa, present.to, present.len_bytes);
 		if (!err && (memcmp(present.to, changes[i].from, present.len_bytes) == 0 ||
@@ -391,7 +401,7 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 static bool may_have_inside(const struct hv_patcher *p, const struct batch *b)
 {
 	for (size_t i = 0; i < b->nr; i++)
-		if (!hv_change_is_of_site(p->as->arch, &b->changes[i]))
+		if (!change_is_of_site(p->as->arch, &b->changes[i]))
 			return true;
 	return false;
 }
@@ -514,7 +524,7 @@ struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *
 	size_t nr_text = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (hv_change_is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
+		if (change_is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
 	qsort(gpas, nr_text, sizeof(*gpas), by_address);
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
@@ -680,7 +690,7 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
 		const struct hv_journal_entry *entry = &p->journal.entries[i];
 
-		if (entry->state == HV_JOURNAL_USED && hv_change_is_text(entry->kind) &&
+		if (entry->state == HV_JOURNAL_USED && change_is_text(entry->kind) &&
 		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
 			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
 	}
@@ -748,7 +758,7 @@ static struct hv_err *refuse_inside_vcpus(struct hv_patcher *p, struct hv_hold *
 
 	for (size_t i = 0; !err && i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-			if (hv_change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
+			if (change_has_inside(p->as->arch, &changes[i], regs[cpu].ip))
 				changes[i].refused = 1;
 	return err;
 }

@@ -17,13 +17,24 @@
 #define READS_MAX 16
 #define LOCK_MAX  64u /* maximum size of the seqcount before the timekeeper */
 
+/* Layout in a kernel. Numbers without a comment are offsets of members. */
+struct timekeeper_layout {
+	struct hv_gva fast; /* tk_fast_mono; 0: the layout is unknown */
+	uint32_t fast_bytes;
+	uint32_t seq, base; /* struct tk_fast */
+	uint32_t base_bytes;
+	/* struct tk_read_base: */
+	uint32_t clock, cycle_last, mult, shift, xtime_nsec, base_mono, base_real;
+	uint32_t name;		       /* struct clocksource */
+	struct hv_gva boot_at, tai_at; /* addresses of the offsets to CLOCK_MONOTONIC; 0: unknown */
+};
+
 /* Finds struct timekeeper, which is in the variable tk_core, or in newer kernels in the first of an
  * array of struct tk_data. If the type is anonymous, a seqcount whose size depends on the
  * configuration precedes the timekeeper: the right offset is where the clocksource equals that of
  * tk_fast_mono. */
 static struct hv_err *find_core(const struct hv_kernel_core *core,
-				const struct hv_timekeeper_layout *l, uint32_t tkr,
-				struct hv_gva *ret)
+				const struct timekeeper_layout *l, uint32_t tkr, struct hv_gva *ret)
 {
 	static const char *const names[] = {"tk_core", "timekeeper_data"};
 	struct hv_gva at = {0};
@@ -51,7 +62,7 @@ static struct hv_err *find_core(const struct hv_kernel_core *core,
 }
 
 /* Without the offsets, boot and tai are unavailable. */
-static void find_offsets(const struct hv_kernel_core *core, struct hv_timekeeper_layout *l)
+static void find_offsets(const struct hv_kernel_core *core, struct timekeeper_layout *l)
 {
 	uint32_t tkr, boot, tai;
 	const struct hv_field fields[] = {
@@ -68,10 +79,11 @@ static void find_offsets(const struct hv_kernel_core *core, struct hv_timekeeper
 	hv_err_free(err);
 }
 
-struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
-				  struct hv_timekeeper_layout *ret)
+/* Fails with ENOENT if the kernel has no tk_fast_mono or its layout is unknown. */
+static struct hv_err *timekeeper_find(const struct hv_kernel_core *core,
+				      struct timekeeper_layout *ret)
 {
-	struct hv_timekeeper_layout l = {.fast_bytes = 0};
+	struct timekeeper_layout l = {.fast_bytes = 0};
 	const struct hv_field outer[] = {{"seq", 4, &l.seq}, {"base", 16, &l.base}};
 	const struct hv_field inner[] = {{"clock", 8, &l.clock},
 					 {"cycle_last", 8, &l.cycle_last},
@@ -103,7 +115,7 @@ struct hv_err *hv_timekeeper_find(const struct hv_kernel_core *core,
 
 /* Reads struct tk_fast, and retries if its seq changes. */
 static struct hv_err *read_copy(const struct hv_kernel_core *core,
-				const struct hv_timekeeper_layout *l, uint8_t *bytes)
+				const struct timekeeper_layout *l, uint8_t *bytes)
 {
 	struct hv_span copy = {bytes, l->fast_bytes};
 
@@ -143,10 +155,11 @@ static struct hv_err *read_offset(const struct hv_kernel_core *core, struct hv_g
 	return at.v ? hv_read_u64(&core->as, at, ret) : NULL;
 }
 
-/* The kernel, too, reads the offsets without the seqcount (ktime_get_boot_fast_ns()). */
-struct hv_err *hv_timekeeper_read(const struct hv_kernel_core *core,
-				  const struct hv_timekeeper_layout *l,
-				  struct hv_timekeeper_moment *ret)
+/* Fails with EAGAIN if the guest kept writing it. The kernel, too, reads the offsets without the
+ * seqcount (ktime_get_boot_fast_ns()). */
+static struct hv_err *timekeeper_read(const struct hv_kernel_core *core,
+				      const struct timekeeper_layout *l,
+				      struct hv_timekeeper_moment *ret)
 {
 	struct hv_timekeeper_moment m = {.cycles = 0};
 	uint8_t bytes[COPY_MAX];
@@ -182,7 +195,7 @@ struct hv_clock {
 	unsigned nr_cpus;
 	struct hv_clock_source *source; /* owned; NULL: HV_CLOCK_RAW */
 	struct hv_clock_scale scales[HV_CLOCK_CPUS_MAX];
-	struct hv_timekeeper_layout keeper;
+	struct timekeeper_layout keeper;
 };
 
 static struct hv_err *refresh_cpu(struct hv_clock *c, unsigned cpu)
@@ -211,7 +224,7 @@ struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
 	struct hv_err *err;
 
 	c->k = k;
-	hv_err_free(hv_timekeeper_find(&k->core, &c->keeper));
+	hv_err_free(timekeeper_find(&k->core, &c->keeper));
 	c->nr_cpus = k->layout.nr_cpus < HV_CLOCK_CPUS_MAX ? k->layout.nr_cpus : HV_CLOCK_CPUS_MAX;
 	err = hv_err_in(hv_kernel_arch_of(&k->core)->find_clock(&k->core, &c->source), "clock");
 	if (!err)
@@ -325,7 +338,7 @@ struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeep
 	if (!c->keeper.fast.v)
 		err = hv_err_new(ENOENT, "the guest's timekeeper has an unknown layout");
 	if (!err)
-		err = hv_timekeeper_read(&c->k->core, &c->keeper, &m);
+		err = timekeeper_read(&c->k->core, &c->keeper, &m);
 	if (!err)
 		err = find_cycles(c, m.clocksource, ret_cycles);
 	if (err)

@@ -113,8 +113,10 @@ static struct hv_err *gather(struct hv_pages *p, uint64_t at, size_t max_bytes)
 	return NULL;
 }
 
-struct hv_err *hv_pages_string(struct hv_pages *p, struct hv_gva at, size_t max_bytes,
-			       const char **ret, size_t *ret_len)
+/* Returns the string at AT and its length; valid until the next read. Fails with E2BIG if it is
+ * longer than MAX_BYTES. */
+static struct hv_err *pages_string(struct hv_pages *p, struct hv_gva at, size_t max_bytes,
+				   const char **ret, size_t *ret_len)
 {
 	const uint8_t *bytes, *end;
 	size_t len;
@@ -159,7 +161,7 @@ static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t ma
 	const char *bytes;
 	char *string;
 	size_t len;
-	struct hv_err *err = hv_pages_string(s->pages, at, max_bytes, &bytes, &len);
+	struct hv_err *err = pages_string(s->pages, at, max_bytes, &bytes, &len);
 
 	if (err)
 		return err;

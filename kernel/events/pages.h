@@ -27,10 +27,6 @@ void hv_pages_deinit(struct hv_pages *p);
 struct hv_err *hv_pages_read(struct hv_pages *p, struct hv_gva at, void *buf,
 			     size_t len_bytes) hv_must_use;
 struct hv_err *hv_pages_u64(struct hv_pages *p, struct hv_gva at, uint64_t *ret) hv_must_use;
-/* Returns the string at AT and its length; valid until the next read. Fails with E2BIG if it is
- * longer than MAX_BYTES. */
-struct hv_err *hv_pages_string(struct hv_pages *p, struct hv_gva at, size_t max_bytes,
-			       const char **ret, size_t *ret_len) hv_must_use;
 
 /* Guest strings by address. Each is read and stored once, because events share most of them (names
  * of systems, types of fields). */

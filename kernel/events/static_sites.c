@@ -14,9 +14,32 @@
 /* Limits on guest data. */
 #define SITES_MAX  65536u
 #define TABLES_MAX 4096u
+#define ENTRY_MAX  64u /* bytes */
+
+/* The names that site_table_find() looks up. */
+struct site_table_names {
+	const char *start, *stop, *entry;
+	const char *link, *link_entries;
+	const char *module_entries, *module_nr;
+};
+
+struct site_tables {
+	const struct hv_kernel *k; /* borrowed, like the table */
+	const struct hv_site_table *table;
+	/* Called for each entry in turn. Returns false if ENTRY, at address AT, belongs to another
+	 * key. */
+	bool (*is_of_key)(void *ctx, struct hv_span entry, uint64_t at);
+	void (*add)(void *ctx, struct hv_span entry, uint64_t at);
+	void *ctx;
+	size_t nr; /* number of entries added */
+	/* Owned: the pointers that lead to the entries. While their values are unchanged, so are
+	 * the key's entries. */
+	struct hv_word *words;
+	size_t nr_words;
+};
 
 static struct hv_err *find_links(const struct hv_kernel_core *core,
-				 const struct hv_site_table_names *names, struct hv_site_table *t)
+				 const struct site_table_names *names, struct hv_site_table *t)
 {
 	const struct hv_field link[] = {
 		{"next", 8, &t->link_next},
@@ -37,15 +60,16 @@ static struct hv_err *find_links(const struct hv_kernel_core *core,
 	return err ? err : hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
 }
 
-struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
-				  const struct hv_site_table_names *names,
-				  struct hv_site_table *ret)
+/* Fails with ENOENT if the kernel lacks a type or member, which the message names. */
+static struct hv_err *site_table_find(const struct hv_kernel_core *core,
+				      const struct site_table_names *names,
+				      struct hv_site_table *ret)
 {
 	struct hv_site_table t = {.start = names->start, .stop = names->stop};
 	struct hv_err *err;
 
 	if (!hv_btf_size(core->btf, names->entry, &t.entry_len_bytes) ||
-	    t.entry_len_bytes > HV_SITE_ENTRY_MAX || !t.entry_len_bytes)
+	    t.entry_len_bytes > ENTRY_MAX || !t.entry_len_bytes)
 		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", names->entry);
 	err = find_links(core, names, &t);
 	if (!err)
@@ -53,7 +77,8 @@ struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
 	return err;
 }
 
-struct hv_err *hv_site_tables_word(struct hv_site_tables *t, struct hv_gva at, uint64_t *ret)
+/* Reads a pointer that leads to entries. */
+static struct hv_err *site_tables_word(struct site_tables *t, struct hv_gva at, uint64_t *ret)
 {
 	struct hv_err *err = hv_read_u64(&t->k->core.as, at, ret);
 
@@ -65,9 +90,9 @@ struct hv_err *hv_site_tables_word(struct hv_site_tables *t, struct hv_gva at, u
 }
 
 /* Adds the entries of the key from AT on, up to an entry of another key or the table's END. */
-static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64_t end)
+static struct hv_err *read_entries(struct site_tables *t, uint64_t at, uint64_t end)
 {
-	uint8_t bytes[HV_SITE_ENTRY_MAX];
+	uint8_t bytes[ENTRY_MAX];
 	struct hv_span entry = {bytes, t->table->entry_len_bytes};
 	struct hv_err *err = NULL;
 
@@ -85,7 +110,7 @@ static struct hv_err *read_entries(struct hv_site_tables *t, uint64_t at, uint64
 }
 
 /* Returns false if AT is not in the table of the module at MODULE, or there is no such module. */
-static bool find_module_end(const struct hv_site_tables *t, uint64_t module, uint64_t at,
+static bool find_module_end(const struct site_tables *t, uint64_t module, uint64_t at,
 			    uint64_t *ret_end)
 {
 	const struct hv_address_space *as = &t->k->core.as;
@@ -102,7 +127,7 @@ static bool find_module_end(const struct hv_site_tables *t, uint64_t module, uin
 
 /* Finds the end of the table that contains AT. MODULE is its expected owner, which may have just
  * been loaded; 0: the kernel, or the module that contains the key. */
-static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint64_t module,
+static struct hv_err *find_end(const struct site_tables *t, uint64_t at, uint64_t module,
 			       uint64_t *ret_end)
 {
 	const struct hv_modules *modules = &t->k->modules;
@@ -126,7 +151,7 @@ static struct hv_err *find_end(const struct hv_site_tables *t, uint64_t at, uint
 	return err;
 }
 
-static struct hv_err *read_table(struct hv_site_tables *t, uint64_t entries, uint64_t module)
+static struct hv_err *read_table(struct site_tables *t, uint64_t entries, uint64_t module)
 {
 	uint64_t end = 0;
 	struct hv_err *err;
@@ -137,12 +162,15 @@ static struct hv_err *read_table(struct hv_site_tables *t, uint64_t entries, uin
 	return err ? err : read_entries(t, entries, end);
 }
 
-struct hv_err *hv_site_tables_read(struct hv_site_tables *t, uint64_t entries)
+/* Reads the entries of the key, starting at address ENTRIES; does nothing if ENTRIES is 0. Fails
+ * with EINVAL if the address is in no table, or with E2BIG. */
+static struct hv_err *site_tables_read(struct site_tables *t, uint64_t entries)
 {
 	return read_table(t, entries, 0);
 }
 
-struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
+/* Reads the key's entries in all tables of the list of links that begins at LINK; 0 if empty. */
+static struct hv_err *site_tables_read_list(struct site_tables *t, uint64_t link)
 {
 	struct hv_err *err = NULL;
 
@@ -152,9 +180,9 @@ struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link)
 		if (nr == TABLES_MAX)
 			return hv_err_new(E2BIG, "the list does not end after %u tables",
 					  TABLES_MAX);
-		err = hv_site_tables_word(t, hv_gva(at + t->table->link_entries), &entries);
+		err = site_tables_word(t, hv_gva(at + t->table->link_entries), &entries);
 		if (!err)
-			err = hv_site_tables_word(t, hv_gva(at + t->table->link_next), &link);
+			err = site_tables_word(t, hv_gva(at + t->table->link_next), &link);
 		if (!err)
 			err = hv_read_u64(&t->k->core.as, hv_gva(at + t->table->link_module),
 					  &module);
@@ -188,7 +216,7 @@ struct key_reading {
 
 struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_layout *ret)
 {
-	static const struct hv_site_table_names names = {
+	static const struct site_table_names names = {
 		.start = "__start___jump_table",
 		.stop = "__stop___jump_table",
 		.entry = "jump_entry",
@@ -210,7 +238,7 @@ struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_lay
 	if (!err)
 		err = hv_fields_find(&k->core, "jump_entry", entry, HV_ARRAY_LEN(entry));
 	if (!err)
-		err = hv_site_table_find(&k->core, &names, &l.table);
+		err = site_table_find(&k->core, &names, &l.table);
 	if (err)
 		return err;
 	hv_btf_member(k->core.btf, "jump_entry", "code", &l.code, &code_len);
@@ -254,28 +282,27 @@ static void add_jump(void *ctx, struct hv_span entry, uint64_t at)
 	parse(r->l, entry, at, &r->sites.list[r->sites.nr++]);
 }
 
-static struct hv_err *read_static_key(const struct key_reading *r, struct hv_site_tables *t)
+static struct hv_err *read_static_key(const struct key_reading *r, struct site_tables *t)
 {
 	uint64_t entries;
-	struct hv_err *err =
-		hv_site_tables_word(t, hv_gva_add(r->key, r->l->key_entries), &entries);
+	struct hv_err *err = site_tables_word(t, hv_gva_add(r->key, r->l->key_entries), &entries);
 
 	if (err)
 		return err;
 	if (entries & KEY_LINKED && r->l->table.has_links)
-		return hv_site_tables_read_list(t, entries & KEY_POINTER);
-	return hv_site_tables_read(t, entries & KEY_POINTER);
+		return site_tables_read_list(t, entries & KEY_POINTER);
+	return site_tables_read(t, entries & KEY_POINTER);
 }
 
 struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jump_layout *layout,
 				  struct hv_gva key, struct hv_jump_sites *ret)
 {
 	struct key_reading r = {.l = layout, .key = key};
-	struct hv_site_tables tables = {.k = k,
-					.table = &layout->table,
-					.is_of_key = is_of_static_key,
-					.add = add_jump,
-					.ctx = &r};
+	struct site_tables tables = {.k = k,
+				     .table = &layout->table,
+				     .is_of_key = is_of_static_key,
+				     .add = add_jump,
+				     .ctx = &r};
 	struct hv_err *err = read_static_key(&r, &tables);
 
 	r.sites.words = tables.words;
@@ -310,7 +337,7 @@ static struct hv_err *is_nop(const struct hv_kernel *k, const struct hv_jump_sit
 struct hv_err *hv_jump_nop_find(const struct hv_kernel *k, const struct hv_jump_layout *layout,
 				size_t len_bytes, uint8_t ret[8])
 {
-	uint8_t bytes[HV_SITE_ENTRY_MAX], code[8] = {0};
+	uint8_t bytes[ENTRY_MAX], code[8] = {0};
 	struct hv_span entry = {bytes, layout->table.entry_len_bytes};
 	struct hv_gva at, end;
 	struct hv_err *err = hv_core_need(&k->core, layout->table.start, &at);
@@ -366,7 +393,7 @@ struct call_reading {
 
 struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_layout *ret)
 {
-	static const struct hv_site_table_names names = {
+	static const struct site_table_names names = {
 		.start = "__start_static_call_sites",
 		.stop = "__stop_static_call_sites",
 		.entry = "static_call_site",
@@ -389,7 +416,7 @@ struct hv_err *hv_call_layout_find(const struct hv_kernel *k, struct hv_call_lay
 	if (!err)
 		err = hv_fields_find(&k->core, "static_call_site", site, HV_ARRAY_LEN(site));
 	if (!err)
-		err = hv_site_table_find(&k->core, &names, &l.table);
+		err = site_table_find(&k->core, &names, &l.table);
 	if (!err && l.table.has_links)
 		err = hv_fields_find(&k->core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)
@@ -443,27 +470,27 @@ static void add_call_site(void *ctx, struct hv_span entry, uint64_t at)
 		r->err = add_call(r, hv_gva(at + r->l->site_code + off));
 }
 
-static struct hv_err *read_call_key(struct call_reading *r, struct hv_site_tables *t)
+static struct hv_err *read_call_key(struct call_reading *r, struct site_tables *t)
 {
 	uint64_t first;
-	struct hv_err *err = hv_site_tables_word(t, hv_gva(r->key + r->l->links), &first);
+	struct hv_err *err = site_tables_word(t, hv_gva(r->key + r->l->links), &first);
 
 	if (err)
 		return err;
 	if (first & KEY_DIRECT)
-		return hv_site_tables_read(t, first & ~KEY_DIRECT);
-	return hv_site_tables_read_list(t, first);
+		return site_tables_read(t, first & ~KEY_DIRECT);
+	return site_tables_read_list(t, first);
 }
 
 struct hv_err *hv_call_sites_read(const struct hv_kernel *k, const struct hv_call_layout *layout,
 				  const struct hv_tracepoint *tp, struct hv_call_sites *ret)
 {
 	struct call_reading r = {.k = k, .l = layout};
-	struct hv_site_tables tables = {.k = k,
-					.table = &layout->table,
-					.is_of_key = is_of_call,
-					.add = add_call_site,
-					.ctx = &r};
+	struct site_tables tables = {.k = k,
+				     .table = &layout->table,
+				     .is_of_key = is_of_call,
+				     .add = add_call_site,
+				     .ctx = &r};
 	uint64_t trampoline;
 	struct hv_err *err = hv_read_u64(&k->core.as, hv_gva_add(tp->at, layout->key), &r.key);
 

@@ -38,44 +38,6 @@ struct hv_site_table {
 	uint32_t module_entries, module_nr; /* of struct module */
 };
 
-/* The names that hv_site_table_find() looks up. */
-struct hv_site_table_names {
-	const char *start, *stop, *entry;
-	const char *link, *link_entries;
-	const char *module_entries, *module_nr;
-};
-
-/* Fails with ENOENT if the kernel lacks a type or member, which the message names. */
-struct hv_err *hv_site_table_find(const struct hv_kernel_core *core,
-				  const struct hv_site_table_names *names,
-				  struct hv_site_table *ret) hv_must_use;
-
-#define HV_SITE_ENTRY_MAX 64u /* bytes */
-
-struct hv_site_tables {
-	const struct hv_kernel *k; /* borrowed, like the table */
-	const struct hv_site_table *table;
-	/* Called for each entry in turn. Returns false if ENTRY, at address AT, belongs to another
-	 * key. */
-	bool (*is_of_key)(void *ctx, struct hv_span entry, uint64_t at);
-	void (*add)(void *ctx, struct hv_span entry, uint64_t at);
-	void *ctx;
-	size_t nr; /* number of entries added */
-	/* Owned: the pointers that lead to the entries. While their values are unchanged, so are
-	 * the key's entries. */
-	struct hv_word *words;
-	size_t nr_words;
-};
-
-/* Reads a pointer that leads to entries. */
-struct hv_err *hv_site_tables_word(struct hv_site_tables *t, struct hv_gva at,
-				   uint64_t *ret) hv_must_use;
-/* Reads the entries of the key, starting at address ENTRIES; does nothing if ENTRIES is 0. Fails
- * with EINVAL if the address is in no table, or with E2BIG. */
-struct hv_err *hv_site_tables_read(struct hv_site_tables *t, uint64_t entries) hv_must_use;
-/* Reads the key's entries in all tables of the list of links that begins at LINK; 0 if empty. */
-struct hv_err *hv_site_tables_read_list(struct hv_site_tables *t, uint64_t link) hv_must_use;
-
 /* -- static keys ------------------------------------------------------------------------------- */
 
 /* The sites of a static key: the instructions that are a nop while the key is off and a jump to

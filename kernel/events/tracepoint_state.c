@@ -8,8 +8,9 @@
 #include "kernel/core/btf_members.h"
 #include "kernel/kernel.h"
 
-/* Up to 6.15 (arch/x86/kernel/tracepoint.c); later kernels treat both like other tracepoints. */
-struct hv_err *hv_common_key_find(const struct hv_kernel *k, struct hv_common_key *ret)
+/* Finds the key of page faults. Fails with ENOENT if this kernel does not have it: kernels after
+ * 6.15 treat both tracepoints like others (arch/x86/kernel/tracepoint.c). */
+static struct hv_err *common_key_find(const struct hv_kernel *k, struct hv_common_key *ret)
 {
 	struct hv_common_key c = {0};
 	const struct {
@@ -56,7 +57,9 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, struct hv_sys
 	return NULL;
 }
 
-struct hv_err *hv_syscall_work_find(const struct hv_kernel *k, struct hv_syscall_work *ret)
+/* Fails with ENOENT if this kernel uses an unknown mechanism; the message names the missing
+ * item. */
+static struct hv_err *syscall_work_find(const struct hv_kernel *k, struct hv_syscall_work *ret)
 {
 	struct hv_syscall_work w = {0};
 	const struct hv_kernel_core *core = &k->core;
@@ -165,7 +168,7 @@ static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l
 /* Without it, system calls cannot be recorded. */
 static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_syscall_work_find(k, &l->syscalls);
+	HV_AUTO_ERR struct hv_err *err = syscall_work_find(k, &l->syscalls);
 
 	l->has_syscalls = !err;
 }
@@ -173,7 +176,7 @@ static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout
 /* Without it, page faults cannot be recorded in kernels with such a key. */
 static void find_common(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_common_key_find(k, &l->common);
+	HV_AUTO_ERR struct hv_err *err = common_key_find(k, &l->common);
 
 	l->has_common = !err;
 }

@@ -25,9 +25,6 @@ struct hv_common_key {
 	struct hv_gva tracepoints[2]; /* all tracepoints with these functions */
 };
 
-/* Finds the key of page faults. Fails with ENOENT if this kernel does not have it. */
-struct hv_err *hv_common_key_find(const struct hv_kernel *k, struct hv_common_key *ret) hv_must_use;
-
 /* How the kernel enables the tracepoints of system calls (raw_syscalls): a task executes them while
  * a flag in its task_struct is set. When the first of the two tracepoints gets a callback, the
  * kernel sets the flag of every task and increments a count; when neither has a callback, it clears
@@ -42,11 +39,6 @@ struct hv_syscall_work {
 	uint32_t node_off, next_off;  /* of a task's thread_node, a struct list_head */
 	uint32_t prev_off;
 };
-
-/* Fails with ENOENT if this kernel uses an unknown mechanism; the message names the missing
- * item. */
-struct hv_err *hv_syscall_work_find(const struct hv_kernel *k,
-				    struct hv_syscall_work *ret) hv_must_use;
 
 #define HV_TRACEPOINT_LOCKS 5
 

@@ -349,8 +349,9 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	return NULL;
 }
 
-/* The distance is the same in all records of a kernel. */
-struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret)
+/* Returns the distance from the first byte of a site to the address in its record (record_off of
+ * struct hv_arch), which is the same in all records of a kernel. */
+static struct hv_err *sites_record_off(const struct hv_kernel_core *core, unsigned *ret)
 {
 	const struct hv_arch *arch = core->as.arch;
 	uint8_t before[HV_SITE_LEN_MAX];
@@ -401,7 +402,7 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 	if (err)
 		return err;
 	find_layout(core, &l);
-	err = hv_sites_record_off(core, &b.record_off);
+	err = sites_record_off(core, &b.record_off);
 	if (err)
 		return err;
 	for (unsigned i = 0; i < WALKS_MAX && may_change(err); i++) {
@@ -434,7 +435,7 @@ struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core, struct hv_s
 	struct hv_err *err = hv_core_need(core, "ftrace_pages_start", &start);
 
 	if (!err)
-		err = hv_sites_record_off(core, &record_off);
+		err = sites_record_off(core, &record_off);
 	if (err)
 		return err;
 	find_layout(core, &l);

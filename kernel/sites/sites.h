@@ -28,9 +28,6 @@ struct hv_sites {
 	uint32_t *chain_next;
 };
 
-/* Returns the distance from the first byte of a site to the address in its record (record_off of
- * struct hv_arch). */
-struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret) hv_must_use;
 /* Reads all sites except those in LEFT_OUT. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;

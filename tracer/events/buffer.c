@@ -25,13 +25,27 @@ struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus)
 	return b;
 }
 
+/* Like hv_buffer_set_ring. */
+static void buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_state *state,
+			    uint64_t ring_bytes, uint64_t size_bytes)
+{
+	b->lanes[lane] = (struct hv_buffer_lane){
+		.state = state,
+		.records = (const struct hv_record *)(state + 1),
+		.nr_slots = ring_bytes / sizeof(struct hv_record),
+		.size_bytes = size_bytes,
+		.nr_kept = size_bytes / sizeof(struct hv_record),
+		.consumed = hv_merge_checkpoint_at(0),
+	};
+}
+
 struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus)
 {
 	struct hv_buffer *b = hv_buffer_alloc(d, nr_cpus);
 	struct hv_state *state = hv_alloc(sizeof(*state) + MARKERS_BYTES);
 
 	state->head = hv_ring_head_at(0, MARKERS_BYTES / sizeof(struct hv_record));
-	hv_buffer_set_lane(b, 0, state, MARKERS_BYTES, MARKERS_BYTES);
+	buffer_set_lane(b, 0, state, MARKERS_BYTES, MARKERS_BYTES);
 	b->markers = state;
 	return b;
 }
@@ -53,23 +67,10 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-void hv_buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_state *state,
-			uint64_t ring_bytes, uint64_t size_bytes)
-{
-	b->lanes[lane] = (struct hv_buffer_lane){
-		.state = state,
-		.records = (const struct hv_record *)(state + 1),
-		.nr_slots = ring_bytes / sizeof(struct hv_record),
-		.size_bytes = size_bytes,
-		.nr_kept = size_bytes / sizeof(struct hv_record),
-		.consumed = hv_merge_checkpoint_at(0),
-	};
-}
-
 void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const struct hv_state *state,
 			uint64_t ring_bytes, uint64_t size_bytes)
 {
-	hv_buffer_set_lane(b, hv_lane_of_cpu(cpu), state, ring_bytes, size_bytes);
+	buffer_set_lane(b, hv_lane_of_cpu(cpu), state, ring_bytes, size_bytes);
 }
 
 uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu)

@@ -72,9 +72,6 @@ void hv_buffer_ring(const struct hv_buffer *b, unsigned lane, struct hv_ring *re
 
 /* Creates a buffer without rings. */
 struct hv_buffer *hv_buffer_alloc(struct hv_decoder *d, unsigned nr_cpus);
-/* Like hv_buffer_set_ring. */
-void hv_buffer_set_lane(struct hv_buffer *b, unsigned lane, const struct hv_state *state,
-			uint64_t ring_bytes, uint64_t size_bytes);
 /* Writes NR records to the ring of a lane that only the host fills. */
 void hv_buffer_put_records(struct hv_buffer *b, unsigned lane, const struct hv_record *records,
 			   size_t nr);

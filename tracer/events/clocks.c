@@ -153,7 +153,9 @@ static uint64_t to_guest(const struct hv_tsc *t, uint64_t ticks)
 	return (uint64_t)((unsigned __int128)ticks * t->ratio >> t->frac_bits) + t->offset;
 }
 
-uint64_t hv_host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks)
+/* Returns CPU's counter when the host's was TICKS. */
+static uint64_t host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu,
+					  uint64_t ticks)
 {
 	unsigned epoch = 0;
 
@@ -482,7 +484,7 @@ bool hv_clocks_now_tsc(const struct hv_clocks *c, unsigned cpu, uint64_t *ret)
 
 uint64_t hv_clocks_tsc_of_host(const struct hv_clocks *c, unsigned cpu, uint64_t host_ticks)
 {
-	return hv_host_clock_guest_ticks_at(c->host, cpu, host_ticks);
+	return host_clock_guest_ticks_at(c->host, cpu, host_ticks);
 }
 
 bool hv_clocks_epoch_ns(const struct hv_clocks *c, uint64_t *ret)

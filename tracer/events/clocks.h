@@ -92,9 +92,6 @@ void hv_host_clock_refresh(struct hv_host_clock *c);
 
 /* Returns the time in ns of CPU's time stamp TICKS. */
 uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks);
-/* Returns CPU's counter when the host's was HOST_TICKS. */
-uint64_t hv_host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu,
-				      uint64_t host_ticks);
 /* Returns CPU's counter now. */
 uint64_t hv_host_clock_guest_ticks(const struct hv_host_clock *c, unsigned cpu);
 

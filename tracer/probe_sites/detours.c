@@ -47,7 +47,8 @@ void hv_detours_free(struct hv_detours *d)
 	free(d);
 }
 
-struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind)
+/* Returns the guest address of the first detour of KIND. */
+static struct hv_gva detours_start(const struct hv_tracee *t, enum hv_change_kind kind)
 {
 	return hv_gva_add(t->range.start, HV_REGION_DETOURS_OFF - HV_REGION_TRAMPOLINES_OFF +
 						  first_of(kind) * HV_DETOUR_LEN);
@@ -539,7 +540,7 @@ static bool executes(const struct hv_tracee *t, struct hv_gva at, struct hv_gva 
 		     struct hv_span was)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	uint64_t off = target.v - hv_detours_start(t, HV_CHANGE_PROBE_SITE).v;
+	uint64_t off = target.v - detours_start(t, HV_CHANGE_PROBE_SITE).v;
 	struct hv_detour d = {
 		.kind = HV_DETOUR_PROBE_SITE, .at = target, .probe_site = at, .insn = was.data};
 	uint8_t code[HV_DETOUR_LEN_MAX] = {0};

@@ -74,9 +74,6 @@ void hv_detours_look_again(struct hv_detours *d);
 /* Finds the guest instruction whose detour contains the address with the low 32 bits LOW_BITS. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t low_bits, struct hv_gva *ret);
 
-/* Returns the guest address of the first detour of KIND. */
-struct hv_gva hv_detours_start(const struct hv_tracee *t, enum hv_change_kind kind);
-
 /* Restores every instruction of KIND, including instructions that a dead session replaced, except
  * where KEEPS returns true (NULL: no exceptions). *RET_NR is the number restored. EBUSY: the guest
  * changed the bytes of one (a breakpoint), which may still lead to a detour. The others are

@@ -145,7 +145,8 @@ static int by_address(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-struct block_site *hv_detours_sites(const struct hv_detours *d)
+/* Returns the probe sites of all blocks, sorted by address. The caller owns them. */
+static struct block_site *detours_sites(const struct hv_detours *d)
 {
 	struct block_site *sites = hv_alloc((d->nr + 1) * sizeof(*sites));
 
@@ -226,7 +227,7 @@ static size_t add_detour(struct hv_detours *d, const struct hv_detour_want *want
 size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
 			 size_t *numbers)
 {
-	HV_AUTO_FREE struct block_site *sites = hv_detours_sites(d);
+	HV_AUTO_FREE struct block_site *sites = detours_sites(d);
 	size_t nr_sites = d->nr, nr_without = 0;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -421,7 +422,7 @@ struct hv_err *hv_detours_free_unused(struct hv_detours *d)
 	err = hv_guest_sleeps(d->tracee->guest, &sleeps);
 	if (err || sleeps)
 		return err;
-	l.sites = hv_detours_sites(d);
+	l.sites = detours_sites(d);
 	l.in_use = hv_alloc((d->nr + 1) * sizeof(*l.in_use));
 	err = hv_patcher_held(d->tracee->patcher, look, &l);
 	for (size_t nr = 0, next; !err && l.is_clear && nr < d->nr; nr = next) {

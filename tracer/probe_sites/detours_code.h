@@ -42,8 +42,6 @@ static inline bool hv_detour_is_call(enum hv_detour_kind kind)
 	       kind == HV_DETOUR_ARRIVES;
 }
 
-/* Returns the probe sites of all blocks, sorted by address. The caller owns them. */
-struct block_site *hv_detours_sites(const struct hv_detours *d);
 /* Chooses a detour number for each of WANTS; SIZE_MAX: no room, or the detour cannot be built. New
  * detours are appended, then placed in free blocks. Returns how many did not fit. */
 size_t hv_detours_choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,

@@ -15,6 +15,12 @@ static uint64_t array_off(unsigned index)
 }
 
 /* Returns whether our arrays have room for NR_CALLBACKS, followed by one that is 0. */
+struct plug_array {
+	uint64_t stands_for; /* address of the first callback of the guest's own array; 0: none */
+	struct hv_tracepoint_callback callbacks[HV_PLUG_CALLBACKS_MAX];
+	size_t nr;
+};
+
 static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_callbacks)
 {
 	return nr_callbacks <= HV_PLUG_CALLBACKS_MAX && layout->callbacks >= sizeof(uint64_t) &&
@@ -22,8 +28,9 @@ static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_
 		       HV_REGION_ARRAY_BYTES;
 }
 
-uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			     unsigned index)
+/* Returns the address of the first callback of array INDEX. */
+static uint64_t plug_array_funcs(const struct hv_tracee *t,
+				 const struct hv_tracepoint_layout *layout, unsigned index)
 {
 	return t->range.start.v + array_off(index) - HV_REGION_TRAMPOLINES_OFF + layout->callbacks;
 }
@@ -32,7 +39,7 @@ uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoi
  * other contents. */
 static struct hv_err *put_array(const struct hv_tracee *t,
 				const struct hv_tracepoint_layout *layout, unsigned index,
-				const struct hv_plug_array *a, enum hv_array_use use)
+				const struct plug_array *a, enum hv_array_use use)
 {
 	uint8_t bytes[HV_REGION_ARRAY_BYTES] = {0}, *to = t->region.host + array_off(index);
 	uint64_t head = a->stands_for ? a->stands_for - layout->callbacks : 0;
@@ -53,14 +60,15 @@ static struct hv_err *put_array(const struct hv_tracee *t,
 	return NULL;
 }
 
-struct hv_err *hv_plug_array_read(const struct hv_tracee *t,
-				  const struct hv_tracepoint_layout *layout, uint64_t funcs,
-				  struct hv_plug_array *ret)
+/* FUNCS is the address of the first callback in one of our arrays. Returns EINVAL if it is not. */
+static struct hv_err *plug_array_read(const struct hv_tracee *t,
+				      const struct hv_tracepoint_layout *layout, uint64_t funcs,
+				      struct plug_array *ret)
 {
-	uint64_t off = funcs - hv_plug_array_funcs(t, layout, 0);
+	uint64_t off = funcs - plug_array_funcs(t, layout, 0);
 	uint8_t bytes[HV_REGION_ARRAY_BYTES];
 	struct hv_span copy = {bytes, sizeof(bytes)};
-	struct hv_plug_array a = {0};
+	struct plug_array a = {0};
 	uint64_t head;
 
 	if (off % HV_REGION_ARRAY_BYTES || off / HV_REGION_ARRAY_BYTES >= HV_REGION_NR_EVENTS)
@@ -314,7 +322,7 @@ static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoi
 			     struct hv_plug_changes *ret)
 {
 	const struct hv_tracepoint *tp = &plug->type->tracepoint;
-	const struct hv_plug_array array = {
+	const struct plug_array array = {
 		.callbacks = {{.func = plug->type->callback.v,
 			       .data = file_of(t, plug),
 			       .priority = HV_PLUG_PRIORITY}},
@@ -325,7 +333,7 @@ static struct hv_err *add_on(const struct hv_tracee *t, const struct hv_tracepoi
 	if (!err)
 		err = put_array(t, layout, plug->index, &array, plug->array_use);
 	if (!err)
-		err = add_word(t, tp->funcs, 0, hv_plug_array_funcs(t, layout, plug->index), ret);
+		err = add_word(t, tp->funcs, 0, plug_array_funcs(t, layout, plug->index), ret);
 	end_part(ret, 0);
 	if (!err)
 		err = add_count(t, layout, tp, 0, 1, ret);
@@ -463,7 +471,7 @@ static struct hv_err *check_on(const struct hv_tracee *t, const struct hv_plug *
 
 /* Copies the callbacks of the guest's array that are not switched off. */
 static void take_live(const struct hv_tracepoint_layout *l, const struct hv_tracepoint_state *state,
-		      struct hv_plug_array *ret)
+		      struct plug_array *ret)
 {
 	for (size_t i = 0; i < state->nr_callbacks; i++)
 		if (state->callbacks[i].func != l->stub_func.v)
@@ -473,8 +481,7 @@ static void take_live(const struct hv_tracepoint_layout *l, const struct hv_trac
 /* Our callback is last and has the lowest priority, so that a copy of the array made by the kernel
  * has the same order. It is never the first one, because a vCPU may already have loaded that one's
  * data. */
-static void add_ours(const struct hv_tracee *t, const struct hv_plug *plug,
-		     struct hv_plug_array *ret)
+static void add_ours(const struct hv_tracee *t, const struct hv_plug *plug, struct plug_array *ret)
 {
 	struct hv_tracepoint_callback callback = {.func = plug->type->callback.v,
 						  .data = file_of(t, plug),
@@ -491,7 +498,7 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 				 const struct hv_plug *plug,
 				 const struct hv_tracepoint_state *state)
 {
-	struct hv_plug_array array = {.stands_for = state->funcs};
+	struct plug_array array = {.stands_for = state->funcs};
 
 	if (!array_has_room(layout, state->nr_callbacks + 1))
 		return hv_err_new(EBUSY,
@@ -526,15 +533,15 @@ static struct hv_err *plan_join(const struct hv_tracee *t,
 		err = add_word(t, state->static_call_at, state->static_call, tp->iterator.v, ret);
 	end_part(ret, 1);
 	if (!err)
-		err = add_word(t, tp->funcs, state->funcs,
-			       hv_plug_array_funcs(t, layout, plug->index), ret);
+		err = add_word(t, tp->funcs, state->funcs, plug_array_funcs(t, layout, plug->index),
+			       ret);
 	end_part(ret, 2);
 	return err;
 }
 
 /* Returns whether the guest's array still has those callbacks of ARRAY that are not ours. */
 static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-		     const struct hv_tracepoint_state *own, const struct hv_plug_array *array)
+		     const struct hv_tracepoint_state *own, const struct plug_array *array)
 {
 	size_t n = 0;
 
@@ -557,7 +564,7 @@ static bool has_same(const struct hv_tracee *t, const struct hv_tracepoint_layou
 /* Reads the guest's array that ARRAY replaces. The guest does not free it as long as our array is
  * in its place. */
 static struct hv_err *read_own(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			       const struct hv_plug_array *array, struct hv_tracepoint_state *ret)
+			       const struct plug_array *array, struct hv_tracepoint_state *ret)
 {
 	struct hv_err *err = NULL;
 
@@ -593,7 +600,7 @@ static struct hv_err *plan_leave(const struct hv_tracee *t,
 				 const struct hv_tracepoint_layout *layout,
 				 const struct hv_tracepoint *tp,
 				 const struct hv_tracepoint_state *state,
-				 const struct hv_plug_array *array, struct hv_plug_changes *ret)
+				 const struct plug_array *array, struct hv_plug_changes *ret)
 {
 	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state own = {0};
 	struct hv_err *err = read_own(t, layout, array, &own);
@@ -799,13 +806,13 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 
 /* Returns whether the tracepoint has one of our arrays, *RET, with guest callbacks. */
 static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
-		       const struct hv_tracepoint_state *state, struct hv_plug_array *ret)
+		       const struct hv_tracepoint_state *state, struct plug_array *ret)
 {
 	struct hv_err *err;
 
 	if (!hv_gva_in(hv_gva(state->funcs), t->range))
 		return false;
-	err = hv_plug_array_read(t, l, state->funcs, ret);
+	err = plug_array_read(t, l, state->funcs, ret);
 	hv_err_free(err);
 	for (size_t i = 0; !err && i < ret->nr; i++)
 		if (ret->callbacks[i].func != l->stub_func.v &&
@@ -820,7 +827,7 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 {
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
 	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
-	struct hv_plug_array array;
+	struct plug_array array;
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < state->nr_callbacks; i++) {

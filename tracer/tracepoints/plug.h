@@ -35,22 +35,7 @@ struct hv_tracee;
  * and their length is bounded. */
 #define HV_PLUG_CALLBACKS_MAX 10u
 
-struct hv_plug_array {
-	uint64_t stands_for; /* address of the first callback of the guest's own array; 0: none */
-	struct hv_tracepoint_callback callbacks[HV_PLUG_CALLBACKS_MAX];
-	size_t nr;
-};
-
-/* Returns the address of the first callback of array INDEX. */
-uint64_t hv_plug_array_funcs(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			     unsigned index);
-
 enum hv_array_use { HV_ARRAY_UNUSED, HV_ARRAY_MAY_BE_USED };
-
-/* FUNCS is the address of the first callback in one of our arrays. Returns EINVAL if it is not. */
-struct hv_err *hv_plug_array_read(const struct hv_tracee *t,
-				  const struct hv_tracepoint_layout *layout, uint64_t funcs,
-				  struct hv_plug_array *ret) hv_must_use;
 
 /* The event of a plug. INDEX selects its file and its callback array in the region. */
 struct hv_plug {

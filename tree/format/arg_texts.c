@@ -298,7 +298,8 @@ static void add_letters(struct hv_text *out, const uint8_t *bytes, size_t len)
 	}
 }
 
-void hv_probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r)
+/* Adds the symbol of ADDR, as with %pS. */
+static void probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r)
 {
 	struct hv_print_symbol s;
 
@@ -351,7 +352,7 @@ static void add_number(struct hv_text *out, enum form form, uint64_t value, uint
 		hv_text_add(out, "'");
 		break;
 	default:
-		hv_probe_text_symbol(out, value, r);
+		probe_text_symbol(out, value, r);
 	}
 }
 
@@ -463,7 +464,7 @@ static void add_stack(struct hv_text *out, const struct hv_event_field *f, struc
 		if (!hv_span_u64(entry, (loc & LOC_OFF_MASK) + at, &addr))
 			return;
 		hv_text_add(out, "=> ");
-		hv_probe_text_symbol(out, addr, resolver);
+		probe_text_symbol(out, addr, resolver);
 		hv_text_add(out, "\n");
 	}
 }

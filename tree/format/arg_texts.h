@@ -63,8 +63,6 @@ bool hv_format_syscall(struct hv_text *out, const struct hv_syscall_style *style
 /* Returns the number of address fields in TYPE: 2 for a return probe, 0 for an event probe, 1
  * otherwise. */
 size_t hv_probe_text_nr_addresses(const struct hv_event_type *type);
-/* Adds the symbol of ADDR, as with %pS. */
-void hv_probe_text_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r);
 /* Adds " NAME=VALUE" for each argument of an event of TYPE. ENTRY is untrusted. */
 void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
 		       const struct hv_print_resolver *resolver);

@@ -21,6 +21,107 @@
 #include "tree/instance/events/match.h"
 #include "tree/instance/functions.h"
 
+/* -- skipped events ---------------------------------------------------------------------------- */
+
+static void add_busy(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why)
+{
+	if (l->nr_busy < HV_SKIPPED_NAMES)
+		l->busy[l->nr_busy] = (struct hv_skipped_event){
+			hv_format("%s:%s", type->system, type->name), why};
+	else
+		hv_err_free(why);
+	l->nr_busy++;
+}
+
+/* Takes ownership of WHY. EOPNOTSUPP means that TYPE can never be recorded. */
+static void skipped_add(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why)
+{
+	if (why->code != EOPNOTSUPP) {
+		add_busy(l, type, why);
+		return;
+	}
+	l->nr_never++;
+	hv_err_keep_first(&l->never, hv_err_in(why, "%s:%s", type->system, type->name));
+}
+
+static bool skipped_any(const struct hv_skipped *l)
+{
+	return l->nr_never || l->nr_busy;
+}
+
+/* Returns the reason for the first event, with its name, and empties L. Returns NULL if L is
+ * empty. */
+static struct hv_err *skipped_take(struct hv_skipped *l)
+{
+	struct hv_err *first;
+
+	if (l->nr_busy) {
+		first = hv_err_in(l->busy[0].why, "%s", l->busy[0].name);
+		l->busy[0].why = NULL;
+	} else {
+		first = l->never;
+		l->never = NULL;
+	}
+	hv_skipped_deinit(l);
+	return first;
+}
+
+struct hv_err *hv_skipped_never(const struct hv_skipped *l, size_t nr)
+{
+	if (!l->never)
+		return NULL;
+	return hv_err_new(EOPNOTSUPP, "%zu of %zu events cannot be recorded, as %s", l->nr_never,
+			  nr, l->never->message);
+}
+
+static size_t nr_named(const struct hv_skipped *l)
+{
+	return l->nr_busy < HV_SKIPPED_NAMES ? l->nr_busy : HV_SKIPPED_NAMES;
+}
+
+static bool has_reason_of(const struct hv_skipped *l, size_t a, size_t b)
+{
+	return strcmp(l->busy[a].why->message, l->busy[b].why->message) == 0;
+}
+
+/* Adds the reason for event FIRST, and all later events with the same reason. Does nothing if an
+ * earlier event has this reason. */
+static void add_reason(const struct hv_skipped *l, size_t first, struct hv_text *ret)
+{
+	for (size_t i = 0; i < first; i++)
+		if (has_reason_of(l, i, first))
+			return;
+	hv_text_printf(ret, "%s (%s): %s", first ? ";" : "", l->busy[first].why->message,
+		       l->busy[first].name);
+	for (size_t i = first + 1; i < nr_named(l); i++)
+		if (has_reason_of(l, i, first))
+			hv_text_printf(ret, ", %s", l->busy[i].name);
+}
+
+struct hv_err *hv_skipped_busy(const struct hv_skipped *l, size_t nr)
+{
+	HV_AUTO_TEXT struct hv_text why = {0};
+
+	if (!l->nr_busy)
+		return NULL;
+	for (size_t i = 0; i < nr_named(l); i++)
+		add_reason(l, i, &why);
+	if (l->nr_busy > HV_SKIPPED_NAMES)
+		hv_text_printf(&why, "; and %zu more", l->nr_busy - HV_SKIPPED_NAMES);
+	return hv_err_new(EBUSY, "%zu of %zu events cannot be recorded now%s", l->nr_busy, nr,
+			  why.data);
+}
+
+void hv_skipped_deinit(struct hv_skipped *l)
+{
+	hv_err_free(l->never);
+	for (size_t i = 0; i < nr_named(l); i++) {
+		free(l->busy[i].name);
+		hv_err_free(l->busy[i].why);
+	}
+	*l = (struct hv_skipped){0};
+}
+
 /* -- needs of all instances -------------------------------------------------------------------- */
 
 #define RAW_SYSCALLS "raw_syscalls"
@@ -237,14 +338,17 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	return err;
 }
 
-void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *change,
-			    const struct hv_event_type *type, struct hv_err *why,
-			    struct hv_err **first)
+/* Disables TYPE in IN, because of WHY, which it takes over. CHANGE skips TYPE if WHY is EOPNOTSUPP,
+ * or if it is EBUSY or ENODEV and CHANGE names several events. Otherwise the request fails: WHY
+ * becomes *FIRST unless that is set. */
+static void event_switch_refuse(struct hv_instance *in, struct hv_event_switch *change,
+				const struct hv_event_type *type, struct hv_err *why,
+				struct hv_err **first)
 {
 	hv_event_set_remove(hv_instance_events(in), hv_event_ref_of(type));
 	if (why->code == EOPNOTSUPP ||
 	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
-		hv_skipped_add(&change->left_out, type, why);
+		skipped_add(&change->left_out, type, why);
 	else
 		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
 }
@@ -301,13 +405,15 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		    hv_instance_follows(in, &c->types[i]))
 			why = why_not(hv_instance_all(in), c, w, &c->types[i]);
 		if (why)
-			hv_event_switch_refuse(in, change, &c->types[i], why, &first);
+			event_switch_refuse(in, change, &c->types[i], why, &first);
 	}
 	return first;
 }
 
-struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch *change,
-				 struct hv_err **ret_refused)
+/* Publishes the needs of all instances after CHANGE of IN's events. *RET_REFUSED: why the first
+ * event of IN cannot be recorded, apart from those that CHANGE skips; NULL: none. */
+static struct hv_err *publish_switch(struct hv_instance *in, struct hv_event_switch *change,
+				     struct hv_err **ret_refused)
 {
 	struct hv_session *s = hv_instance_session(in);
 	const struct hv_catalogue *c;
@@ -336,10 +442,10 @@ struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch 
 struct hv_err *hv_publish_events(struct hv_instance *in)
 {
 	struct hv_event_switch change = {.on = 1};
-	struct hv_err *refused = NULL, *err = hv_publish_switch(in, &change, &refused);
+	struct hv_err *refused = NULL, *err = publish_switch(in, &change, &refused);
 
 	if (!err && !refused)
-		refused = hv_skipped_take(&change.left_out);
+		refused = skipped_take(&change.left_out);
 	hv_skipped_deinit(&change.left_out);
 	return err ? err : refused;
 }
@@ -384,7 +490,7 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 
 	hv_event_set_deinit(hv_instance_events(in));
 	*hv_instance_events(in) = *before;
-	hv_err_free(hv_publish_switch(in, &unused, &refused));
+	hv_err_free(publish_switch(in, &unused, &refused));
 	hv_err_free(refused);
 	hv_skipped_deinit(&unused.left_out);
 	hv_err_free(retrace(in));
@@ -424,7 +530,7 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *be
 			why = hv_kprobes_why_not(hv_instance_all(in), type);
 		if (!why)
 			continue;
-		hv_event_switch_refuse(in, change, type, why, first);
+		event_switch_refuse(in, change, type, why, first);
 		any = true;
 	}
 	return any;
@@ -450,7 +556,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 
 	if (!hv_kprobes_have_tracepoints(hv_instance_all(in)))
 		return NULL;
-	err = hv_publish_switch(in, &unused, &refused);
+	err = publish_switch(in, &unused, &refused);
 	hv_err_free(refused);
 	hv_skipped_deinit(&unused.left_out);
 	return err;
@@ -462,7 +568,7 @@ static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_swi
 	for (size_t i = 0; i < change->nr; i++)
 		if (hv_event_set_has(hv_instance_events(in), hv_event_ref_of(change->types[i])))
 			return NULL;
-	return change->on ? hv_skipped_take(&change->left_out) : NULL;
+	return change->on ? skipped_take(&change->left_out) : NULL;
 }
 
 /* IN takes ownership of EVENTS. */
@@ -478,12 +584,12 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		return err;
 	}
 	*hv_instance_events(in) = *events;
-	err = hv_publish_switch(in, change, &refused);
+	err = publish_switch(in, change, &refused);
 	if (!err)
 		err = retrace(in);
 	if (!err && refuse_kprobes(in, &before, change, &refused))
 		err = retrace(in);
-	if (!err && (refused || hv_skipped_any(&change->left_out)))
+	if (!err && (refused || skipped_any(&change->left_out)))
 		err = release_tracepoints(in);
 	if (!err)
 		refuse_hosts(in, &refused);
@@ -557,102 +663,4 @@ void hv_instances_forget_events(struct hv_instances *all)
 		*hv_instance_events(in) = events;
 		hv_instance_forget_gone(in, c);
 	}
-}
-
-/* -- skipped events ---------------------------------------------------------------------------- */
-
-static void add_busy(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why)
-{
-	if (l->nr_busy < HV_SKIPPED_NAMES)
-		l->busy[l->nr_busy] = (struct hv_skipped_event){
-			hv_format("%s:%s", type->system, type->name), why};
-	else
-		hv_err_free(why);
-	l->nr_busy++;
-}
-
-void hv_skipped_add(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why)
-{
-	if (why->code != EOPNOTSUPP) {
-		add_busy(l, type, why);
-		return;
-	}
-	l->nr_never++;
-	hv_err_keep_first(&l->never, hv_err_in(why, "%s:%s", type->system, type->name));
-}
-
-bool hv_skipped_any(const struct hv_skipped *l)
-{
-	return l->nr_never || l->nr_busy;
-}
-
-struct hv_err *hv_skipped_take(struct hv_skipped *l)
-{
-	struct hv_err *first;
-
-	if (l->nr_busy) {
-		first = hv_err_in(l->busy[0].why, "%s", l->busy[0].name);
-		l->busy[0].why = NULL;
-	} else {
-		first = l->never;
-		l->never = NULL;
-	}
-	hv_skipped_deinit(l);
-	return first;
-}
-
-struct hv_err *hv_skipped_never(const struct hv_skipped *l, size_t nr)
-{
-	if (!l->never)
-		return NULL;
-	return hv_err_new(EOPNOTSUPP, "%zu of %zu events cannot be recorded, as %s", l->nr_never,
-			  nr, l->never->message);
-}
-
-static size_t nr_named(const struct hv_skipped *l)
-{
-	return l->nr_busy < HV_SKIPPED_NAMES ? l->nr_busy : HV_SKIPPED_NAMES;
-}
-
-static bool has_reason_of(const struct hv_skipped *l, size_t a, size_t b)
-{
-	return strcmp(l->busy[a].why->message, l->busy[b].why->message) == 0;
-}
-
-/* Adds the reason for event FIRST, and all later events with the same reason. Does nothing if an
- * earlier event has this reason. */
-static void add_reason(const struct hv_skipped *l, size_t first, struct hv_text *ret)
-{
-	for (size_t i = 0; i < first; i++)
-		if (has_reason_of(l, i, first))
-			return;
-	hv_text_printf(ret, "%s (%s): %s", first ? ";" : "", l->busy[first].why->message,
-		       l->busy[first].name);
-	for (size_t i = first + 1; i < nr_named(l); i++)
-		if (has_reason_of(l, i, first))
-			hv_text_printf(ret, ", %s", l->busy[i].name);
-}
-
-struct hv_err *hv_skipped_busy(const struct hv_skipped *l, size_t nr)
-{
-	HV_AUTO_TEXT struct hv_text why = {0};
-
-	if (!l->nr_busy)
-		return NULL;
-	for (size_t i = 0; i < nr_named(l); i++)
-		add_reason(l, i, &why);
-	if (l->nr_busy > HV_SKIPPED_NAMES)
-		hv_text_printf(&why, "; and %zu more", l->nr_busy - HV_SKIPPED_NAMES);
-	return hv_err_new(EBUSY, "%zu of %zu events cannot be recorded now%s", l->nr_busy, nr,
-			  why.data);
-}
-
-void hv_skipped_deinit(struct hv_skipped *l)
-{
-	hv_err_free(l->never);
-	for (size_t i = 0; i < nr_named(l); i++) {
-		free(l->busy[i].name);
-		hv_err_free(l->busy[i].why);
-	}
-	*l = (struct hv_skipped){0};
 }

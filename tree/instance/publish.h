@@ -40,12 +40,6 @@ struct hv_skipped {
 	struct hv_skipped_event busy[HV_SKIPPED_NAMES]; /* the first of them */
 };
 
-/* Takes ownership of WHY. EOPNOTSUPP means that TYPE can never be recorded. */
-void hv_skipped_add(struct hv_skipped *l, const struct hv_event_type *type, struct hv_err *why);
-bool hv_skipped_any(const struct hv_skipped *l);
-/* Returns the reason for the first event, with its name, and empties L. Returns NULL if L is
- * empty. */
-struct hv_err *hv_skipped_take(struct hv_skipped *l);
 /* Return one message for each kind, for a write that named NR events, or NULL. */
 struct hv_err *hv_skipped_never(const struct hv_skipped *l, size_t nr);
 struct hv_err *hv_skipped_busy(const struct hv_skipped *l, size_t nr);
@@ -61,17 +55,6 @@ struct hv_event_switch {
 	 * request. */
 	struct hv_skipped left_out;
 };
-
-/* Publishes the needs of all instances after CHANGE of IN's events. *RET_REFUSED: why the first
- * event of IN cannot be recorded, apart from those that CHANGE skips; NULL: none. */
-struct hv_err *hv_publish_switch(struct hv_instance *in, struct hv_event_switch *change,
-				 struct hv_err **ret_refused) hv_must_use;
-/* Disables TYPE in IN, because of WHY, which it takes over. CHANGE skips TYPE if WHY is EOPNOTSUPP,
- * or if it is EBUSY or ENODEV and CHANGE names several events. Otherwise the request fails: WHY
- * becomes *FIRST unless that is set. */
-void hv_event_switch_refuse(struct hv_instance *in, struct hv_event_switch *change,
-			    const struct hv_event_type *type, struct hv_err *why,
-			    struct hv_err **first);
 
 /* See hv_instance_publish_events() and hv_instances_publish_filter(). */
 struct hv_err *hv_publish_events(struct hv_instance *in) hv_must_use;

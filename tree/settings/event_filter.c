@@ -312,45 +312,6 @@ void hv_event_filter_free(struct hv_event_filter *f)
 	free(f);
 }
 
-/* Returns where the trampoline's program continues after step N, the predicate at AT, if it is
- * IS_TRUE: the distance in bytes to the next predicate that can change the result, or the end. */
-static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
-{
-	for (at++; at < f->nr_steps; at++) {
-		const struct step *step = &f->steps[at];
-
-		if (step->what == PREDICATE)
-			return (uint16_t)((step->arg - n) * sizeof(struct hv_filter_step));
-		if (step->what == NOT)
-			is_true = !is_true;
-		else if (is_true == (step->what == IF))
-			at = step->arg - 1;
-	}
-	return is_true ? HV_FILTER_PASSES : HV_FILTER_DROPS;
-}
-
-bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_trampoline_filter *ret)
-{
-	struct hv_trampoline_filter program = {.nr = (unsigned)f->nr_predicates};
-
-	if (f->nr_predicates > HV_FILTER_STEPS_MAX)
-		return false;
-	for (size_t at = 0; at < f->nr_steps; at++) {
-		size_t n = f->steps[at].arg;
-		enum hv_step_means means;
-
-		if (f->steps[at].what != PREDICATE)
-			continue;
-		means = hv_predicate_step(&f->predicates[n], &program.steps[n]);
-		if (means == HV_STEP_NOTHING)
-			return false;
-		program.steps[n].holds = follow(f, at, n, means == HV_STEP_SAME);
-		program.steps[n].fails = follow(f, at, n, means == HV_STEP_OPPOSITE);
-	}
-	*ret = program;
-	return true;
-}
-
 bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_filter_record *record)
 {
 	bool is_true = true;
@@ -388,26 +349,29 @@ static bool can_compare(const struct hv_predicate *p)
 	return end <= sizeof(struct hv_draft); /* the trampoline reads eight bytes for any field */
 }
 
-static enum hv_step_means range_step(const struct hv_predicate *p, struct hv_filter_step *ret)
+/* Relation of a predicate to its step: the step is equivalent, or its negation. */
+enum step_means { STEP_NOTHING, STEP_SAME, STEP_OPPOSITE };
+
+static enum step_means range_step(const struct hv_predicate *p, struct hv_filter_step *ret)
 {
 	if (p->end <= p->value)
-		return HV_STEP_NOTHING;
+		return STEP_NOTHING;
 	ret->low = p->value;
 	ret->mask = UINT64_MAX;
 	ret->span = p->end - p->value - 1;
-	return p->op == HV_FILTER_EQ ? HV_STEP_SAME : HV_STEP_OPPOSITE;
+	return p->op == HV_FILTER_EQ ? STEP_SAME : STEP_OPPOSITE;
 }
 
 /* Makes RET the arc from FROM to TO. */
-static enum hv_step_means arc(uint64_t from, uint64_t to, enum hv_step_means means,
-			      struct hv_filter_step *ret)
+static enum step_means arc(uint64_t from, uint64_t to, enum step_means means,
+			   struct hv_filter_step *ret)
 {
 	ret->low = from;
 	ret->span = (to - from) & ret->mask;
 	return means;
 }
 
-static enum hv_step_means number_step(const struct hv_predicate *p, struct hv_filter_step *ret)
+static enum step_means number_step(const struct hv_predicate *p, struct hv_filter_step *ret)
 {
 	uint64_t mask = UINT64_MAX >> (64 - 8 * p->size_bytes), value = p->value & mask;
 	uint64_t min = p->is_signed ? (mask >> 1) + 1 : 0, max = (min - 1) & mask;
@@ -415,32 +379,73 @@ static enum hv_step_means number_step(const struct hv_predicate *p, struct hv_fi
 	ret->mask = mask;
 	switch (p->op) {
 	case HV_FILTER_EQ:
-		return arc(value, value, HV_STEP_SAME, ret);
+		return arc(value, value, STEP_SAME, ret);
 	case HV_FILTER_NE:
-		return arc(value, value, HV_STEP_OPPOSITE, ret);
+		return arc(value, value, STEP_OPPOSITE, ret);
 	case HV_FILTER_LE:
-		return arc(min, value, HV_STEP_SAME, ret);
+		return arc(min, value, STEP_SAME, ret);
 	case HV_FILTER_GT:
-		return arc(min, value, HV_STEP_OPPOSITE, ret);
+		return arc(min, value, STEP_OPPOSITE, ret);
 	case HV_FILTER_GE:
-		return arc(value, max, HV_STEP_SAME, ret);
+		return arc(value, max, STEP_SAME, ret);
 	case HV_FILTER_LT:
-		return arc(value, max, HV_STEP_OPPOSITE, ret);
+		return arc(value, max, STEP_OPPOSITE, ret);
 	case HV_FILTER_AND:
 		ret->mask = value;
-		return arc(0, 0, HV_STEP_OPPOSITE, ret); /* some bits are nonzero */
+		return arc(0, 0, STEP_OPPOSITE, ret); /* some bits are nonzero */
 	default:
-		return HV_STEP_NOTHING;
+		return STEP_NOTHING;
 	}
 }
 
-enum hv_step_means hv_predicate_step(const struct hv_predicate *p, struct hv_filter_step *ret)
+/* Makes a step for P that is not linked to other steps yet. Returns STEP_NOTHING if P cannot be
+ * a step. */
+static enum step_means predicate_step(const struct hv_predicate *p, struct hv_filter_step *ret)
 {
 	*ret = (struct hv_filter_step){0};
 	if (!can_compare(p))
-		return HV_STEP_NOTHING;
+		return STEP_NOTHING;
 	ret->off = (uint16_t)(offsetof(struct hv_draft, entry) + p->off);
 	return p->kind == HV_PREDICATE_RANGE ? range_step(p, ret) : number_step(p, ret);
+}
+
+/* Returns where the trampoline's program continues after step N, the predicate at AT, if it is
+ * IS_TRUE: the distance in bytes to the next predicate that can change the result, or the end. */
+static uint16_t follow(const struct hv_event_filter *f, size_t at, size_t n, bool is_true)
+{
+	for (at++; at < f->nr_steps; at++) {
+		const struct step *step = &f->steps[at];
+
+		if (step->what == PREDICATE)
+			return (uint16_t)((step->arg - n) * sizeof(struct hv_filter_step));
+		if (step->what == NOT)
+			is_true = !is_true;
+		else if (is_true == (step->what == IF))
+			at = step->arg - 1;
+	}
+	return is_true ? HV_FILTER_PASSES : HV_FILTER_DROPS;
+}
+
+bool hv_event_filter_program(const struct hv_event_filter *f, struct hv_trampoline_filter *ret)
+{
+	struct hv_trampoline_filter program = {.nr = (unsigned)f->nr_predicates};
+
+	if (f->nr_predicates > HV_FILTER_STEPS_MAX)
+		return false;
+	for (size_t at = 0; at < f->nr_steps; at++) {
+		size_t n = f->steps[at].arg;
+		enum step_means means;
+
+		if (f->steps[at].what != PREDICATE)
+			continue;
+		means = predicate_step(&f->predicates[n], &program.steps[n]);
+		if (means == STEP_NOTHING)
+			return false;
+		program.steps[n].holds = follow(f, at, n, means == STEP_SAME);
+		program.steps[n].fails = follow(f, at, n, means == STEP_OPPOSITE);
+	}
+	*ret = program;
+	return true;
 }
 
 static bool is_same(const struct hv_trampoline_filter *a, const struct hv_trampoline_filter *b)

@@ -30,12 +30,6 @@ bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_fil
  * HV_FILTER_STEPS_MAX times, can be converted; the host evaluates the others. Program and filter
  * (hv_event_filter_passes) agree on every entry that has all fields of its type. */
 
-/* Relation of a predicate to its step: the step is equivalent, or its negation. */
-enum hv_step_means { HV_STEP_NOTHING, HV_STEP_SAME, HV_STEP_OPPOSITE };
-/* Makes a step for P that is not linked to other steps yet. Returns HV_STEP_NOTHING if P cannot be
- * a step. */
-enum hv_step_means hv_predicate_step(const struct hv_predicate *p, struct hv_filter_step *ret);
-
 /* Extends P to pass every entry that P or OTHER passes. Returns false and changes nothing if the
  * result has too many steps. Neither program may be the one that passes everything. */
 bool hv_trampoline_filter_or(struct hv_trampoline_filter *p,

@@ -79,6 +79,14 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *w
 	return hv_kprobe_parse_fetch(p, arg, arg->fetch, equals ? len + 1 : 0);
 }
 
+/* Returns the number of memory results that ARG needs. */
+static uint16_t kprobe_nr_results(const struct hv_kprobe_arg *arg)
+{
+	if (!arg->nr_derefs)
+		return 0;
+	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
+}
+
 struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p)
 {
 	struct hv_kprobe *k = p->k;
@@ -104,7 +112,7 @@ struct hv_err *hv_kprobe_parse_args(struct hv_kprobe_parsing *p)
 		arg->off = (uint32_t)len_bytes;
 		arg->first_result = k->nr_results;
 		len_bytes += arg->type->size_bytes * (arg->count ? arg->count : 1);
-		k->nr_results += hv_kprobe_nr_results(arg);
+		k->nr_results += kprobe_nr_results(arg);
 	}
 	k->len_bytes = (uint32_t)len_bytes;
 	for (size_t i = 0; i < k->nr_args; i++)
@@ -553,13 +561,6 @@ static void add_step(struct program *p, unsigned does, uint64_t value, size_t le
 	};
 }
 
-uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg)
-{
-	if (!arg->nr_derefs)
-		return 0;
-	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
-}
-
 /* Loads SIZE_BYTES at OFF of an entry; unusual sizes load a word (get_event_field()). */
 static void load_field(struct program *p, uint64_t off, uint32_t size_bytes, bool is_signed)
 {
@@ -635,7 +636,7 @@ bool hv_kprobe_program(const struct hv_kprobe *k, const struct hv_kprobe_carrier
 	for (size_t i = 0; i < k->nr_args; i++) {
 		const struct hv_kprobe_arg *arg = &k->args[i];
 
-		for (unsigned n = 0; n < hv_kprobe_nr_results(arg); n++, p.tag++)
+		for (unsigned n = 0; n < kprobe_nr_results(arg); n++, p.tag++)
 			read_result(&p, arg, n);
 	}
 	if (!p.is_full)

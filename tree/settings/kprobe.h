@@ -189,8 +189,6 @@ struct hv_kprobe_field {
 };
 struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg);
 
-/* Returns the number of memory results that ARG needs. */
-uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg);
 /* How the guest records the probed event: as it is, or, if IS_OF_SEVERAL, inside a carrier from
  * which the host makes several events. The carrier's entry then has NR in the eight bytes at
  * NR_OFF, and the probed event's words start at CARRIER_WORDS_OFF instead of WORDS_OFF. */

@@ -51,7 +51,8 @@ static const struct hv_kprobe_type *find_type(const char *name, size_t len)
 	return NULL;
 }
 
-const struct hv_kprobe_type *hv_kprobe_plain_type(void)
+/* Returns the default type of an argument. */
+static const struct hv_kprobe_type *kprobe_plain_type(void)
 {
 	return find_type("x64", 3);
 }
@@ -585,7 +586,7 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 		return hv_kprobe_wrong(p, off,
 				       "$comm and immediate-string only accepts string type");
 	if (!arg->type)
-		arg->type = is_text ? string_type : hv_kprobe_plain_type();
+		arg->type = is_text ? string_type : kprobe_plain_type();
 	if (hv_kprobe_is_string(arg) ? !may_be_string(arg) : arg->count && !arg->is_memory)
 		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
 	if (is_text || !hv_kprobe_is_string(arg))
@@ -647,7 +648,7 @@ static struct hv_err *check_event_type(const struct hv_kprobe_parsing *p, struct
 	const char *why_not;
 
 	if (!arg->type)
-		arg->type = hv_kprobe_plain_type();
+		arg->type = kprobe_plain_type();
 	if (!hv_kprobe_is_string(arg) && arg->count && (!arg->is_memory || reads_user))
 		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
 	if (arg->source == HV_KPROBE_FIELD && !arg->event_field.size_bytes)

@@ -119,7 +119,5 @@ struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				      bool is_user, size_t off) hv_must_use;
 
-/* Returns the default type of an argument. */
-const struct hv_kprobe_type *hv_kprobe_plain_type(void);
 /* Returns whether ARG is a string or an array of strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);

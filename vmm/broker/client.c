@@ -28,7 +28,8 @@ static bool map(struct hv_readable_part *w, int fd)
 	return !err;
 }
 
-void hv_readable_ram_open(struct hv_readable_ram *w, struct hv_message *answer)
+/* Opens the RAM that ANSWER, the reply to HV_ASK_RAM, allows. Skips parts that cannot be opened. */
+static void readable_ram_open(struct hv_readable_ram *w, struct hv_message *answer)
 {
 	size_t nr = answer->len_bytes / sizeof(struct hv_broker_ram);
 
@@ -85,8 +86,9 @@ static bool read_memory(int fd, uint64_t off, uint8_t *to, size_t len_bytes)
 	return true;
 }
 
-bool hv_readable_ram_read(const struct hv_readable_ram *w, struct hv_gpa gpa, void *buf,
-			  size_t len_bytes)
+/* Returns false if the range is not in a part or cannot be read; BUF may be partly written. */
+static bool readable_ram_read(const struct hv_readable_ram *w, struct hv_gpa gpa, void *buf,
+			      size_t len_bytes)
 {
 	const struct hv_readable_part *part = find(w, gpa, len_bytes);
 	struct hv_err *err;
@@ -180,7 +182,7 @@ static struct hv_err *client_read(void *self, struct hv_gpa gpa, void *buf, size
 	struct client *n = self;
 	uint8_t *to = buf;
 
-	if (hv_readable_ram_read(&n->readable, gpa, buf, len))
+	if (readable_ram_read(&n->readable, gpa, buf, len))
 		return NULL;
 	while (len) {
 		size_t piece = len < READ_PIECE_BYTES ? len : READ_PIECE_BYTES;
@@ -511,7 +513,7 @@ static void open_readable_ram(struct client *n)
 	if (!err && n->keeps_files)
 		keep_files(n, &answer);
 	if (!err)
-		hv_readable_ram_open(&n->readable, &answer);
+		readable_ram_open(&n->readable, &answer);
 }
 
 static void take_file(struct hv_message *answer, uint64_t is_there, size_t *at, int *ret)

@@ -38,13 +38,7 @@ struct hv_readable_ram {
 };
 #define HV_READABLE_RAM_NONE ((struct hv_readable_ram){.memory_fd = -1})
 
-/* Opens the RAM that ANSWER, the reply to HV_ASK_RAM, allows. Skips parts that cannot be opened. */
-void hv_readable_ram_open(struct hv_readable_ram *w, struct hv_message *answer);
 void hv_readable_ram_close(struct hv_readable_ram *w);
-
-/* Returns false if the range is not in a part or cannot be read; BUF may be partly written. */
-bool hv_readable_ram_read(const struct hv_readable_ram *w, struct hv_gpa gpa, void *buf,
-			  size_t len_bytes);
 
 /* -- the guest --------------------------------------------------------------------------------- */
 

@@ -209,32 +209,36 @@ static bool leaf_of(struct hv_rules *r, struct hv_gva at, struct hv_leaf *ret)
 	return found || is_mapped_earlier(r, at, ret);
 }
 
-bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at)
+/* Whether AT is in the region. */
+static bool rules_is_ours(struct hv_rules *r, struct hv_gva at)
 {
 	struct hv_leaf leaf;
 
 	return leaf_of(r, at, &leaf);
 }
 
-bool hv_rules_is_our_code(struct hv_rules *r, struct hv_gva at)
+/* Whether AT is in the executable part of the region. */
+static bool rules_is_our_code(struct hv_rules *r, struct hv_gva at)
 {
 	struct hv_leaf leaf;
 
 	return leaf_of(r, at, &leaf) && leaf.executable;
 }
 
-bool hv_rules_is_our_data(struct hv_rules *r, struct hv_gva at)
+/* Whether AT is in the data of the region. */
+static bool rules_is_our_data(struct hv_rules *r, struct hv_gva at)
 {
 	struct hv_leaf leaf;
 
 	return leaf_of(r, at, &leaf) && leaf.writable;
 }
 
-bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at)
+/* Whether AT is in the kernel's own code. */
+static bool rules_is_kernel_code(struct hv_rules *r, struct hv_gva at)
 {
 	struct hv_mapping m;
 
-	return !hv_rules_is_ours(r, at) && hv_tables_walk(r->tables, at, &m) && m.executable &&
+	return !rules_is_ours(r, at) && hv_tables_walk(r->tables, at, &m) && m.executable &&
 	       !hv_rules_is_in_region(r, m.gpa, 1);
 }
 
@@ -283,7 +287,7 @@ static enum hv_site_kind kind_to_us(struct hv_rules *r, const uint8_t *code,
 	if (w->len_bytes < arch_of(r)->site_len_bytes)
 		return HV_SITE_OTHER;
 	kind = classify(r, code, w, &target);
-	if (!hv_rules_is_our_code(r, target))
+	if (!rules_is_our_code(r, target))
 		return HV_SITE_OTHER;
 	if (kind == HV_SITE_JUMP)
 		return is_detour_jump(r, code, w, target) ? kind : HV_SITE_OTHER;
@@ -318,7 +322,7 @@ static bool is_key_jump(struct hv_rules *r, const uint8_t *code, const struct hv
 	if (w->len_bytes == arch->site_len_bytes)
 		return classify(r, code, w, &target) == HV_SITE_JUMP &&
 		       target.v - w->gva.v + KEY_REACH_BYTES < 2 * KEY_REACH_BYTES &&
-		       hv_rules_is_kernel_code(r, target);
+		       rules_is_kernel_code(r, target);
 	for (int distance = -256; distance <= 256; distance++)
 		if (arch->encode_jump_site(w->gva, hv_gva(w->gva.v + (uint64_t)(int64_t)distance),
 					   w->len_bytes, jump) &&
@@ -368,8 +372,8 @@ static bool is_led(struct hv_rules *r, const struct hv_looked *l)
 		return false;
 	kind = classify(r, l->now, l->w, &from);
 	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) &&
-	       classify(r, l->w->bytes, l->w, &to) == kind && hv_rules_is_kernel_code(r, from) &&
-	       hv_rules_is_kernel_code(r, to);
+	       classify(r, l->w->bytes, l->w, &to) == kind && rules_is_kernel_code(r, from) &&
+	       rules_is_kernel_code(r, to);
 }
 
 enum hv_write_kind hv_rules_text(struct hv_rules *r, const struct hv_looked *l)
@@ -408,20 +412,20 @@ static uint64_t without_signature(const struct hv_rules *r, uint64_t word)
 
 bool hv_rules_is_our_word(struct hv_rules *r, uint64_t word)
 {
-	return hv_rules_is_ours(r, hv_gva(word)) ||
-	       hv_rules_is_ours(r, hv_gva(without_signature(r, word)));
+	return rules_is_ours(r, hv_gva(word)) ||
+	       rules_is_ours(r, hv_gva(without_signature(r, word)));
 }
 
 static bool is_our_code(struct hv_rules *r, uint64_t word)
 {
-	return hv_rules_is_our_code(r, hv_gva(word)) ||
-	       hv_rules_is_our_code(r, hv_gva(without_signature(r, word)));
+	return rules_is_our_code(r, hv_gva(word)) ||
+	       rules_is_our_code(r, hv_gva(without_signature(r, word)));
 }
 
 static bool is_kernel_code(struct hv_rules *r, uint64_t word)
 {
-	return hv_rules_is_kernel_code(r, hv_gva(word)) ||
-	       hv_rules_is_kernel_code(r, hv_gva(without_signature(r, word)));
+	return rules_is_kernel_code(r, hv_gva(word)) ||
+	       rules_is_kernel_code(r, hv_gva(without_signature(r, word)));
 }
 
 /* Whether WORD is the address of writable kernel data, such as an array of callbacks. */
@@ -474,11 +478,11 @@ static bool is_pointer(struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_range *p = l->range;
 	uint64_t now = now_of(l), then = then_of(l);
-	bool is_ours = hv_rules_is_our_data(r, hv_gva(now));
+	bool is_ours = rules_is_our_data(r, hv_gva(now));
 
 	if (then % sizeof(then))
 		return false;
-	if (hv_rules_is_our_data(r, hv_gva(then)))
+	if (rules_is_our_data(r, hv_gva(then)))
 		return now == 0 || is_ours || is_kernel_data(r, now);
 	if (then == 0)
 		return is_ours || (is_kernel_data(r, now) &&
@@ -491,7 +495,7 @@ static bool is_beside_us(struct hv_rules *r, struct hv_gpa gpa)
 	uint8_t bytes[sizeof(uint64_t)];
 	HV_AUTO_ERR struct hv_err *err = hv_rules_read(r, gpa, sizeof(bytes), bytes);
 
-	return !err && hv_rules_is_ours(r, hv_gva(hv_rules_word(bytes, sizeof(bytes))));
+	return !err && rules_is_ours(r, hv_gva(hv_rules_word(bytes, sizeof(bytes))));
 }
 
 /* Whether L replaces an hvtrace callback in the guest's array, recognized by its data in the
@@ -513,7 +517,7 @@ static bool is_caller(struct hv_rules *r, uint64_t word)
 	struct hv_gva at = hv_gva(without_signature(r, word));
 
 	return is_kernel_code(r, word) ||
-	       (hv_gva_in(at, hv_tables_arch(r->tables)->image_range) && !hv_rules_is_ours(r, at));
+	       (hv_gva_in(at, hv_tables_arch(r->tables)->image_range) && !rules_is_ours(r, at));
 }
 
 /* Whether L restores a return address. This side never writes an address in the region's code into

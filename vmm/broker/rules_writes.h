@@ -126,12 +126,6 @@ bool hv_rules_is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t
 /* The addresses at which the region may be mapped. This range can be larger than the real one,
  * which may depend on the address of the kernel image and which only the service knows. */
 struct hv_gva_range hv_rules_range(const struct hv_arch *arch);
-/* Whether AT is in the region; in its executable part; in its data. */
-bool hv_rules_is_ours(struct hv_rules *r, struct hv_gva at);
-bool hv_rules_is_our_code(struct hv_rules *r, struct hv_gva at);
-bool hv_rules_is_our_data(struct hv_rules *r, struct hv_gva at);
-/* Whether AT is in the kernel's own code. */
-bool hv_rules_is_kernel_code(struct hv_rules *r, struct hv_gva at);
 /* Reads the current contents at GPA. Caches the page, because many ranges share one. */
 struct hv_err *hv_rules_read(struct hv_rules *r, struct hv_gpa gpa, uint32_t len_bytes,
 			     uint8_t *ret) hv_must_use;

@@ -241,7 +241,8 @@ const struct hv_arch *hv_tables_arch(const struct hv_tables *t)
 	return t->arch;
 }
 
-bool hv_tables_is_kernel(const struct hv_tables *t, struct hv_gva gva)
+/* Whether GVA is in the kernel's half of the address space. */
+static bool tables_is_kernel(const struct hv_tables *t, struct hv_gva gva)
 {
 	return t->nr_roots && gva.v >= t->arch->kernel_start(t->roots[0].levels).v;
 }
@@ -260,7 +261,7 @@ static bool take_last(const struct hv_tables *t, struct hv_gva gva, struct hv_ma
 
 bool hv_tables_walk(struct hv_tables *t, struct hv_gva gva, struct hv_mapping *ret)
 {
-	if (!hv_tables_is_kernel(t, gva))
+	if (!tables_is_kernel(t, gva))
 		return false;
 	if (take_last(t, gva, ret))
 		return true;
@@ -275,7 +276,7 @@ bool hv_tables_walk(struct hv_tables *t, struct hv_gva gva, struct hv_mapping *r
 
 bool hv_tables_walk_to_entry(struct hv_tables *t, struct hv_gva gva, struct hv_mapping *ret)
 {
-	for (size_t i = 0; i < t->nr_roots && hv_tables_is_kernel(t, gva); i++)
+	for (size_t i = 0; i < t->nr_roots && tables_is_kernel(t, gva); i++)
 		if (walk_by(t, &t->roots[i], gva, t->arch->map_level, ret) &&
 		    ret->level == t->arch->map_level)
 			return true;

@@ -58,8 +58,6 @@ const struct hv_arch *hv_tables_arch(const struct hv_tables *t);
 bool hv_tables_walk(struct hv_tables *t, struct hv_gva gva, struct hv_mapping *ret);
 /* Like hv_tables_walk(), up to the entry of GVA that maps the region, which may be unused. */
 bool hv_tables_walk_to_entry(struct hv_tables *t, struct hv_gva gva, struct hv_mapping *ret);
-/* Whether GVA is in the kernel's half of the address space. */
-bool hv_tables_is_kernel(const struct hv_tables *t, struct hv_gva gva);
 
 /* -- entries that map the region --------------------------------------------------------------- */
 

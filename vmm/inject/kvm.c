@@ -73,7 +73,7 @@ bool hv_shadow_parse(const char *target, struct hv_shadow *ret)
 
 /* Whether descriptor FD is open for reading and writing. Only the pin's own descriptor is; the
  * block node's, for the same file, is open for reading (inject.h). */
-bool hv_vmm_can_write(pid_t pid, int fd)
+static bool vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;
 	char path[64];
@@ -108,7 +108,7 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	} else if (link.kind == HV_FD_REGION) {
 		k->region_fd = fd;
 		k->region = link;
-	} else if (link.kind == HV_FD_PIN && hv_vmm_can_write(k->pid, fd)) {
+	} else if (link.kind == HV_FD_PIN && vmm_can_write(k->pid, fd)) {
 		k->pin_fd = fd;
 	}
 }

@@ -87,8 +87,6 @@ struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) 
 /* Creates an empty file with the name of S. *RET_FD is the VMM's descriptor. */
 struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv_shadow *s,
 				       int *ret_fd) hv_must_use;
-/* Whether the VMM's descriptor FD is open for reading and writing. */
-bool hv_vmm_can_write(pid_t pid, int fd);
 /* The number of memory slots of this host's KVM. */
 uint32_t hv_kvm_nr_slots(void);
 

@@ -90,9 +90,6 @@ void hv_minivm_end(struct hv_minivm *o, struct hv_err *err);
 struct hv_err *hv_minivm_stop_vcpus(struct hv_minivm *o) hv_must_use;
 void hv_minivm_resume_vcpus(struct hv_minivm *o);
 
-/* Call this with the lock held. Makes every vCPU leave the guest and check whether it must stop. */
-void hv_minivm_kick_all(struct hv_minivm *o);
-
 /* minivm.c. The guest operations with these names. */
 struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at) hv_must_use;
 struct hv_err *hv_minivm_is_at_stop(struct hv_minivm *o, bool *ret) hv_must_use;

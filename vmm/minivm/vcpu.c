@@ -112,7 +112,8 @@ static void wait_until(struct hv_minivm *o, uint64_t until_ns)
 	pthread_cond_clockwait(&o->changed, &o->lock, CLOCK_MONOTONIC, &at);
 }
 
-void hv_minivm_kick_all(struct hv_minivm *o)
+/* Call this with the lock held. Makes every vCPU leave the guest and check whether it must stop. */
+static void minivm_kick_all(struct hv_minivm *o)
 {
 	for (unsigned i = 0; i < o->nr_vcpus; i++) {
 		if (!o->vcpus[i].has_thread)
@@ -132,7 +133,7 @@ void hv_minivm_end(struct hv_minivm *o, struct hv_err *err)
 	} else {
 		o->is_ended = true;
 		o->error = err;
-		hv_minivm_kick_all(o);
+		minivm_kick_all(o);
 		pthread_cond_broadcast(&o->changed);
 		if (write(o->end_fd, &one, sizeof(one)) < 0)
 			abort(); /* cannot fail: the eventfd's value is 0 */
@@ -147,7 +148,7 @@ struct hv_err *hv_minivm_stop_vcpus(struct hv_minivm *o)
 
 	pthread_mutex_lock(&o->lock);
 	o->nr_stops++;
-	hv_minivm_kick_all(o);
+	minivm_kick_all(o);
 	while (o->is_started && o->nr_parked < o->nr_vcpus && hv_now_ns() < until_ns)
 		wait_until(o, until_ns);
 	are_stopped = !o->is_started || o->nr_parked == o->nr_vcpus;
@@ -206,7 +207,7 @@ static void reached(struct hv_minivm_vcpu *v)
 	o->reached_by = v;
 	o->watch = HV_MINIVM_WATCH_NOTHING;
 	o->nr_stops++;
-	hv_minivm_kick_all(o);
+	minivm_kick_all(o);
 	pthread_cond_broadcast(&o->changed);
 	/* This fails if the peer has closed or filled the socket; then it was woken already. */
 	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

@@ -131,7 +131,9 @@ static void open_group(struct vmm_limits *l, const char *path)
 	l->nr++;
 }
 
-char *vmm_limits_open(struct vmm_limits *l, uint64_t pid, uint32_t tid)
+/* Opens the cgroups of thread TID of process PID, up to the root. Returns the path of the thread's
+ * innermost cgroup, which the caller frees; NULL: unknown. */
+static char *vmm_limits_open(struct vmm_limits *l, uint64_t pid, uint32_t tid)
 {
 	HV_AUTO_FREE char *file = hv_format("/proc/%" PRIu64 "/task/%" PRIu32 "/cgroup", pid, tid);
 	HV_AUTO_FREE char *path = NULL, *up = NULL;

@@ -38,9 +38,6 @@ struct vmm_limits {
 };
 
 void vmm_limits_deinit(struct vmm_limits *l);
-/* Opens the cgroups of thread TID of process PID, up to the root. Returns the path of the thread's
- * innermost cgroup, which the caller frees; NULL: unknown. */
-char *vmm_limits_open(struct vmm_limits *l, uint64_t pid, uint32_t tid) hv_must_use;
 void vmm_limits_begin(struct vmm_limits *l);
 void vmm_limits_end(struct vmm_limits *l);
 /* Returns the limit that throttled longest among the cgroup PATH, which may be NULL, and its

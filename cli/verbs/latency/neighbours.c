@@ -20,7 +20,8 @@
 
 #define VHOST "vhost-" /* kernel threads that work for a VMM: "vhost-PID", with the VMM's pid */
 
-bool latency_is_vmm(const char *program)
+/* Whether PROGRAM, a path, is a program whose only purpose is to be a VMM on KVM. */
+static bool is_vmm(const char *program)
 {
 	static const char *const names[] = {"qemu-system-", "qemu-kvm", "kvm", "cloud-hypervisor",
 					    "firecracker",  "crosvm",	"lkvm"};
@@ -70,7 +71,7 @@ static void look_at_taker(struct hv_taker *t, uint64_t vmm_pid)
 	if (!err && (uint64_t)pid == vmm_pid)
 		t->kind = HV_TAKER_OWN;
 	if (!err && t->kind != HV_TAKER_OWN)
-		t->kind = p.nr_args && latency_is_vmm(p.args[0]) ? HV_TAKER_VM : HV_TAKER_HOST;
+		t->kind = p.nr_args && is_vmm(p.args[0]) ? HV_TAKER_VM : HV_TAKER_HOST;
 	if (t->kind == HV_TAKER_VM)
 		take_domain(t, &p);
 	hv_process_close(&p);
@@ -168,7 +169,7 @@ static bool is_guest(uint32_t pid)
 {
 	struct hv_process p = {0};
 	struct hv_err *err = hv_process_open((pid_t)pid, &p);
-	bool is = !err && p.nr_args && latency_is_vmm(p.args[0]);
+	bool is = !err && p.nr_args && is_vmm(p.args[0]);
 
 	hv_process_close(&p);
 	hv_err_free(err);

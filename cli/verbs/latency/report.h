@@ -34,8 +34,7 @@ const char *latency_word_fault(enum hv_fault fault);	 /* one word, for programs 
 const char *latency_phrase_fault(enum hv_fault fault);	 /* for people */
 /* Adds one or two sentences that explain why the guest is slow, and the part that caused it. */
 void latency_add_answer(struct hv_text *out, const struct latency_report *r);
-/* Adds the limit of a cgroup of the guest, or of a class of tasks. */
-void latency_add_limit(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s);
+/* Adds the limit of a cgroup of the VMM. */
 void latency_add_vmm_limit(struct hv_text *out, const struct vmm_limit *limit);
 void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const struct hv_cause *c);
 /* Adds the name of a system call, or its number. */

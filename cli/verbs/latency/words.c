@@ -164,7 +164,8 @@ static void add_quota(struct hv_text *out, uint64_t quota_ns, uint64_t period_ns
 	hv_text_add(out, ")");
 }
 
-void latency_add_limit(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s)
+/* Adds the limit of a cgroup of the guest, or of a class of tasks. */
+static void add_limit(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s)
 {
 	const struct hv_limit_group *g = hv_limits_group(l->finders.limits, s->number);
 
@@ -234,7 +235,7 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 		add_handler(out, s);
 		return;
 	case HV_STALL_LIMIT:
-		latency_add_limit(out, l, s);
+		add_limit(out, l, s);
 		return;
 	case HV_STALL_RECLAIM:
 		hv_text_add(out, s->number ? "moving memory to get a large page"

@@ -217,7 +217,9 @@ static struct hv_err *record_pairs_switch_on(struct client *c, const char *dir, 
 
 /* -- filters ---------------------------------------------------------------------------------- */
 
-void record_filters_add(struct record_filters *s, const char *event, const char *filter)
+/* Adds FILTER for EVENT, which is SYSTEM:EVENT, SYSTEM or EVENT, with shell globs. Two filters of
+ * the last added EVENT must both be true. */
+static void record_filters_add(struct record_filters *s, const char *event, const char *filter)
 {
 	struct record_filter *last = s->nr ? &s->list[s->nr - 1] : NULL;
 
@@ -407,7 +409,7 @@ struct hv_err *record_probes_remove(struct client *c, const char *events)
 
 /* -- settings --------------------------------------------------------------------------------- */
 
-void record_settings_deinit(struct record_settings *s)
+static void record_settings_deinit(struct record_settings *s)
 {
 	hv_text_deinit(&s->filter);
 	hv_text_deinit(&s->notrace);
@@ -419,7 +421,8 @@ void record_settings_deinit(struct record_settings *s)
 	hv_text_deinit(&s->pids);
 }
 
-bool record_settings_add_pid(struct record_settings *s, const char *text)
+/* Returns false if TEXT is not a pid. */
+static bool record_settings_add_pid(struct record_settings *s, const char *text)
 {
 	char *end;
 	unsigned long pid = strtoul(text, &end, 10);
@@ -435,13 +438,13 @@ void record_settings_add_glob(struct hv_text *globs, const char *glob)
 	hv_text_printf(globs, "%s%s", globs->len_bytes ? " " : "", glob);
 }
 
-void record_settings_add_event(struct record_settings *s, const char *event)
+static void record_settings_add_event(struct record_settings *s, const char *event)
 {
 	record_settings_add_glob(&s->events, event);
 	s->event = event;
 }
 
-void record_settings_add_probe(struct record_settings *s, const char *line)
+static void record_settings_add_probe(struct record_settings *s, const char *line)
 {
 	hv_text_printf(&s->probes, "%s%s", s->probes.len_bytes ? "\n" : "", line);
 }

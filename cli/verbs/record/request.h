@@ -42,14 +42,8 @@ struct record_settings {
 	struct hv_text pids;
 };
 
-void record_settings_deinit(struct record_settings *s);
-
-/* Returns false if TEXT is not a pid. */
-bool record_settings_add_pid(struct record_settings *s, const char *text);
 /* GLOBS is one of the settings. */
 void record_settings_add_glob(struct hv_text *globs, const char *glob);
-void record_settings_add_event(struct record_settings *s, const char *event);
-void record_settings_add_probe(struct record_settings *s, const char *line);
 
 /* Returns whether there are events or probes. */
 static inline bool record_settings_have_events(const struct record_settings *s)
@@ -63,10 +57,6 @@ static inline bool record_settings_have_events(const struct record_settings *s)
 struct hv_err *record_settings_put(const struct record_settings *s, const struct recording *r,
 				   struct hv_text *ret_probed,
 				   struct hv_text *ret_notes) hv_must_use;
-
-/* Adds FILTER for EVENT, which is SYSTEM:EVENT, SYSTEM or EVENT, with shell globs. Two filters of
- * the last added EVENT must both be true. */
-void record_filters_add(struct record_filters *s, const char *event, const char *filter);
 
 /* Adds to RET a line for each entry of DIR/error_log: the things left out. */
 struct hv_err *record_events_refused(struct client *c, const char *dir,

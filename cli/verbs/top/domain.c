@@ -21,7 +21,7 @@
 #define WAKING	   "sched:sched_waking"
 #define NEW_TASK   "sched:sched_wakeup_new"
 
-void top_waits_deinit(struct top_waits *w)
+static void top_waits_deinit(struct top_waits *w)
 {
 	recording_deinit(&w->recording);
 	free(w->why);
@@ -78,41 +78,8 @@ static struct hv_err *begin(struct top_waits *w, struct client *c, const char *i
 	return err ? err : recording_start(&w->recording);
 }
 
-struct hv_err *top_waits_begin(struct top_waits *w, struct client *c, const char *instance)
-{
-	struct hv_err *err = begin(w, c, instance), *end_err;
-
-	if (!err || client_is_gone(err))
-		return err;
-	end_err = top_waits_end(w, err->reason);
-	hv_err_free(err);
-	return end_err;
-}
-
-struct hv_err *top_waits_take(struct top_waits *w)
-{
-	struct recording *r = &w->recording;
-	struct hv_err *err = NULL;
-	bool more = r->dir;
-
-	for (unsigned i = 0; !err && more && i < TAKES_MAX; i++) {
-		err = recording_take(r, 0, &more);
-		more = more && r->file.nr_reads >= MANY_READS;
-	}
-	return err;
-}
-
-bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret)
-{
-	const struct recording *r = &w->recording;
-
-	if (!r->dir || !recording_is_open(r))
-		return false;
-	*ret = hv_wait_export_times(r->file.export)->tasks;
-	return true;
-}
-
-struct hv_err *top_waits_end(struct top_waits *w, const char *why)
+/* Stops measuring; WHY, which is copied, is the reason if the rest continues. */
+static struct hv_err *top_waits_end(struct top_waits *w, const char *why)
 {
 	struct recording *r = &w->recording;
 	struct hv_err *err = NULL;
@@ -127,6 +94,43 @@ struct hv_err *top_waits_end(struct top_waits *w, const char *why)
 	recording_deinit(r);
 	*r = (struct recording)RECORDING_NONE;
 	return err;
+}
+
+/* INSTANCE names its instance. If waits cannot be measured, sets `why` and succeeds. */
+static struct hv_err *top_waits_begin(struct top_waits *w, struct client *c, const char *instance)
+{
+	struct hv_err *err = begin(w, c, instance), *end_err;
+
+	if (!err || client_is_gone(err))
+		return err;
+	end_err = top_waits_end(w, err->reason);
+	hv_err_free(err);
+	return end_err;
+}
+
+/* Takes available events, if waits are measured. Call it a few times a second. */
+static struct hv_err *top_waits_take(struct top_waits *w)
+{
+	struct recording *r = &w->recording;
+	struct hv_err *err = NULL;
+	bool more = r->dir;
+
+	for (unsigned i = 0; !err && more && i < TAKES_MAX; i++) {
+		err = recording_take(r, 0, &more);
+		more = more && r->file.nr_reads >= MANY_READS;
+	}
+	return err;
+}
+
+/* False: waits are not measured. */
+static bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret)
+{
+	const struct recording *r = &w->recording;
+
+	if (!r->dir || !recording_is_open(r))
+		return false;
+	*ret = hv_wait_export_times(r->file.export)->tasks;
+	return true;
 }
 
 /* -- the domain -------------------------------------------------------------------------------- */

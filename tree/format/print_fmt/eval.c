@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tree/format/print_fmt/eval.h"
+/* Evaluates a compiled print_fmt for one entry. Every pointer into the entry is checked when it is
+ * dereferenced. Like the kernel's helpers (struct trace_seq *p), functions write into a scratch
+ * text and return pointers into it. value.h does arithmetic, printk.h and pointer.h print
+ * conversions. Functions that return a bool return false if the value is unknown, and then leave
+ * results unchanged. */
+#include "tree/format/print_fmt/program.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -9,20 +14,28 @@
 #include "tree/format/print_fmt/lexer.h"
 #include "tree/format/print_fmt/pointer.h"
 
-/* Evaluates nodes that write into the scratch text, and HV_FN_BSWAP. */
-static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret);
-/* Adds NR pieces to OUT, which may have grown even if the result is false. */
-static bool eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
-			struct hv_print_out *out);
+struct eval {
+	const struct hv_print_fmt *fmt;
+	struct hv_span entry;
+	const struct hv_print_env *env;
+	struct hv_print_out scratch;
+	struct hv_print_value locals[HV_PRINT_LOCALS_MAX];
+};
 
-const char *hv_print_eval_string(const struct hv_print_eval *e, uint32_t at)
+static bool eval_node(struct eval *e, uint32_t at, struct hv_print_value *ret);
+/* Evaluates nodes that write into the scratch text, and HV_FN_BSWAP. */
+static bool eval_helper(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret);
+/* Adds NR pieces to OUT, which may have grown even if the result is false. */
+static bool eval_pieces(struct eval *e, uint32_t first, uint32_t nr, struct hv_print_out *out);
+
+static const char *string_at(const struct eval *e, uint32_t at)
 {
 	return e->fmt->strings + at;
 }
 
-bool hv_print_eval_bytes(const struct hv_print_eval *e, struct hv_print_value v,
-			 struct hv_span *ret)
+/* Sets *RET to the bytes that V points to, up to the end of the entry or text. Returns false if V
+ * points to guest memory or out of bounds. */
+static bool pointed_bytes(const struct eval *e, struct hv_print_value v, struct hv_span *ret)
 {
 	struct hv_span all = {0};
 
@@ -39,7 +52,8 @@ bool hv_print_eval_bytes(const struct hv_print_eval *e, struct hv_print_value v,
 	return true;
 }
 
-bool hv_print_eval_read(struct hv_span bytes, struct hv_print_type type, struct hv_print_value *ret)
+/* Reads the number at the beginning of BYTES. */
+static bool read_number(struct hv_span bytes, struct hv_print_type type, struct hv_print_value *ret)
 {
 	uint64_t bits = 0;
 
@@ -49,27 +63,26 @@ bool hv_print_eval_read(struct hv_span bytes, struct hv_print_type type, struct 
 	return true;
 }
 
-static bool entry_number(const struct hv_print_eval *e, uint32_t off, struct hv_print_type type,
+static bool entry_number(const struct eval *e, uint32_t off, struct hv_print_type type,
 			 struct hv_print_value *ret)
 {
 	const struct hv_print_value at = {.bits = off, .space = HV_SPACE_ENTRY};
 	struct hv_span bytes;
 
-	return hv_print_eval_bytes(e, at, &bytes) && hv_print_eval_read(bytes, type, ret);
+	return pointed_bytes(e, at, &bytes) && read_number(bytes, type, ret);
 }
 
-static bool eval_read(struct hv_print_eval *e, const struct hv_print_node *n,
-		      struct hv_print_value *ret)
+static bool eval_read(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	struct hv_print_value pointer;
 	struct hv_span bytes;
 
-	return hv_print_eval_node(e, n->a, &pointer) && hv_print_eval_bytes(e, pointer, &bytes) &&
-	       hv_print_eval_read(bytes, n->type, ret);
+	return eval_node(e, n->a, &pointer) && pointed_bytes(e, pointer, &bytes) &&
+	       read_number(bytes, n->type, ret);
 }
 
 /* Reads the word with the offset and length of a dynamic field's bytes. */
-static bool eval_dynamic(const struct hv_print_eval *e, const struct hv_print_node *n,
+static bool eval_dynamic(const struct eval *e, const struct hv_print_node *n,
 			 struct hv_print_value *ret)
 {
 	struct hv_print_value word;
@@ -87,65 +100,61 @@ static bool eval_dynamic(const struct hv_print_eval *e, const struct hv_print_no
 
 /* Operators and variables. */
 
-static bool eval_binary(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret)
+static bool eval_binary(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	struct hv_print_value l, r;
 
-	return hv_print_eval_node(e, n->a, &l) && hv_print_eval_node(e, n->b, &r) &&
+	return eval_node(e, n->a, &l) && eval_node(e, n->b, &r) &&
 	       hv_print_binary(n->sign, l, r, ret);
 }
 
-static bool eval_logic(struct hv_print_eval *e, const struct hv_print_node *n,
-		       struct hv_print_value *ret)
+static bool eval_logic(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	bool is_or = n->sign == HV_SIGN2('|', '|');
 	struct hv_print_value v;
 
-	if (!hv_print_eval_node(e, n->a, &v))
+	if (!eval_node(e, n->a, &v))
 		return false;
-	if (hv_print_is_true(v) != is_or && !hv_print_eval_node(e, n->b, &v))
+	if (hv_print_is_true(v) != is_or && !eval_node(e, n->b, &v))
 		return false;
 	*ret = hv_print_number_value(hv_print_is_true(v), n->type);
 	return true;
 }
 
-static bool eval_choice(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret)
+static bool eval_choice(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	struct hv_print_value v;
 
-	if (!hv_print_eval_node(e, n->a, &v) ||
-	    !hv_print_eval_node(e, hv_print_is_true(v) ? n->b : n->c, &v))
+	if (!eval_node(e, n->a, &v) || !eval_node(e, hv_print_is_true(v) ? n->b : n->c, &v))
 		return false;
 	*ret = hv_print_cast(v, n->type);
 	return true;
 }
 
-static bool eval_set_local(struct hv_print_eval *e, const struct hv_print_node *n,
+static bool eval_set_local(struct eval *e, const struct hv_print_node *n,
 			   struct hv_print_value *ret)
 {
-	if (!hv_print_eval_node(e, n->b, ret))
+	if (!eval_node(e, n->b, ret))
 		return false;
 	*ret = hv_print_cast(*ret, n->type);
 	e->locals[n->a] = *ret;
 	return true;
 }
 
-static bool eval_variable(const struct hv_print_eval *e, const struct hv_print_node *n,
+static bool eval_variable(const struct eval *e, const struct hv_print_node *n,
 			  struct hv_print_value *ret)
 {
 	const struct hv_print_resolver *r = e->env->resolver;
 	uint64_t bits;
 
-	if (!r->variable || !r->variable(r->of, hv_print_eval_string(e, n->a), &bits))
+	if (!r->variable || !r->variable(r->of, string_at(e, n->a), &bits))
 		return false;
 	*ret = hv_print_number_value(bits, n->type);
 	return true;
 }
 
 /* A variable gets its type when a value is assigned to it. */
-static bool eval_local(const struct hv_print_eval *e, const struct hv_print_node *n,
+static bool eval_local(const struct eval *e, const struct hv_print_node *n,
 		       struct hv_print_value *ret)
 {
 	struct hv_print_value v = e->locals[n->a];
@@ -158,13 +167,12 @@ static bool eval_local(const struct hv_print_eval *e, const struct hv_print_node
 	return true;
 }
 
-static bool eval_string_at(struct hv_print_eval *e, const struct hv_print_node *n,
+static bool eval_string_at(struct eval *e, const struct hv_print_node *n,
 			   struct hv_print_value *ret)
 {
 	struct hv_print_value index;
 
-	if (!hv_print_eval_node(e, n->a, &index) || index.space != HV_SPACE_GUEST ||
-	    index.bits >= n->c)
+	if (!eval_node(e, n->a, &index) || index.space != HV_SPACE_GUEST || index.bits >= n->c)
 		return false;
 	*ret = (struct hv_print_value){
 		.bits = e->fmt->pairs[n->b + index.bits].name,
@@ -174,7 +182,7 @@ static bool eval_string_at(struct hv_print_eval *e, const struct hv_print_node *
 	return true;
 }
 
-bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_value *ret)
+static bool eval_node(struct eval *e, uint32_t at, struct hv_print_value *ret)
 {
 	const struct hv_print_node *n = &e->fmt->nodes[at];
 	struct hv_print_value v;
@@ -199,14 +207,14 @@ bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_va
 	case HV_OP_SET_LOCAL:
 		return eval_set_local(e, n, ret);
 	case HV_OP_CAST:
-		if (!hv_print_eval_node(e, n->a, &v))
+		if (!eval_node(e, n->a, &v))
 			return false;
 		*ret = hv_print_cast(v, n->type);
 		return true;
 	case HV_OP_READ:
 		return eval_read(e, n, ret);
 	case HV_OP_UNARY:
-		return hv_print_eval_node(e, n->a, &v) && hv_print_unary((char)n->sign, v, ret);
+		return eval_node(e, n->a, &v) && hv_print_unary((char)n->sign, v, ret);
 	case HV_OP_BINARY:
 		return eval_binary(e, n, ret);
 	case HV_OP_LOGIC:
@@ -214,7 +222,7 @@ bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_va
 	case HV_OP_CHOICE:
 		return eval_choice(e, n, ret);
 	case HV_OP_SEQUENCE:
-		return hv_print_eval_node(e, n->a, &v) && hv_print_eval_node(e, n->b, ret);
+		return eval_node(e, n->a, &v) && eval_node(e, n->b, ret);
 	case HV_OP_STRING_AT:
 		return eval_string_at(e, n, ret);
 	case HV_OP_FLAGS:
@@ -231,7 +239,7 @@ bool hv_print_eval_node(struct hv_print_eval *e, uint32_t at, struct hv_print_va
 /* The kernel's helpers (kernel/trace/trace_output.c). Each writes a NUL-terminated text and returns
  * a pointer to it. */
 
-static struct hv_print_value scratch_end(const struct hv_print_eval *e)
+static struct hv_print_value scratch_end(const struct eval *e)
 {
 	return (struct hv_print_value){
 		.bits = (uint64_t)(e->scratch.at - e->scratch.start),
@@ -241,23 +249,21 @@ static struct hv_print_value scratch_end(const struct hv_print_eval *e)
 }
 
 /* Writes NAME, after a separator unless it is the first. NAME NULL: writes only the separator. */
-static void put_flag(struct hv_print_eval *e, const struct hv_print_node *n, bool is_first,
-		     const char *name)
+static void put_flag(struct eval *e, const struct hv_print_node *n, bool is_first, const char *name)
 {
 	if (!is_first)
-		hv_print_text(&e->scratch, hv_print_eval_string(e, n->d));
+		hv_print_text(&e->scratch, string_at(e, n->d));
 	if (name)
 		hv_print_text(&e->scratch, name);
 }
 
-static bool eval_flags(struct hv_print_eval *e, const struct hv_print_node *n,
-		       struct hv_print_value *ret)
+static bool eval_flags(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	bool is_first = true;
 	struct hv_print_value v;
 	uint64_t flags;
 
-	if (!hv_print_eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
+	if (!eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
 		return false;
 	*ret = scratch_end(e);
 	flags = v.bits;
@@ -269,7 +275,7 @@ static bool eval_flags(struct hv_print_eval *e, const struct hv_print_node *n,
 		if ((flags & pair->value) != pair->value)
 			continue;
 		flags &= ~pair->value;
-		put_flag(e, n, is_first, hv_print_eval_string(e, pair->name));
+		put_flag(e, n, is_first, string_at(e, pair->name));
 		is_first = false;
 	}
 	if (flags) {
@@ -280,13 +286,12 @@ static bool eval_flags(struct hv_print_eval *e, const struct hv_print_node *n,
 	return true;
 }
 
-static bool eval_symbol(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret)
+static bool eval_symbol(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	struct hv_print_value v;
 	const char *name = "";
 
-	if (!hv_print_eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
+	if (!eval_node(e, n->a, &v) || v.space != HV_SPACE_GUEST)
 		return false;
 	*ret = scratch_end(e);
 	for (uint32_t i = 0; i < n->c; i++) {
@@ -296,7 +301,7 @@ static bool eval_symbol(struct hv_print_eval *e, const struct hv_print_node *n,
 			return false;
 		if (pair->value != v.bits)
 			continue;
-		name = hv_print_eval_string(e, pair->name);
+		name = string_at(e, pair->name);
 		break;
 	}
 	if (*name)
@@ -308,8 +313,7 @@ static bool eval_symbol(struct hv_print_eval *e, const struct hv_print_node *n,
 }
 
 /* trace_seq_printf(): its arguments are evaluated first, and may also write. */
-static bool eval_printf(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret)
+static bool eval_printf(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	char text[HV_PRINT_TEXT_MAX];
 	struct hv_print_out out = {.start = text, .at = text, .end = text + sizeof(text)};
@@ -321,8 +325,7 @@ static bool eval_printf(struct hv_print_eval *e, const struct hv_print_node *n,
 	return true;
 }
 
-static bool put_hex(struct hv_print_eval *e, struct hv_span bytes, int64_t len_bytes,
-		    bool is_joined)
+static bool put_hex(struct eval *e, struct hv_span bytes, int64_t len_bytes, bool is_joined)
 {
 	if (len_bytes > 0 && (uint64_t)len_bytes > bytes.len_bytes)
 		return false;
@@ -334,7 +337,7 @@ static bool put_hex(struct hv_print_eval *e, struct hv_span bytes, int64_t len_b
 	return true;
 }
 
-static bool put_array(struct hv_print_eval *e, struct hv_span bytes, uint64_t nr, uint64_t el_bytes)
+static bool put_array(struct eval *e, struct hv_span bytes, uint64_t nr, uint64_t el_bytes)
 {
 	struct hv_print_value v;
 
@@ -346,7 +349,7 @@ static bool put_array(struct hv_print_eval *e, struct hv_span bytes, uint64_t nr
 	for (uint64_t i = 0; i < nr && !e->scratch.full; i++) {
 		struct hv_span el = {bytes.data + i * el_bytes, el_bytes};
 
-		if (!hv_print_eval_read(el, hv_print_unsigned((unsigned)el_bytes), &v))
+		if (!read_number(el, hv_print_unsigned((unsigned)el_bytes), &v))
 			return false;
 		if (i)
 			hv_print_char(&e->scratch, ',');
@@ -356,7 +359,7 @@ static bool put_array(struct hv_print_eval *e, struct hv_span bytes, uint64_t nr
 	return true;
 }
 
-static bool put_bitmask(struct hv_print_eval *e, struct hv_span bytes, uint64_t len_bytes)
+static bool put_bitmask(struct eval *e, struct hv_span bytes, uint64_t len_bytes)
 {
 	if (len_bytes > bytes.len_bytes)
 		return false;
@@ -367,7 +370,7 @@ static bool put_bitmask(struct hv_print_eval *e, struct hv_span bytes, uint64_t 
 	return true;
 }
 
-static bool put_disk(struct hv_print_eval *e, struct hv_span bytes)
+static bool put_disk(struct eval *e, struct hv_span bytes)
 {
 	size_t len = strnlen((const char *)bytes.data, bytes.len_bytes);
 
@@ -380,12 +383,12 @@ static bool put_disk(struct hv_print_eval *e, struct hv_span bytes)
 }
 
 /* A is a pointer; B and C are numbers. */
-static bool put_text(struct hv_print_eval *e, enum hv_print_function function,
+static bool put_text(struct eval *e, enum hv_print_function function,
 		     const struct hv_print_value args[3])
 {
 	struct hv_span bytes;
 
-	if (!hv_print_eval_bytes(e, args[0], &bytes) || args[1].space != HV_SPACE_GUEST ||
+	if (!pointed_bytes(e, args[0], &bytes) || args[1].space != HV_SPACE_GUEST ||
 	    args[2].space != HV_SPACE_GUEST)
 		return false;
 	switch (function) {
@@ -408,8 +411,7 @@ static struct hv_print_value swapped(struct hv_print_value v, struct hv_print_ty
 	return hv_print_number_value(__builtin_bswap64(v.bits) >> (64 - 8 * type.size_bytes), type);
 }
 
-static bool eval_call(struct hv_print_eval *e, const struct hv_print_node *n,
-		      struct hv_print_value *ret)
+static bool eval_call(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	enum hv_print_function function = (enum hv_print_function)n->function;
 	struct hv_print_value args[3];
@@ -418,8 +420,8 @@ static bool eval_call(struct hv_print_eval *e, const struct hv_print_node *n,
 		*ret = scratch_end(e);
 		return true;
 	}
-	if (!hv_print_eval_node(e, n->a, &args[0]) || !hv_print_eval_node(e, n->b, &args[1]) ||
-	    !hv_print_eval_node(e, n->c, &args[2]))
+	if (!eval_node(e, n->a, &args[0]) || !eval_node(e, n->b, &args[1]) ||
+	    !eval_node(e, n->c, &args[2]))
 		return false;
 	if (function == HV_FN_BSWAP) {
 		*ret = swapped(args[0], n->type);
@@ -432,8 +434,7 @@ static bool eval_call(struct hv_print_eval *e, const struct hv_print_node *n,
 	return true;
 }
 
-static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
-			struct hv_print_value *ret)
+static bool eval_helper(struct eval *e, const struct hv_print_node *n, struct hv_print_value *ret)
 {
 	switch ((enum hv_print_op)n->op) {
 	case HV_OP_FLAGS:
@@ -451,7 +452,7 @@ static bool eval_helper(struct hv_print_eval *e, const struct hv_print_node *n,
 
 /* Prints the pieces of a print_fmt: text, and the converted values of expressions. */
 
-static bool print_guest_string(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+static bool print_guest_string(const struct eval *e, const struct hv_print_spec *spec,
 			       struct hv_gva addr, struct hv_print_out *out)
 {
 	const struct hv_print_resolver *r = e->env->resolver;
@@ -467,28 +468,28 @@ static bool print_guest_string(const struct hv_print_eval *e, const struct hv_pr
 	return true;
 }
 
-static bool print_string(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+static bool print_string(const struct eval *e, const struct hv_print_spec *spec,
 			 struct hv_print_value v, struct hv_print_out *out)
 {
 	struct hv_span bytes;
 
 	if (v.space == HV_SPACE_GUEST)
 		return print_guest_string(e, spec, hv_gva(v.bits), out);
-	if (!hv_print_eval_bytes(e, v, &bytes))
+	if (!pointed_bytes(e, v, &bytes))
 		return false;
 	hv_print_string(out, spec, (const char *)bytes.data,
 			strnlen((const char *)bytes.data, bytes.len_bytes));
 	return true;
 }
 
-static bool print_pointer(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+static bool print_pointer(const struct eval *e, const struct hv_print_spec *spec,
 			  struct hv_print_value v, struct hv_print_out *out)
 {
 	struct hv_print_pointer pointer = {.addr = hv_gva(v.bits)};
 	struct hv_span bytes;
 
 	if (v.space != HV_SPACE_GUEST) {
-		if (!hv_print_eval_bytes(e, v, &bytes))
+		if (!pointed_bytes(e, v, &bytes))
 			return false;
 		pointer.bytes = bytes.data;
 		pointer.len_bytes = bytes.len_bytes;
@@ -496,17 +497,17 @@ static bool print_pointer(const struct hv_print_eval *e, const struct hv_print_s
 	return hv_print_pointer(out, spec, pointer, e->env);
 }
 
-static bool number_of(struct hv_print_eval *e, uint32_t node, uint64_t *ret)
+static bool number_of(struct eval *e, uint32_t node, uint64_t *ret)
 {
 	struct hv_print_value v;
 
-	if (!hv_print_eval_node(e, node, &v) || v.space != HV_SPACE_GUEST)
+	if (!eval_node(e, node, &v) || v.space != HV_SPACE_GUEST)
 		return false;
 	*ret = v.bits;
 	return true;
 }
 
-static bool apply_arguments(struct hv_print_eval *e, const struct hv_print_piece *piece,
+static bool apply_arguments(struct eval *e, const struct hv_print_piece *piece,
 			    struct hv_print_spec *spec)
 {
 	uint64_t number;
@@ -524,7 +525,7 @@ static bool apply_arguments(struct hv_print_eval *e, const struct hv_print_piece
 	return true;
 }
 
-static bool print_value(const struct hv_print_eval *e, const struct hv_print_spec *spec,
+static bool print_value(const struct eval *e, const struct hv_print_spec *spec,
 			struct hv_print_value v, struct hv_print_out *out)
 {
 	if (spec->conv == 's')
@@ -540,13 +541,13 @@ static bool print_value(const struct hv_print_eval *e, const struct hv_print_spe
 	return true;
 }
 
-static bool print_piece(struct hv_print_eval *e, const struct hv_print_piece *piece,
+static bool print_piece(struct eval *e, const struct hv_print_piece *piece,
 			struct hv_print_out *out)
 {
 	struct hv_print_spec spec = piece->spec;
 	struct hv_print_value v;
 
-	hv_print_bytes(out, hv_print_eval_string(e, piece->text), piece->text_len_bytes);
+	hv_print_bytes(out, string_at(e, piece->text), piece->text_len_bytes);
 	if (!spec.conv)
 		return true;
 	if (!apply_arguments(e, piece, &spec))
@@ -555,11 +556,10 @@ static bool print_piece(struct hv_print_eval *e, const struct hv_print_piece *pi
 		hv_print_char(out, '%');
 		return true;
 	}
-	return hv_print_eval_node(e, piece->arg, &v) && print_value(e, &spec, v, out);
+	return eval_node(e, piece->arg, &v) && print_value(e, &spec, v, out);
 }
 
-static bool eval_pieces(struct hv_print_eval *e, uint32_t first, uint32_t nr,
-			struct hv_print_out *out)
+static bool eval_pieces(struct eval *e, uint32_t first, uint32_t nr, struct hv_print_out *out)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (!print_piece(e, &e->fmt->pieces[first + i], out))
@@ -583,7 +583,7 @@ bool hv_print_fmt_eval(const struct hv_print_fmt *fmt, struct hv_span entry,
 {
 	char text[HV_PRINT_TEXT_MAX], scratch[HV_PRINT_TEXT_MAX];
 	struct hv_print_out whole = {.start = text, .at = text, .end = text + sizeof(text)};
-	struct hv_print_eval e = {.fmt = fmt, .entry = entry, .env = env};
+	struct eval e = {.fmt = fmt, .entry = entry, .env = env};
 
 	e.scratch = (struct hv_print_out){
 		.start = scratch, .at = scratch, .end = scratch + sizeof(scratch)};

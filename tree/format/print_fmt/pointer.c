@@ -304,9 +304,10 @@ static bool put_address(struct hv_print_out *out, const struct hv_print_spec *sp
 	return true;
 }
 
-/* Width and precision apply to the complete text, so it is built in a buffer first. */
-bool hv_print_inet(struct hv_print_out *out, const struct hv_print_spec *spec, const uint8_t *bytes,
-		   size_t len_bytes)
+/* SPEC's letters begin with 'I' or 'i'. Returns false if BYTES is too short. Width and precision
+ * apply to the complete text, so it is built in a buffer first. */
+static bool print_inet(struct hv_print_out *out, const struct hv_print_spec *spec,
+		       const uint8_t *bytes, size_t len_bytes)
 {
 	char text[TEXT_MAX];
 	struct hv_print_out whole = {.start = text, .at = text, .end = text + sizeof(text)};
@@ -630,7 +631,7 @@ static bool pointed(struct hv_print_out *out, const struct hv_print_spec *spec,
 		return mac_address(out, spec, bytes, len_bytes);
 	case 'I':
 	case 'i':
-		return hv_print_inet(out, spec, bytes, len_bytes);
+		return print_inet(out, spec, bytes, len_bytes);
 	case 'U':
 		return uuid(out, spec, bytes, len_bytes);
 	case '4':

@@ -29,14 +29,6 @@ void hv_print_error(struct hv_print_out *out, const struct hv_print_spec *spec, 
 void hv_print_bitmap(struct hv_print_out *out, const uint8_t *bytes, unsigned nr_bits);
 void hv_print_bitmap_list(struct hv_print_out *out, const uint8_t *bytes, unsigned nr_bits);
 
-/* -- IP addresses ------------------------------------------------------------------------------ */
-
-/* IP addresses in the kernel's formats %pI4, %pI6, %pI6c, %pIS and their variants. Pure. */
-
-/* SPEC's letters begin with 'I' or 'i'. Returns false if BYTES is too short. */
-bool hv_print_inet(struct hv_print_out *out, const struct hv_print_spec *spec, const uint8_t *bytes,
-		   size_t len_bytes);
-
 /* -- hashed pointers --------------------------------------------------------------------------- */
 
 /* The number that the kernel shows for a hashed %p: the low 32 bits of SipHash-2-4 of the pointer,

@@ -56,6 +56,25 @@ static void find_acting(struct hv_instances *all)
 			all->acting[nr++] = *p;
 }
 
+/* Initially the tracer is nop without limits. */
+static void selection_init(struct hv_selection *sel, unsigned nr_cpus)
+{
+	*sel = (struct hv_selection){.tracer = &hv_tracer_nop, .muted = hv_alloc(nr_cpus)};
+}
+
+static void selection_deinit(struct hv_selection *sel)
+{
+	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
+		hv_filter_deinit(&sel->lists[i]);
+		hv_modcache_clear(&sel->waiting[i]);
+	}
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++) {
+		hv_pidlist_deinit(&sel->pids[i]);
+		hv_pidlist_deinit(&sel->event_pids[i]);
+	}
+	free(sel->muted);
+}
+
 static void init(struct hv_instance *in, struct hv_instances *all)
 {
 	*in = (struct hv_instance){
@@ -64,7 +83,7 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 		.options = hv_options_default(),
 	};
 	in->options.absent = absent_options(all->session);
-	hv_selection_init(&in->selection, all->nr_cpus);
+	selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
 	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
 	hv_pipes_init(&in->pipes, all->nr_cpus);
@@ -81,7 +100,7 @@ static void deinit(struct hv_instance *in)
 		if ((*p)->deinit)
 			(*p)->deinit(in);
 	free_states(in->states);
-	hv_selection_deinit(&in->selection);
+	selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
 	hv_func_commands_deinit(&in->func_commands);
 	hv_buffers_deinit(&in->buffers);
@@ -558,24 +577,6 @@ struct hv_err *hv_instances_publish_commands(struct hv_instances *all)
 /* -- what an instance traces ------------------------------------------------------------------- */
 
 const struct hv_tracer_ops hv_tracer_nop = {HV_TRACER_IS(nop, NOP)};
-
-void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus)
-{
-	*sel = (struct hv_selection){.tracer = &hv_tracer_nop, .muted = hv_alloc(nr_cpus)};
-}
-
-void hv_selection_deinit(struct hv_selection *sel)
-{
-	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
-		hv_filter_deinit(&sel->lists[i]);
-		hv_modcache_clear(&sel->waiting[i]);
-	}
-	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++) {
-		hv_pidlist_deinit(&sel->pids[i]);
-		hv_pidlist_deinit(&sel->event_pids[i]);
-	}
-	free(sel->muted);
-}
 
 bool hv_selection_has_function(const struct hv_selection *sel, struct hv_gva ip)
 {

@@ -51,10 +51,6 @@ struct hv_selection {
 	uint8_t *muted; /* owned, a byte per vCPU; nonzero: excluded by tracing_cpumask */
 };
 
-/* Initially the tracer is nop without limits. */
-void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus);
-void hv_selection_deinit(struct hv_selection *sel);
-
 /* Returns whether set_ftrace_filter and set_ftrace_notrace select the function at IP. Ignores the
  * tracer, which may be nop. */
 bool hv_selection_has_function(const struct hv_selection *sel, struct hv_gva ip);

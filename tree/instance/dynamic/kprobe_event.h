@@ -50,15 +50,3 @@ bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprob
 /* Resolves the symbols in K. ENOENT: a symbol does not exist; EOPNOTSUPP, ENOSPC: K reads memory,
  * which is not possible. */
 struct hv_err *hv_kprobe_find_memory(const struct hv_session *s, struct hv_kprobe *k) hv_must_use;
-/* Finds E's tracepoint in the catalogue C. ENOENT: no tracepoint has this name. */
-struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
-					       struct hv_kprobe_event *e) hv_must_use;
-/* Returns whether E waits for a module with its function to be loaded. */
-bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e);
-/* Moves E to SITE; 0: nowhere. */
-void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
-			      struct hv_gva site);
-/* Finds the address of E, defined by IS, and sets *RET and PROBE_SITE. Returns the errors of the
- * definition. */
-struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
-				    struct hv_gva *ret) hv_must_use;

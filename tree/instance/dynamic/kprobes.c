@@ -141,8 +141,9 @@ static void module_btf_deinit(struct module_btf *m)
 
 /* Finds the guest address of a probe, at a function's site or inside a function. */
 
-struct hv_err *hv_kprobe_event_find_tracepoint(const struct hv_catalogue *c,
-					       struct hv_kprobe_event *e)
+/* Finds E's tracepoint in the catalogue C. ENOENT: no tracepoint has this name. */
+static struct hv_err *kprobe_event_find_tracepoint(const struct hv_catalogue *c,
+						   struct hv_kprobe_event *e)
 {
 	const struct hv_event_type *found = NULL;
 
@@ -292,8 +293,10 @@ static struct hv_err *find_probe_site(const struct hv_session *s, struct hv_kpro
 	return err;
 }
 
-struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
-				    struct hv_gva *ret)
+/* Finds the address of E, defined by IS, and sets *RET and PROBE_SITE. Returns the errors of the
+ * definition. */
+static struct hv_err *kprobe_event_find(const struct hv_session *s, struct hv_kprobe_event *e,
+					struct hv_gva *ret)
 {
 	struct hv_gva site = {0};
 	struct hv_err *err;
@@ -308,7 +311,8 @@ struct hv_err *hv_kprobe_event_find(const struct hv_session *s, struct hv_kprobe
 	return err;
 }
 
-bool hv_kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e)
+/* Returns whether E waits for a module with its function to be loaded. */
+static bool kprobe_event_waits(const struct hv_session *s, const struct hv_kprobe_event *e)
 {
 	const struct hv_modules *modules = &s->kernel->modules;
 	const char *colon = strchr(e->is.function, ':');
@@ -334,8 +338,9 @@ static unsigned default_maxactive(const struct hv_instances *all)
 	return nr > 10 ? nr : 10;
 }
 
-void hv_kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
-			      struct hv_gva site)
+/* Moves E to SITE; 0: nowhere. */
+static void kprobe_event_set_site(const struct hv_instances *all, struct hv_kprobe_event *e,
+				  struct hv_gva site)
 {
 	e->site = site;
 	e->tracepoint.callback = site;
@@ -361,9 +366,9 @@ static void find_again(struct hv_instances *all, struct hv_kprobe_event *e, stru
 	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
 
 	if (!err)
-		err = hv_kprobe_event_find_tracepoint(c, e);
+		err = kprobe_event_find_tracepoint(c, e);
 	if (!err)
-		err = hv_kprobe_event_find(hv_instances_session(all), e, ret);
+		err = kprobe_event_find(hv_instances_session(all), e, ret);
 	hv_err_free(err);
 }
 
@@ -385,9 +390,9 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 		if (e->is.is_tracepoint)
 			find_again(all, e, &site);
 		else if (strchr(e->is.function, ':'))
-			hv_err_free(hv_kprobe_event_find(hv_instances_session(all), e, &site));
+			hv_err_free(kprobe_event_find(hv_instances_session(all), e, &site));
 		changed |= site.v != e->site.v || before.v != e->tracepoint.call.v;
-		hv_kprobe_event_set_site(all, e, site);
+		kprobe_event_set_site(all, e, site);
 	}
 	return changed;
 }
@@ -621,11 +626,11 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
-		err = hv_kprobe_event_find_tracepoint(*ret, e);
-	if (!err && !hv_kprobe_event_waits(hv_instances_session(all), e))
-		err = hv_kprobe_event_find(hv_instances_session(all), e, &e->site);
+		err = kprobe_event_find_tracepoint(*ret, e);
+	if (!err && !kprobe_event_waits(hv_instances_session(all), e))
+		err = kprobe_event_find(hv_instances_session(all), e, &e->site);
 	if (!err)
-		hv_kprobe_event_set_site(all, e, e->site);
+		kprobe_event_set_site(all, e, e->site);
 	if (!err && e->is.is_tracepoint)
 		err = hv_event_tracer_check(hv_instances_session(all)->events, &e->tracepoint);
 	if (!err)

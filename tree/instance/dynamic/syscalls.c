@@ -53,6 +53,9 @@ unsigned hv_syscall_memory_nr(const struct hv_syscall_memory *m)
 
 /* -- the program ------------------------------------------------------------------------------- */
 
+/* Returns whether TYPE is a carrier of system call events with memory. */
+static bool carries_memory(const struct hv_instances *all, const struct hv_event_type *type);
+
 static unsigned way_of(const struct hv_syscall_memory *m)
 {
 	return m->is_sized ? m->size_arg : OF_STRING;
@@ -157,7 +160,7 @@ struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct
 	struct builder b = {.program = ret, .carrier = &carrier};
 	HV_AUTO_FREE struct sets *sets = NULL;
 
-	if (!hv_syscalls_carries_memory(all, type))
+	if (!carries_memory(all, type))
 		return NULL;
 	sets = hv_alloc(sizeof(*sets));
 	if (!find_sets(all, c, type, sets, &carrier))
@@ -433,7 +436,7 @@ void hv_syscalls_need(struct hv_instances *all, const struct hv_catalogue *c,
 		hv_instances_set_state(all, HV_PART_SYSCALLS, new_syscalls(c));
 }
 
-bool hv_syscalls_carries_memory(const struct hv_instances *all, const struct hv_event_type *type)
+static bool carries_memory(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	const struct hv_syscalls *s = state_of(all);
 

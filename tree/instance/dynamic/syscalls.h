@@ -59,9 +59,6 @@ bool hv_syscalls_is(const struct hv_event_type *type);
 /* Returns whether the system call event TYPE contains memory that arguments point to. */
 bool hv_syscalls_has_memory(const struct hv_event_type *type);
 
-/* Returns whether TYPE is a carrier of such events. */
-bool hv_syscalls_carries_memory(const struct hv_instances *all, const struct hv_event_type *type);
-
 /* Sets *RET to the type in C that is the carrier of TYPE, a system call event. EOPNOTSUPP: the
  * layout of one of the two is unknown. */
 struct hv_err *hv_syscalls_carrier(const struct hv_instances *all, const struct hv_catalogue *c,

@@ -67,8 +67,10 @@ static struct hv_err *check_others(const struct hv_instance *in)
 	return NULL;
 }
 
-/* Other instances may record calls in the other form, and without the depth limit. */
-bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call)
+/* Returns whether IN shows CALL among the calls of a section, by its kind and depth: function
+ * calls, or with display-graph calls and returns. Other instances may record calls in the other
+ * form, and without the depth limit. */
+static bool sections_show(const struct hv_instance *in, const struct hv_event *call)
 {
 	uint32_t max_depth = hv_instances_top_settings(hv_instance_all(in))->max_graph_depth;
 
@@ -81,7 +83,7 @@ static bool wants(void *ctx, const struct hv_event *call)
 {
 	const struct hv_instance *in = ctx;
 
-	return hv_sections_show(in, call) && !hv_instance_selection(in)->muted[call->cpu] &&
+	return sections_show(in, call) && !hv_instance_selection(in)->muted[call->cpu] &&
 	       hv_selection_has_function(hv_instance_selection(in), call->ip) &&
 	       hv_selection_has_task(hv_instance_selection(in), call->pid);
 }
@@ -218,7 +220,7 @@ static void take(struct hv_instance *in, const struct hv_cursor *cursor,
 
 	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
 		*inside = event->of_section == HV_SECTION_BEGINS;
-	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
+	else if (!event->of_section && (!*inside || !sections_show(in, event)))
 		return;
 	if (event->of_section ? hv_instance_takes_on(in, event->cpu) : hv_matches(in, event))
 		hv_buffer_put(hv_instance_buffers(in)->host, cursor, event);

@@ -19,9 +19,6 @@ extern const struct hv_tracer_ops hv_tracer_preemptoff;
 extern const struct hv_tracer_ops hv_tracer_irqsoff;
 extern const struct hv_tracer_ops hv_tracer_preemptirqsoff;
 
-/* Returns whether IN shows CALL among the calls of a section, by its kind and depth: function
- * calls, or with display-graph calls and returns. */
-bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call);
 /* Call it when the option function-trace of IN changed. */
 void hv_sections_use_functions(struct hv_instance *in);
 /* Call it before the names of modules are read again. */

@@ -360,7 +360,8 @@ static bool would_change(const struct hv_instance *in, const struct hv_trigger_o
 	}
 }
 
-void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on)
+/* Switches a soft-enabled event: whether its records go into the buffer from now on. */
+static void switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on)
 {
 	if (!on) {
 		hv_event_set_remove(hv_instance_events(in), ref);
@@ -390,8 +391,7 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 		return;
 	case HV_TRIGGER_ENABLE_EVENT:
 	case HV_TRIGGER_DISABLE_EVENT:
-		hv_instance_switch_event(in, of->target,
-					 of->trigger.command == HV_TRIGGER_ENABLE_EVENT);
+		switch_event(in, of->target, of->trigger.command == HV_TRIGGER_ENABLE_EVENT);
 		return;
 	case HV_TRIGGER_ENABLE_HIST:
 	case HV_TRIGGER_DISABLE_HIST:
@@ -547,7 +547,7 @@ bool hv_event_command_run(struct hv_instance *in, enum hv_func_command_kind comm
 
 	if (hv_event_set_has(hv_instance_events(in), probe->event) == on)
 		return false;
-	hv_instance_switch_event(in, probe->event, on);
+	switch_event(in, probe->event, on);
 	return true;
 }
 

@@ -36,8 +36,6 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 			       struct hv_text *ret);
 /* Removes all triggers. */
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
-/* Switches a soft-enabled event: whether its records go into the buffer from now on. */
-void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on);
 bool hv_triggers_have_any(const struct hv_instance *in);
 bool hv_triggers_have(const struct hv_instance *in, enum hv_trigger_command command);
 

@@ -267,6 +267,12 @@ static char *cut_qualifier(char *text, struct hv_hist_qualifier *ret)
 	return text;
 }
 
+/* Returns whether TEXT contains an operator. */
+static bool has_operator(const char *text)
+{
+	return strpbrk(text, "+-*/") != NULL;
+}
+
 static bool is_reference(const char *text)
 {
 	return text[0] == '$' && text[1];
@@ -285,10 +291,37 @@ static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_qual
 		return NULL;
 	for (unsigned i = 0; i < p->nr_definitions; i++)
 		if (strcmp(p->definitions[i].name, text + 1) == 0 &&
-		    !hv_hist_has_operator(p->definitions[i].text) &&
-		    !is_reference(p->definitions[i].text))
+		    !has_operator(p->definitions[i].text) && !is_reference(p->definitions[i].text))
 			return p->definitions[i].text;
 	return NULL;
+}
+
+/* Returns a field with the value of TARGET, or NULL if there are too many references. */
+static struct hv_hist_field *reference_new(struct hv_hist_parse *p,
+					   const struct hv_hist_target *target,
+					   struct hv_hist_qualifier qualifier)
+{
+	const struct hv_hist_variable *v = &target->spec->variables[target->variable];
+	struct hv_hist_field *f;
+	unsigned ref;
+
+	if (!hv_hist_refer(p, target, &ref))
+		return NULL;
+	f = hv_alloc(sizeof(*f));
+	f->kind = HV_HIST_REFERENCE;
+	f->ref = ref;
+	f->name = qualifier.system
+			  ? hv_format("%s.%s.%s", qualifier.system, qualifier.event, v->name)
+			  : hv_strdup(v->name);
+	f->type = hv_strdup(v->field->type);
+	f->size_bytes = v->field->size_bytes;
+	f->is_signed = v->field->is_signed;
+	f->is_usecs = v->field->is_usecs;
+	f->is_text = v->field->is_text;
+	f->is_stack = v->field->is_stack;
+	f->is_constant = v->field->is_constant;
+	f->constant = v->field->constant;
+	return f;
 }
 
 /* If there is no such variable, reports that and returns NULL. As in the kernel, the caller then
@@ -300,7 +333,7 @@ static struct hv_hist_field *parse_reference(struct hv_hist_parse *p,
 	struct hv_hist_field *f = NULL;
 
 	if (hv_hist_find_variable(p, qualifier, name, &target))
-		f = hv_hist_reference_new(p, &target, qualifier);
+		f = reference_new(p, &target, qualifier);
 	return f ? f : hv_hist_fail(p, EINVAL, "Couldn't find variable", name);
 }
 
@@ -352,11 +385,6 @@ static enum hv_hist_op find_operator(char *text, char **ret_at)
 	}
 	*ret_at = divide;
 	return divide ? HV_HIST_DIVIDE : HV_HIST_NO_OP;
-}
-
-bool hv_hist_has_operator(const char *text)
-{
-	return strpbrk(text, "+-*/") != NULL;
 }
 
 /* expr_field_str() */
@@ -681,33 +709,6 @@ bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target,
 		.variable = target->variable,
 	};
 	return true;
-}
-
-struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
-					    const struct hv_hist_target *target,
-					    struct hv_hist_qualifier qualifier)
-{
-	const struct hv_hist_variable *v = &target->spec->variables[target->variable];
-	struct hv_hist_field *f;
-	unsigned ref;
-
-	if (!hv_hist_refer(p, target, &ref))
-		return NULL;
-	f = hv_alloc(sizeof(*f));
-	f->kind = HV_HIST_REFERENCE;
-	f->ref = ref;
-	f->name = qualifier.system
-			  ? hv_format("%s.%s.%s", qualifier.system, qualifier.event, v->name)
-			  : hv_strdup(v->name);
-	f->type = hv_strdup(v->field->type);
-	f->size_bytes = v->field->size_bytes;
-	f->is_signed = v->field->is_signed;
-	f->is_usecs = v->field->is_usecs;
-	f->is_text = v->field->is_text;
-	f->is_stack = v->field->is_stack;
-	f->is_constant = v->field->is_constant;
-	f->constant = v->field->constant;
-	return f;
 }
 
 /* -- values of a record ------------------------------------------------------------------------ */

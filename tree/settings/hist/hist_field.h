@@ -146,8 +146,6 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 struct hv_hist_field *hv_hist_field_parse_atom(struct hv_hist_parse *p, char *text,
 					       enum hv_hist_role role) hv_must_use;
 void hv_hist_field_free(struct hv_hist_field *f);
-/* Returns whether TEXT contains an operator. */
-bool hv_hist_has_operator(const char *text);
 
 /* Returns the name of a modifier, or NULL. */
 const char *hv_hist_modifier_name(enum hv_hist_modifier modifier);
@@ -211,7 +209,3 @@ bool hv_hist_find_alike(const struct hv_hist_parse *p, const struct hv_event_typ
 /* Sets *RET to the index of the reference to TARGET, which is added if new. Returns false if there
  * are too many references. */
 bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target, unsigned *ret);
-/* Returns a field with the value of TARGET, or NULL if there are too many references. */
-struct hv_hist_field *hv_hist_reference_new(struct hv_hist_parse *p,
-					    const struct hv_hist_target *target,
-					    struct hv_hist_qualifier qualifier) hv_must_use;

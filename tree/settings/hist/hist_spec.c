@@ -16,7 +16,7 @@
 #define NO_ACTION     "No action found"
 #define NO_CLOSING    "No closing paren found"
 
-void hv_hist_action_free(struct hv_hist_action *a)
+static void hist_action_free(struct hv_hist_action *a)
 {
 	if (!a)
 		return;
@@ -33,7 +33,7 @@ void hv_hist_action_free(struct hv_hist_action *a)
 
 static void free_at(struct hv_hist_action **a)
 {
-	hv_hist_action_free(*a);
+	hist_action_free(*a);
 }
 
 static bool fail_at(struct hv_hist_parse *p, const char *why, const char *marked)
@@ -129,7 +129,8 @@ static bool take_tracked(struct hv_hist_parse *p, struct hv_hist_action *a, char
 	return take_deed(p, a, text);
 }
 
-bool hv_hist_action_parse(struct hv_hist_parse *p, char *text)
+/* Parses TEXT, which it modifies, and adds the action to P->spec. Returns false on error. */
+static bool hist_action_parse(struct hv_hist_parse *p, char *text)
 {
 	static const struct {
 		const char *prefix;
@@ -160,7 +161,8 @@ static const char *event_of(const struct hv_hist_action *a)
 	return a->synth_name ? a->synth_name : a->name;
 }
 
-bool hv_hist_action_is_like(const struct hv_hist_action *a, const struct hv_hist_action *b)
+/* Returns whether the kernel considers A and B equal. */
+static bool hist_action_is_like(const struct hv_hist_action *a, const struct hv_hist_action *b)
 {
 	if (a->handler != b->handler || a->deed != b->deed || a->nr_params != b->nr_params ||
 	    strcmp(event_of(a), event_of(b)) != 0)
@@ -384,7 +386,9 @@ static bool link_tracked(struct hv_hist_parse *p, struct hv_hist_action *a)
 	       fail_at(p, "Couldn't create onmax or onchange variable", "");
 }
 
-bool hv_hist_actions_link(struct hv_hist_parse *p)
+/* Resolves names in the actions of P->spec and adds the variables that they need. May add other
+ * triggers. Returns false if a name does not exist. */
+static bool hist_actions_link(struct hv_hist_parse *p)
 {
 	for (unsigned i = 0; i < p->spec->nr_actions; i++) {
 		struct hv_hist_action *a = p->spec->actions[i];
@@ -438,7 +442,7 @@ void hv_hist_spec_deinit(struct hv_hist_spec *s)
 		free(s->variables[i].name);
 	}
 	for (unsigned i = 0; i < s->nr_actions; i++)
-		hv_hist_action_free(s->actions[i]);
+		hist_action_free(s->actions[i]);
 	free(s->name);
 	free(s->clock);
 	free(s->filter);
@@ -618,7 +622,7 @@ static bool take_parts(struct hv_hist_parse *p, struct hv_hist_spec *s, struct p
 static bool take_actions(struct hv_hist_parse *p, struct parts *parts)
 {
 	for (unsigned i = 0; i < parts->nr_actions; i++)
-		if (!hv_hist_action_parse(p, parts->actions[i]))
+		if (!hist_action_parse(p, parts->actions[i]))
 			return false;
 	return true;
 }
@@ -853,7 +857,7 @@ bool hv_hist_spec_link(const struct hv_hist_scope *scope, const char *text, stru
 {
 	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 	struct hv_hist_parse p = {.scope = scope, .command = command, .spec = s};
-	bool is_right = hv_hist_actions_link(&p);
+	bool is_right = hist_actions_link(&p);
 
 	*ret_faults = p.faults;
 	if (is_right)
@@ -952,7 +956,7 @@ static bool has_like_variables(const struct hv_hist_spec *a, const struct hv_his
 		    !is_same_field(a->variables[i].field, b->variables[i].field))
 			return false;
 	for (unsigned i = 0; i < a->nr_actions; i++)
-		if (!hv_hist_action_is_like(a->actions[i], b->actions[i]))
+		if (!hist_action_is_like(a->actions[i], b->actions[i]))
 			return false;
 	return true;
 }

@@ -134,18 +134,9 @@ struct hv_hist_action {
 	char **params;	      /* owned, including the strings */
 	unsigned nr_params;
 
-	/* Set by hv_hist_actions_link(): */
+	/* Set when the names in the actions are resolved: */
 	const struct hv_synth *synth;	   /* borrowed; the synthetic event */
 	unsigned refs[HV_HIST_PARAMS_MAX]; /* one reference per parameter */
 	unsigned ref;			   /* reference to VARIABLE */
 	unsigned tracked;		   /* the variable that keeps its last value */
 };
-
-/* Parses TEXT, which it modifies, and adds the action to P->spec. Returns false on error. */
-bool hv_hist_action_parse(struct hv_hist_parse *p, char *text);
-void hv_hist_action_free(struct hv_hist_action *a);
-/* Resolves names in the actions of P->spec and adds the variables that they need. May add other
- * triggers. Returns false if a name does not exist. */
-bool hv_hist_actions_link(struct hv_hist_parse *p);
-/* Returns whether the kernel considers A and B equal. */
-bool hv_hist_action_is_like(const struct hv_hist_action *a, const struct hv_hist_action *b);
