@@ -4,8 +4,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "cli/service/access.h"
 #include "cli/service/btf_files.h"
+#include "cli/service/policy.h"
 #include "vmm/broker/channel.h"
 
 static struct hv_err *ask(struct service *s, struct hv_message *question, struct hv_message *ret)
@@ -74,7 +74,6 @@ struct hv_err *host_listen(struct service *s)
 	if (err)
 		return err;
 	s->listen_fd = answer.nr_fds ? hv_take_fd(&answer.fds[0]) : -1;
-	access_refresh(s);
 	return NULL;
 }
 

@@ -19,6 +19,7 @@
 #include "base/retry.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
+#include "cli/service/access.h"
 #include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/memory.h"
@@ -285,6 +286,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = check_wanted(report_fd);
 	if (!err)
 		err = host_listen(s);
+	if (!err)
+		access_refresh(s);
 	return err;
 }
 
