@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/text.h"
 
 #define WIDTH_MIN 40 /* narrower terminals wrap lines themselves */

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "latency/outages.h"
-#include "latency/sched.h"
 #include "latency/stall.h"
 
 /* -- exits ------------------------------------------------------------------------------------- */

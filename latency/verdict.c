@@ -9,7 +9,6 @@
 
 #include "base/grow.h"
 #include "base/guard.h"
-#include "latency/sched.h"
 #include "latency/stall.h"
 #include "latency/vcpu_threads.h"
 

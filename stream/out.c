@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "stream/frame.h"
 
 /* -- TCP --------------------------------------------------------------------------------------- */
 

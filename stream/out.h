@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
-#include "stream/frame.h"
 
 struct hv_stream_out;
 

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/clock.h"
+#include "stream/budget.h"
 #include "stream/split.h"
 #include "stream/table.h"
 

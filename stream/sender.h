@@ -6,6 +6,7 @@
 #pragma once
 
 #include "export/export.h"
+#include "stream/key.h"
 #include "stream/out.h"
 
 struct hv_stream_to {

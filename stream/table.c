@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stream/budget.h"
 #include "stream/table.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "export/export.h"
-#include "stream/budget.h"
 #include "stream/frame.h"
 
 /* -- the parts of a table --------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/capabilities.h"
+#include "base/clock.h"
 #include "base/guard.h"
 
 #define FAR_FD	 1000 /* higher than any descriptor that the child closes */

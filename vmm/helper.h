@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 
 /* How long the service waits for an answer, and for a request to be read. Helpers limit the

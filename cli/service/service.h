@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 #include "cli/service/config.h"
-#include "cli/wire.h"
 
 /* Returns when the service has attached. *RET_LINE, owned by the caller, describes the guest.
  * Catches SIGINT while it waits, and then prints on stderr that it waits for the undo. ECANCELED:

@@ -5,7 +5,6 @@
  * may control them. */
 #pragma once
 
-#include "base/text.h"
 #include "vmm/guest.h"
 #include "vmm/broker/channel.h"
 #include "vmm/broker/rules.h"

@@ -8,7 +8,6 @@
 #include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/service/btf_files.h"
-#include "cli/service/service.h"
 #include "cli/service/unprivileged.h"
 #include "cli/spec.h"
 #include "cli/terminal.h"

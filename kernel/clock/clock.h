@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "kernel/arch/kernel_arch.h"
-#include "kernel/core/core.h"
 
 struct hv_kernel;
 

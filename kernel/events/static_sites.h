@@ -5,11 +5,9 @@
 #pragma once
 
 #include "base/addr.h"
-#include "base/bytes.h"
 #include "base/err.h"
 
 struct hv_kernel;
-struct hv_kernel_core;
 struct hv_tracepoint;
 
 /* -- tables of sites --------------------------------------------------------------------------- */

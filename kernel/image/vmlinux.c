@@ -7,6 +7,7 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/prefix.h"
 
 /* An allyesconfig kernel has some 500,000 symbols. */

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "kernel/image/symbols.h"
-#include "base/bytes.h"
 
 struct hv_vmlinux {
 	const char *arch; /* the name in struct hv_arch */

@@ -2,7 +2,6 @@
 /* The section tracer of a fake session (fake_session.h). The test sets the longest section. */
 #pragma once
 
-struct hv_err;
 struct hv_section_tracer;
 
 /* *FAIL (borrowed) is the errno of the next change; 0: it succeeds. */

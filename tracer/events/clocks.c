@@ -10,6 +10,7 @@
 #include "base/guard.h"
 #include "kernel/clock/clock.h"
 #include "patcher/patcher.h"
+#include "vmm/tsc.h"
 
 /* -- the host's clock -------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 
 #include "kernel/clock/clock.h"
 #include "vmm/guest.h"
-#include "vmm/tsc.h"
 
 struct hv_clocks;
 struct hv_hold_stat;

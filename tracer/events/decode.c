@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/decode.h"
+#include "tracer/events/names.h"
 
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include "kernel/tasks/unwind.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/event.h"
-#include "tracer/events/names.h"
 
 #define HV_COMM_IDLE	"<idle>"
 #define HV_COMM_UNKNOWN "<...>"

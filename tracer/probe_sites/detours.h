@@ -20,7 +20,6 @@
 #include "patcher/region.h"
 
 struct hv_detours;
-struct hv_probe_site;
 struct hv_journal_entry;
 struct hv_tracee;
 

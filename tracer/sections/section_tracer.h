@@ -18,7 +18,6 @@
 
 struct hv_clock;
 struct hv_decoder;
-struct hv_detour_want;
 struct hv_kernel;
 struct hv_section_tracer;
 struct hv_sections;

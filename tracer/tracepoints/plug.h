@@ -19,7 +19,6 @@
 #include "base/addr.h"
 #include "kernel/events/tracepoint_state.h"
 #include "patcher/patcher.h"
-#include "patcher/region.h"
 
 struct hv_kernel;
 struct hv_tracee;

@@ -18,6 +18,7 @@
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/triggers/triggers.h"
 #include "tree/settings/event_set.h"
+#include "tree/settings/hist/hist_spec.h"
 #include "tree/settings/token.h"
 
 /* -- format, id and hist ----------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/text.h"
-#include "kernel/sites/sites.h"
 #include "tracer/events/event.h"
 #include "tree/format/style.h"
 

@@ -10,7 +10,6 @@
 #include "base/text.h"
 
 struct hv_instances;
-struct hv_load;
 struct hv_part;
 
 extern const struct hv_part hv_budget_part;

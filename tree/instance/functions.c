@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
 #include "tracer/graph/graph_tracer.h"
+#include "tracer/guest/scope.h"
 #include "tracer/guest/trampolines.h"
 #include "tracer/sites/site_trampolines.h"
 #include "tree/instance/budget.h"

@@ -3,6 +3,7 @@
  * the order in which the session learns of changes; publish.h selects events. */
 #pragma once
 
+#include "tracer/guest/scope.h"
 #include "tree/instance/core/instance.h"
 
 extern const struct hv_part hv_functions_part;

@@ -7,7 +7,6 @@
 
 #include "base/addr.h"
 #include "vmm/guest.h"
-#include "vmm/broker/channel.h"
 #include "vmm/broker/wire.h"
 
 /* -- readable RAM ------------------------------------------------------------------------------ */

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "latency/latency.h"
 
 /* -- limits of CPU time ----------------------------------------------------------------------- */

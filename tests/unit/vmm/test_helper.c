@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/capabilities.h"
+#include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/helper.h"
 

@@ -4,7 +4,6 @@
  * guest, demux.h distributes events, tree/files/ has names and files. One thread. */
 #pragma once
 
-#include "tracer/guest/scope.h"
 #include "tracer/session.h"
 #include "tree/instance/core/buffers.h"
 #include "tree/instance/core/drain.h"

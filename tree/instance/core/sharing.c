@@ -2,6 +2,7 @@
 #include "tree/instance/core/sharing.h"
 
 #include "tracer/events/host_buffer.h"
+#include "tracer/guest/scope.h"
 #include "tree/instance/core/state.h"
 
 /* -- recording --------------------------------------------------------------------------------- */

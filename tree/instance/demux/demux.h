@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 
-#include "tracer/events/event.h"
 #include "tree/instance/core/instance.h"
 
 struct hv_instance;

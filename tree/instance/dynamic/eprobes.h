@@ -10,12 +10,10 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tracer/guest/trampoline_programs.h"
 #include "tree/settings/eprobe.h"
 
-struct hv_eprobe_event;
 struct hv_instance;
 struct hv_instances;
 struct hv_part;

@@ -25,9 +25,7 @@ struct hv_instance;
 struct hv_instances;
 struct hv_kernel;
 struct hv_part;
-struct hv_kprobe_event;
 struct hv_kprobe_fault;
-struct hv_guest_marks;
 
 /* Maximum number of function probes. */
 #define HV_KPROBES_MAX 1024

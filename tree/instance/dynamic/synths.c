@@ -12,7 +12,6 @@
 #include "tree/instance/dynamic/eprobes.h"
 #include "tree/instance/dynamic/host_made.h"
 #include "tree/instance/hist/hist_table.h"
-#include "tree/settings/hist/hist_spec.h"
 
 #define WORD	   8u
 /* While a hist trigger runs, its event's record is reserved and the ring is nested: each of the two

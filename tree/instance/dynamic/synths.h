@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/hist/synth.h"
@@ -17,7 +16,6 @@
 struct hv_event_type;
 struct hv_instances;
 struct hv_part;
-struct hv_synth_event;
 
 /* Maximum number of synthetic events. */
 #define HV_SYNTHS_MAX 256

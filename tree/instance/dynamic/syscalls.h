@@ -23,7 +23,6 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "ringbuf/abi.h"
 #include "tracer/events/event.h"
 #include "tracer/guest/trampoline_programs.h"
 #include "tree/settings/event_set.h"

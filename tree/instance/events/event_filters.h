@@ -10,7 +10,6 @@
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
 
-struct hv_catalogue;
 struct hv_instance;
 struct hv_part;
 

@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/events/print_values.h"
-#include "kernel/kernel.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/event.h"
 #include "tracer/tracepoints/event_types.h"

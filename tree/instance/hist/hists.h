@@ -7,11 +7,9 @@
 
 #include "base/err.h"
 #include "tracer/events/event.h"
-#include "tree/format/hist_text.h"
-#include "tree/instance/hist/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
-#include "tree/settings/hist/hist_spec.h"
+#include "tree/settings/hist/hist_field.h"
 
 struct hv_instance;
 struct hv_part;

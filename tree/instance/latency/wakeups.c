@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "kernel/events/catalogue.h"
-#include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
 #include "ringbuf/abi.h"
 #include "tracer/events/cursor.h"

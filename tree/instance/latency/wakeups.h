@@ -18,16 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "tracer/events/event.h"
 #include "tree/instance/core/tracer.h"
 
-struct hv_catalogue;
-struct hv_event_type;
 struct hv_instance;
 struct hv_part;
 struct hv_section;
-struct hv_wakeups;
 
 extern const struct hv_part hv_wakeups_part;
 

@@ -13,14 +13,11 @@
 #include "tree/settings/event_set.h"
 #include "tree/settings/trigger.h"
 
-struct hv_catalogue;
 struct hv_instance;
 struct hv_part;
 struct hv_text;
 
 extern const struct hv_part hv_triggers_part;
-
-struct hv_triggers;
 
 /* Adds or removes the trigger in TEXT, which was written to the trigger file of TYPE. EINVAL,
  * EEXIST; RET_FAULT->code is nonzero if the filter is wrong. Other errors: the event cannot be

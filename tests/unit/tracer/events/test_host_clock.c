@@ -7,6 +7,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/clocks.h"
+#include "vmm/tsc.h"
 
 #define PER_NS 4 /* ticks per ns of an imaginary host */
 
