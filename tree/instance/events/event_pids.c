@@ -62,22 +62,29 @@ struct hv_err *hv_event_forks_publish(struct hv_instance *in)
 	return err ? err : hv_instance_publish_triggers(in);
 }
 
+/* Returns the type of E, of the catalogue *RET, or NULL. */
+static const struct hv_event_type *type_of(const struct hv_instance *in, const struct hv_event *e,
+					   const struct hv_catalogue **ret)
+{
+	HV_AUTO_ERR struct hv_err *err =
+		hv_event_types_catalogue(hv_instance_session(in)->types, ret);
+
+	return err ? NULL : hv_catalogue_by_id(*ret, e->id);
+}
+
+static bool read_u32(const struct hv_event *e, const struct hv_event_field *field, uint32_t *ret)
+{
+	return field && field->size_bytes == sizeof(*ret) && hv_span_u32(e->entry, field->off, ret);
+}
+
 /* Reads the pid in field NAME of EVENT. Returns false unless EVENT's name is WHAT. */
 static bool read_pid(const struct hv_instance *in, const struct hv_event *event, const char *what,
 		     const char *name, uint32_t *ret)
 {
-	const struct hv_event_field *field = NULL;
-	const struct hv_event_type *type = NULL;
 	const struct hv_catalogue *c;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_event_types_catalogue(hv_instance_session(in)->types, &c);
+	const struct hv_event_type *type = type_of(in, event, &c);
 
-	if (!err)
-		type = hv_catalogue_by_id(c, event->id);
-	if (type && is(type, what))
-		field = hv_event_type_field(c, type, name);
-	return field && field->size_bytes == sizeof(*ret) &&
-	       hv_span_u32(event->entry, field->off, ret);
+	return type && is(type, what) && read_u32(event, hv_event_type_field(c, type, name), ret);
 }
 
 /* event_filter_pid_sched_process_exit() */
@@ -148,19 +155,15 @@ static const struct {
 static bool find_other(const struct hv_instance *in, const struct hv_event *e, uint32_t *ret)
 {
 	const struct hv_event_field *field = NULL;
-	const struct hv_event_type *type = NULL;
 	const struct hv_catalogue *c;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_event_types_catalogue(hv_instance_session(in)->types, &c);
+	const struct hv_event_type *type = type_of(in, e, &c);
 
-	if (!err)
-		type = hv_catalogue_by_id(c, e->id);
 	if (!type || strcmp(type->system, "sched") != 0)
 		return false;
 	for (size_t i = 0; i < HV_ARRAY_LEN(of_two); i++)
 		if (strcmp(type->name, of_two[i].name) == 0)
 			field = hv_event_type_field(c, type, of_two[i].field);
-	return field && field->size_bytes == sizeof(*ret) && hv_span_u32(e->entry, field->off, ret);
+	return read_u32(e, field, ret);
 }
 
 static bool has_task(const struct hv_instance *in, uint32_t pid)
