@@ -18,55 +18,55 @@
 
 /* -- readable RAM ------------------------------------------------------------------------------ */
 
-static bool map(struct hv_readable_part *w, int fd)
+static bool map(struct hv_readable_part *part, int fd)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	uint8_t *host = NULL;
 
-	err = hv_shared_map(fd, w->off, w->len_bytes, PROT_READ, NULL, &host);
-	w->host = host;
+	err = hv_shared_map(fd, part->off, part->len_bytes, PROT_READ, NULL, &host);
+	part->host = host;
 	return !err;
 }
 
 /* Opens the RAM that ANSWER, the reply to HV_ASK_RAM, allows. Skips parts that cannot be opened. */
-static void readable_ram_open(struct hv_readable_ram *w, struct hv_message *answer)
+static void readable_ram_open(struct hv_readable_ram *r, struct hv_message *answer)
 {
 	size_t nr = answer->len_bytes / sizeof(struct hv_broker_ram);
 
-	*w = HV_READABLE_RAM_NONE;
-	for (size_t i = 0; i < nr && w->nr < HV_BROKER_RAM_MAX; i++) {
-		struct hv_readable_part *part = &w->list[w->nr];
+	*r = HV_READABLE_RAM_NONE;
+	for (size_t i = 0; i < nr && r->nr < HV_BROKER_RAM_MAX; i++) {
+		struct hv_readable_part *part = &r->list[r->nr];
 		struct hv_broker_ram ram;
 
 		memcpy(&ram, answer->bytes + i * sizeof(ram), sizeof(ram));
 		if (ram.file >= answer->nr_fds)
 			continue;
 		*part = (struct hv_readable_part){hv_gpa(ram.start), ram.len_bytes, ram.off, NULL};
-		if (ram.is_memory && w->memory_fd < 0)
-			w->memory_fd =
+		if (ram.is_memory && r->memory_fd < 0)
+			r->memory_fd =
 				fcntl(answer->fds[ram.file], F_DUPFD_CLOEXEC, HV_READABLE_FD_MIN);
-		if (ram.is_memory && w->memory_fd < 0)
+		if (ram.is_memory && r->memory_fd < 0)
 			continue;
-		w->nr += ram.is_memory || map(part, answer->fds[ram.file]);
+		r->nr += ram.is_memory || map(part, answer->fds[ram.file]);
 	}
 }
 
-void hv_readable_ram_close(struct hv_readable_ram *w)
+void hv_readable_ram_close(struct hv_readable_ram *r)
 {
-	for (size_t i = 0; i < w->nr; i++)
-		hv_shared_unmap(w->list[i].host, w->list[i].len_bytes);
-	hv_close_at(&w->memory_fd);
-	*w = HV_READABLE_RAM_NONE;
+	for (size_t i = 0; i < r->nr; i++)
+		hv_shared_unmap(r->list[i].host, r->list[i].len_bytes);
+	hv_close_at(&r->memory_fd);
+	*r = HV_READABLE_RAM_NONE;
 }
 
-static const struct hv_readable_part *find(const struct hv_readable_ram *w, struct hv_gpa gpa,
+static const struct hv_readable_part *find(const struct hv_readable_ram *r, struct hv_gpa gpa,
 					   size_t len_bytes)
 {
-	for (size_t i = 0; i < w->nr; i++) {
-		uint64_t off = gpa.v - w->list[i].start.v;
+	for (size_t i = 0; i < r->nr; i++) {
+		uint64_t off = gpa.v - r->list[i].start.v;
 
-		if (off < w->list[i].len_bytes && len_bytes <= w->list[i].len_bytes - off)
-			return &w->list[i];
+		if (off < r->list[i].len_bytes && len_bytes <= r->list[i].len_bytes - off)
+			return &r->list[i];
 	}
 	return NULL;
 }
@@ -87,16 +87,16 @@ static bool read_memory(int fd, uint64_t off, uint8_t *to, size_t len_bytes)
 }
 
 /* Returns false if the range is not in a part or cannot be read; BUF may be partly written. */
-static bool readable_ram_read(const struct hv_readable_ram *w, struct hv_gpa gpa, void *buf,
+static bool readable_ram_read(const struct hv_readable_ram *r, struct hv_gpa gpa, void *buf,
 			      size_t len_bytes)
 {
-	const struct hv_readable_part *part = find(w, gpa, len_bytes);
+	const struct hv_readable_part *part = find(r, gpa, len_bytes);
 	struct hv_err *err;
 
 	if (!part)
 		return false;
 	if (!part->host)
-		return read_memory(w->memory_fd, part->off + (gpa.v - part->start.v), buf,
+		return read_memory(r->memory_fd, part->off + (gpa.v - part->start.v), buf,
 				   len_bytes);
 	err = hv_shared_read(buf, part->host + (gpa.v - part->start.v), len_bytes);
 	hv_err_free(err);
@@ -128,32 +128,32 @@ struct client {
 
 static void client_free(void *self)
 {
-	struct client *n = self;
+	struct client *c = self;
 
-	hv_shared_unmap(n->region.host, n->region.len_bytes);
-	hv_kept_close(&n->kept);
-	hv_readable_ram_close(&n->readable);
-	hv_close_at(&n->exit_fd);
-	hv_close_at(&n->stop_fd);
-	hv_close_at(&n->region_fd);
-	for (size_t i = 0; i < n->nr_ram; i++)
-		hv_close_at(&n->ram[i].fd);
-	free(n);
+	hv_shared_unmap(c->region.host, c->region.len_bytes);
+	hv_kept_close(&c->kept);
+	hv_readable_ram_close(&c->readable);
+	hv_close_at(&c->exit_fd);
+	hv_close_at(&c->stop_fd);
+	hv_close_at(&c->region_fd);
+	for (size_t i = 0; i < c->nr_ram; i++)
+		hv_close_at(&c->ram[i].fd);
+	free(c);
 }
 
-static struct hv_err *ask(struct client *n, const struct hv_message *question,
+static struct hv_err *ask(struct client *c, const struct hv_message *question,
 			  struct hv_message *ret)
 {
-	return hv_channel_ask(n->socket, question, ret);
+	return hv_channel_ask(c->socket, question, ret);
 }
 
 /* Sends a request without payload. Copies the numbers of the reply to RET unless it is NULL. */
-static struct hv_err *ask_numbers(struct client *n, uint32_t kind, uint64_t a, uint64_t b,
+static struct hv_err *ask_numbers(struct client *c, uint32_t kind, uint64_t a, uint64_t b,
 				  uint64_t ret[4])
 {
 	struct hv_message question = {.kind = kind, .args = {a, b}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err = ask(n, &question, &answer);
+	struct hv_err *err = ask(c, &question, &answer);
 
 	if (!err && ret)
 		memcpy(ret, answer.args, sizeof(answer.args));
@@ -161,12 +161,12 @@ static struct hv_err *ask_numbers(struct client *n, uint32_t kind, uint64_t a, u
 }
 
 /* Sends a request and expects a payload of LEN_BYTES. */
-static struct hv_err *ask_bytes(struct client *n, uint32_t kind, uint64_t a, uint64_t b, void *ret,
+static struct hv_err *ask_bytes(struct client *c, uint32_t kind, uint64_t a, uint64_t b, void *ret,
 				size_t len_bytes)
 {
 	struct hv_message question = {.kind = kind, .args = {a, b}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err = ask(n, &question, &answer);
+	struct hv_err *err = ask(c, &question, &answer);
 
 	if (!err && answer.len_bytes != len_bytes)
 		err = hv_err_new(EAGAIN,
@@ -179,10 +179,10 @@ static struct hv_err *ask_bytes(struct client *n, uint32_t kind, uint64_t a, uin
 
 static struct hv_err *client_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
 {
-	struct client *n = self;
+	struct client *c = self;
 	uint8_t *to = buf;
 
-	if (readable_ram_read(&n->readable, gpa, buf, len))
+	if (readable_ram_read(&c->readable, gpa, buf, len))
 		return NULL;
 	while (len) {
 		size_t piece = len < READ_PIECE_BYTES ? len : READ_PIECE_BYTES;
@@ -199,24 +199,24 @@ static struct hv_err *client_read(void *self, struct hv_gpa gpa, void *buf, size
 
 static struct hv_err *client_count_vcpus(void *self, unsigned *ret)
 {
-	struct client *n = self;
-	uint64_t numbers[4] = {n->nr_vcpus}; /* from the answer of HV_ASK_HOLD_BEGIN */
-	struct hv_err *err = n->is_held ? NULL : ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
+	struct client *c = self;
+	uint64_t numbers[4] = {c->nr_vcpus}; /* from the answer of HV_ASK_HOLD_BEGIN */
+	struct hv_err *err = c->is_held ? NULL : ask_numbers(c, HV_ASK_COUNT, 0, 0, numbers);
 
 	if (!err)
 		err = hv_vcpus_check(numbers[0]);
 	if (!err)
-		*ret = n->nr_vcpus = (unsigned)numbers[0];
+		*ret = c->nr_vcpus = (unsigned)numbers[0];
 	return err;
 }
 
-static struct hv_err *ask_registers(struct client *n, uint32_t kind, struct hv_vcpu_regs *ret,
+static struct hv_err *ask_registers(struct client *c, uint32_t kind, struct hv_vcpu_regs *ret,
 				    size_t nr)
 {
-	struct hv_err *err = hv_vcpus_check_room(n->nr_vcpus, nr);
+	struct hv_err *err = hv_vcpus_check_room(c->nr_vcpus, nr);
 
 	if (!err)
-		err = ask_bytes(n, kind, 0, 0, ret, nr * sizeof(*ret));
+		err = ask_bytes(c, kind, 0, 0, ret, nr * sizeof(*ret));
 	if (!err && !hv_vcpu_regs_are_sane(ret, nr))
 		err = hv_err_new(EPROTO,
 				 "the privileged process reports registers that no vCPU has");
@@ -228,7 +228,7 @@ static struct hv_err *client_registers(void *self, struct hv_vcpu_regs *ret, siz
 	return ask_registers(self, HV_ASK_REGISTERS, ret, nr);
 }
 
-static struct hv_err *map_region(struct client *n, struct hv_message *answer)
+static struct hv_err *map_region(struct client *c, struct hv_message *answer)
 {
 	struct hv_region r = {.gpa = hv_gpa(answer->args[0]),
 			      .len_bytes = answer->args[1],
@@ -239,43 +239,43 @@ static struct hv_err *map_region(struct client *n, struct hv_message *answer)
 	if (answer->nr_fds != 2)
 		return hv_err_new(EPROTO, "the region: %zu files arrived instead of one",
 				  answer->nr_fds);
-	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &n->kept);
+	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &c->kept);
 	if (!err)
 		err = hv_shared_map(answer->fds[0], r.file_off, r.len_bytes, PROT_READ | PROT_WRITE,
 				    NULL, &r.host);
 	if (err) {
-		hv_kept_close(&n->kept);
+		hv_kept_close(&c->kept);
 		return hv_err_in(err, "mapping the region");
 	}
 	/* A helper can outlive this process and does not need it. */
 	madvise(r.host, r.len_bytes, MADV_DONTFORK);
-	r.kept = n->kept.host;
-	if (n->keeps_files)
-		r.fd = n->region_fd = hv_take_fd(&answer->fds[0]);
-	n->region = r;
+	r.kept = c->kept.host;
+	if (c->keeps_files)
+		r.fd = c->region_fd = hv_take_fd(&answer->fds[0]);
+	c->region = r;
 	return NULL;
 }
 
 static struct hv_err *client_region(void *self, struct hv_region *ret)
 {
-	struct client *n = self;
+	struct client *c = self;
 	struct hv_message question = {.kind = HV_ASK_REGION};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err = ask(n, &question, &answer);
+	struct hv_err *err = ask(c, &question, &answer);
 
-	if (!err && !n->region.host)
-		err = map_region(n, &answer);
+	if (!err && !c->region.host)
+		err = map_region(c, &answer);
 	if (err)
 		return err;
-	n->region.gpa = hv_gpa(answer.args[0]); /* the guest can move it */
-	*ret = n->region;
+	c->region.gpa = hv_gpa(answer.args[0]); /* the guest can move it */
+	*ret = c->region;
 	return NULL;
 }
 
-static struct hv_err *ask_bool(struct client *n, uint32_t kind, bool *ret)
+static struct hv_err *ask_bool(struct client *c, uint32_t kind, bool *ret)
 {
 	uint64_t numbers[4] = {0};
-	struct hv_err *err = ask_numbers(n, kind, 0, 0, numbers);
+	struct hv_err *err = ask_numbers(c, kind, 0, 0, numbers);
 
 	*ret = numbers[0] != 0;
 	return err;
@@ -331,10 +331,10 @@ static struct hv_err *client_host_pipes(void *self, unsigned first, int *ret_fds
 static struct hv_err *client_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 				       size_t *ret_nr)
 {
-	const struct client *n = self;
+	const struct client *c = self;
 
-	for (*ret_nr = 0; *ret_nr < n->nr_ram && *ret_nr < max; ++*ret_nr)
-		ret[*ret_nr] = n->ram[*ret_nr];
+	for (*ret_nr = 0; *ret_nr < c->nr_ram && *ret_nr < max; ++*ret_nr)
+		ret[*ret_nr] = c->ram[*ret_nr];
 	return NULL;
 }
 
@@ -350,10 +350,10 @@ static int client_stop_fd(void *self)
 
 static void client_end_stop(void *self)
 {
-	struct client *n = self;
+	struct client *c = self;
 
-	if (n->stop_fd >= 0)
-		hv_err_free(ask_numbers(n, HV_ASK_END_STOP, 0, 0, NULL));
+	if (c->stop_fd >= 0)
+		hv_err_free(ask_numbers(c, HV_ASK_END_STOP, 0, 0, NULL));
 }
 
 static int client_exit_fd(void *self)
@@ -362,7 +362,7 @@ static int client_exit_fd(void *self)
 }
 
 /* Sends an array of NR elements of SIZE bytes, split into as many messages as necessary. */
-static struct hv_err *send_list(struct client *n, uint32_t kind, const void *list, size_t nr,
+static struct hv_err *send_list(struct client *c, uint32_t kind, const void *list, size_t nr,
 				size_t size)
 {
 	const size_t most = HV_MESSAGE_BYTES_MAX / size;
@@ -376,7 +376,7 @@ static struct hv_err *send_list(struct client *n, uint32_t kind, const void *lis
 		some = nr < most ? nr : most;
 		question.bytes = (uint8_t *)at;
 		question.len_bytes = some * size;
-		err = ask(n, &question, &answer);
+		err = ask(c, &question, &answer);
 		if (err)
 			return err;
 	}
@@ -408,29 +408,29 @@ HV_GUEST_OPERATIONS(CALL, FLAG, AT, LIST, HV_NO_OPERATION, HV_NO_OPERATION)
 
 static struct hv_err *client_hold_end(void *self)
 {
-	struct client *n = self;
+	struct client *c = self;
 	uint64_t numbers[4] = {0};
-	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
+	struct hv_err *err = ask_numbers(c, HV_ASK_HOLD_END, 0, 0, numbers);
 
-	n->is_held = false;
-	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
+	c->is_held = false;
+	c->held_ns = err ? hv_now_ns() - c->held_from_ns : numbers[0];
 	return err;
 }
 
-static struct hv_err *begin_hold(struct client *n, uint64_t max_ns, uint64_t anywhere)
+static struct hv_err *begin_hold(struct client *c, uint64_t max_ns, uint64_t anywhere)
 {
 	uint64_t numbers[4];
-	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, anywhere, numbers);
+	struct hv_err *err = ask_numbers(c, HV_ASK_HOLD_BEGIN, max_ns, anywhere, numbers);
 
 	if (err)
 		return err;
-	n->held_from_ns = numbers[0];
-	n->is_held = true;
+	c->held_from_ns = numbers[0];
+	c->is_held = true;
 	err = hv_vcpus_check(numbers[1]);
 	if (!err)
-		n->nr_vcpus = (unsigned)numbers[1];
+		c->nr_vcpus = (unsigned)numbers[1];
 	else
-		hv_err_free(client_hold_end(n));
+		hv_err_free(client_hold_end(c));
 	return err;
 }
 
@@ -485,11 +485,11 @@ static const char *next_string(const char **at, const char *end)
 	return string;
 }
 
-static void keep_files(struct client *n, const struct hv_message *answer)
+static void keep_files(struct client *c, const struct hv_message *answer)
 {
 	size_t nr = answer->len_bytes / sizeof(struct hv_broker_ram);
 
-	for (size_t i = 0; i < nr && n->nr_ram < HV_BROKER_RAM_MAX; i++) {
+	for (size_t i = 0; i < nr && c->nr_ram < HV_BROKER_RAM_MAX; i++) {
 		struct hv_broker_ram ram;
 		int fd;
 
@@ -498,22 +498,22 @@ static void keep_files(struct client *n, const struct hv_message *answer)
 			continue;
 		fd = fcntl(answer->fds[ram.file], F_DUPFD_CLOEXEC, 0);
 		if (fd >= 0)
-			n->ram[n->nr_ram++] = (struct hv_ram_file){hv_gpa(ram.start), ram.len_bytes,
+			c->ram[c->nr_ram++] = (struct hv_ram_file){hv_gpa(ram.start), ram.len_bytes,
 								   ram.off, fd, ram.is_memory != 0};
 	}
 }
 
 /* Opens the readable RAM. On error, all memory is read through the broker. */
-static void open_readable_ram(struct client *n)
+static void open_readable_ram(struct client *c)
 {
 	struct hv_message question = {.kind = HV_ASK_RAM};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	HV_AUTO_ERR struct hv_err *err = ask(n, &question, &answer);
+	HV_AUTO_ERR struct hv_err *err = ask(c, &question, &answer);
 
-	if (!err && n->keeps_files)
-		keep_files(n, &answer);
+	if (!err && c->keeps_files)
+		keep_files(c, &answer);
 	if (!err)
-		readable_ram_open(&n->readable, &answer);
+		readable_ram_open(&c->readable, &answer);
 }
 
 static void take_file(struct hv_message *answer, uint64_t is_there, size_t *at, int *ret)
@@ -556,20 +556,20 @@ static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_i
 static struct hv_guest *guest_of(int socket, const struct hv_guest_ops *ops,
 				 const struct hv_guest_info *info, struct hv_message *answer)
 {
-	struct client *n = hv_alloc(sizeof(*n));
+	struct client *c = hv_alloc(sizeof(*c));
 	size_t file = 0;
 
-	n->socket = socket;
-	n->pid = info->pid;
-	n->kept = HV_KEPT_NONE;
-	n->region_fd = -1;
-	n->keeps_files = ops->ram_files != NULL;
-	n->nr_vcpus = info->nr_vcpus;
-	n->readable = HV_READABLE_RAM_NONE;
-	open_readable_ram(n);
-	take_file(answer, answer->args[0], &file, &n->exit_fd);
-	take_file(answer, answer->args[1], &file, &n->stop_fd);
-	return hv_guest_new(ops, n, info);
+	c->socket = socket;
+	c->pid = info->pid;
+	c->kept = HV_KEPT_NONE;
+	c->region_fd = -1;
+	c->keeps_files = ops->ram_files != NULL;
+	c->nr_vcpus = info->nr_vcpus;
+	c->readable = HV_READABLE_RAM_NONE;
+	open_readable_ram(c);
+	take_file(answer, answer->args[0], &file, &c->exit_fd);
+	take_file(answer, answer->args[1], &file, &c->stop_fd);
+	return hv_guest_new(ops, c, info);
 }
 
 static struct hv_err *ask_who(int socket, struct hv_message *answer, struct hv_guest_info *ret)

@@ -37,7 +37,7 @@ struct hv_readable_ram {
 };
 #define HV_READABLE_RAM_NONE ((struct hv_readable_ram){.memory_fd = -1})
 
-void hv_readable_ram_close(struct hv_readable_ram *w);
+void hv_readable_ram_close(struct hv_readable_ram *r);
 
 /* -- the guest --------------------------------------------------------------------------------- */
 

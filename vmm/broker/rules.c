@@ -136,7 +136,7 @@ static bool begins_well(const struct hv_rules *r, struct hv_gva at)
 
 static bool is_entry(struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_hold_write *w = l->w;
+	const struct hv_hold_write *w = l->write;
 	uint64_t from = hv_rules_word(l->now, w->len_bytes);
 	uint64_t to = hv_rules_word(w->bytes, w->len_bytes);
 	struct hv_leaf leaf;
@@ -157,10 +157,11 @@ static void note_entry(struct hv_rules *r, const struct hv_looked *l)
 	struct hv_leaf leaf;
 
 	hv_tables_keep_format(r->tables);
-	if (maps_region(r, l->w->gva, hv_rules_word(l->w->bytes, l->w->len_bytes), &leaf))
+	if (maps_region(r, l->write->gva, hv_rules_word(l->write->bytes, l->write->len_bytes),
+			&leaf))
 		hv_leaves_add(&r->leaves, &leaf);
 	else
-		hv_leaves_remove(&r->leaves, l->w->gva);
+		hv_leaves_remove(&r->leaves, l->write->gva);
 }
 
 /* Original contents. */
@@ -186,7 +187,7 @@ static bool is_as_left(const struct hv_noted_range *p, const uint8_t *now)
  * for text only: its other writes are recognized by their contents. */
 static bool puts_back(struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_hold_write *w = l->w;
+	const struct hv_hold_write *w = l->write;
 	const struct hv_noted_range *p = l->range;
 
 	if (!p || p->len_bytes != w->len_bytes || p->gva.v != w->gva.v ||
@@ -217,10 +218,11 @@ static struct hv_err *find_range(struct hv_rules *r, struct hv_looked *l)
 	struct hv_err *err = NULL;
 	uint64_t next = 0;
 
-	while (!err && (p = hv_noted_overlapping(&r->ranges, l->w->gpa, l->w->len_bytes, &next))) {
-		if (p->gpa.v == l->w->gpa.v)
+	while (!err &&
+	       (p = hv_noted_overlapping(&r->ranges, l->write->gpa, l->write->len_bytes, &next))) {
+		if (p->gpa.v == l->write->gpa.v)
 			l->range = p;
-		if (p->gpa.v != l->w->gpa.v || p->len_bytes != l->w->len_bytes)
+		if (p->gpa.v != l->write->gpa.v || p->len_bytes != l->write->len_bytes)
 			err = check_other(r, p);
 	}
 	return err;
@@ -230,11 +232,11 @@ static enum hv_write_kind kind_of(struct hv_rules *r, const struct hv_looked *l)
 {
 	if (is_entry(r, l))
 		return HV_WRITE_PAGE_TABLE;
-	if (!is_tied(r, l->w))
+	if (!is_tied(r, l->write))
 		return HV_WRITE_REFUSED;
 	if (puts_back(r, l))
 		return HV_WRITE_BACK;
-	return l->w->is_text ? hv_rules_text(r, l) : hv_rules_data(r, l);
+	return l->write->is_text ? hv_rules_text(r, l) : hv_rules_data(r, l);
 }
 
 static struct hv_err *refused(const struct hv_hold_write *w)
@@ -249,12 +251,12 @@ static struct hv_err *read_now(struct hv_rules *r, struct hv_looked *l)
 {
 	struct hv_err *err = NULL;
 
-	if (hv_rules_is_in_region(r, l->w->gpa, l->w->len_bytes)) {
+	if (hv_rules_is_in_region(r, l->write->gpa, l->write->len_bytes)) {
 		l->kind = HV_WRITE_OF_REGION;
 		return NULL;
 	}
-	err = hv_rules_read(r, l->w->gpa, l->w->len_bytes, l->now);
-	if (!err && memcmp(l->now, l->w->bytes, l->w->len_bytes) == 0)
+	err = hv_rules_read(r, l->write->gpa, l->write->len_bytes, l->now);
+	if (!err && memcmp(l->now, l->write->bytes, l->write->len_bytes) == 0)
 		l->kind = HV_WRITE_SAME;
 	return err;
 }
@@ -273,14 +275,14 @@ static struct hv_err *judge(struct hv_rules *r, struct hv_looked *l)
 	err = find_range(r, l);
 	if (!err)
 		l->kind = kind_of(r, l);
-	return err || l->kind != HV_WRITE_REFUSED ? err : refused(l->w);
+	return err || l->kind != HV_WRITE_REFUSED ? err : refused(l->write);
 }
 
 /* Records the current bytes as the original ones, unless hvtrace wrote them: the guest may have
  * changed them since the last record. */
 static void note_bytes(struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_hold_write *w = l->w;
+	const struct hv_hold_write *w = l->write;
 	struct hv_noted_range *p = l->range;
 	bool keeps = p && p->len_bytes == w->len_bytes && p->gva.v == w->gva.v &&
 		     (p->is_journalled || is_as_left(p, l->now) || is_ours(r, w, l->now));
@@ -326,7 +328,7 @@ static void note(struct hv_rules *r, const struct hv_looked *l)
 		note_bytes(r, l);
 		break;
 	case HV_WRITE_NO_CALLBACK:
-		r->no_callback = hv_rules_word(l->w->bytes, l->w->len_bytes);
+		r->no_callback = hv_rules_word(l->write->bytes, l->write->len_bytes);
 		note_bytes(r, l);
 		break;
 	case HV_WRITE_BACK:
@@ -350,7 +352,7 @@ static bool is_about_entries(const struct hv_looked *looked, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!changes_nothing(&looked[i]) &&
-		    (looked[i].w->is_text || looked[i].w->len_bytes != sizeof(uint64_t)))
+		    (looked[i].write->is_text || looked[i].write->len_bytes != sizeof(uint64_t)))
 			return false;
 	return true;
 }
@@ -433,7 +435,7 @@ struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_vcpu_regs *reg
 	hv_rules_see(r, regs, nr_vcpus);
 	r->has_page = false;
 	for (size_t i = 0; !err && i < nr; i++) {
-		looked[i].w = &writes[i];
+		looked[i].write = &writes[i];
 		err = read_now(r, &looked[i]);
 	}
 	if (err || change_nothing(looked, nr))

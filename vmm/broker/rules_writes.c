@@ -303,12 +303,12 @@ bool hv_rules_leads_to_us(struct hv_rules *r, const uint8_t *code, const struct 
  * the region contains the code that replaces them. */
 static bool leads(struct hv_rules *r, const struct hv_looked *l)
 {
-	enum hv_site_kind was, kind = kind_to_us(r, l->w->bytes, l->w);
+	enum hv_site_kind was, kind = kind_to_us(r, l->write->bytes, l->write);
 	struct hv_gva before;
 
 	if (kind == HV_SITE_OTHER || kind == HV_SITE_JUMP)
 		return kind == HV_SITE_JUMP;
-	was = classify(r, l->now, l->w, &before);
+	was = classify(r, l->now, l->write, &before);
 	return was == HV_SITE_NOP || was == HV_SITE_CALL;
 }
 
@@ -343,7 +343,7 @@ static bool is_key_nop(const struct hv_rules *r, const uint8_t *code, const stru
 
 static bool is_key(struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_hold_write *w = l->w;
+	const struct hv_hold_write *w = l->write;
 
 	if (!arch_of(r)->classify_jump_site)
 		return false;
@@ -355,8 +355,8 @@ struct hv_led hv_rules_led(const struct hv_rules *r, const struct hv_looked *l)
 {
 	struct hv_gva from, to;
 
-	classify(r, l->now, l->w, &from);
-	classify(r, l->w->bytes, l->w, &to);
+	classify(r, l->now, l->write, &from);
+	classify(r, l->write->bytes, l->write, &to);
 	return (struct hv_led){from.v, to.v};
 }
 
@@ -368,12 +368,12 @@ static bool is_led(struct hv_rules *r, const struct hv_looked *l)
 	struct hv_gva from, to;
 	enum hv_site_kind kind;
 
-	if (l->w->len_bytes != arch->site_len_bytes || !arch->classify_jump_site)
+	if (l->write->len_bytes != arch->site_len_bytes || !arch->classify_jump_site)
 		return false;
-	kind = classify(r, l->now, l->w, &from);
+	kind = classify(r, l->now, l->write, &from);
 	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) &&
-	       classify(r, l->w->bytes, l->w, &to) == kind && rules_is_kernel_code(r, from) &&
-	       rules_is_kernel_code(r, to);
+	       classify(r, l->write->bytes, l->write, &to) == kind &&
+	       rules_is_kernel_code(r, from) && rules_is_kernel_code(r, to);
 }
 
 enum hv_write_kind hv_rules_text(struct hv_rules *r, const struct hv_looked *l)
@@ -395,12 +395,12 @@ enum hv_write_kind hv_rules_text(struct hv_rules *r, const struct hv_looked *l)
 
 static uint64_t now_of(const struct hv_looked *l)
 {
-	return hv_rules_word(l->now, l->w->len_bytes);
+	return hv_rules_word(l->now, l->write->len_bytes);
 }
 
 static uint64_t then_of(const struct hv_looked *l)
 {
-	return hv_rules_word(l->w->bytes, l->w->len_bytes);
+	return hv_rules_word(l->write->bytes, l->write->len_bytes);
 }
 
 static uint64_t without_signature(const struct hv_rules *r, uint64_t word)
@@ -506,8 +506,8 @@ static bool is_no_callback(struct hv_rules *r, const struct hv_looked *l)
 
 	return (r->no_callback ? then == r->no_callback : is_kernel_code(r, then)) &&
 	       is_kernel_code(r, now_of(l)) &&
-	       (is_beside_us(r, hv_gpa_add(l->w->gpa, sizeof(then))) ||
-		is_beside_us(r, hv_gpa(l->w->gpa.v - sizeof(then))));
+	       (is_beside_us(r, hv_gpa_add(l->write->gpa, sizeof(then))) ||
+		is_beside_us(r, hv_gpa(l->write->gpa.v - sizeof(then))));
 }
 
 /* Whether WORD can be a return address in the kernel. The first task's caller was freed after boot,
@@ -537,7 +537,7 @@ static bool is_led_word(const struct hv_rules *r, const struct hv_looked *l)
 
 static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *l)
 {
-	if (l->w->gpa.v % sizeof(uint64_t))
+	if (l->write->gpa.v % sizeof(uint64_t))
 		return HV_WRITE_REFUSED;
 	if (is_pointer(r, l))
 		return HV_WRITE_POINTER;
@@ -554,7 +554,7 @@ static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *
  */
 static uint32_t base_of(const struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_noted_range *p = hv_noted_find(&r->counts, l->w->gpa);
+	const struct hv_noted_range *p = hv_noted_find(&r->counts, l->write->gpa);
 	uint32_t base;
 
 	if (!p || (memcmp(l->now, p->after, sizeof(base)) != 0 &&
@@ -568,7 +568,7 @@ static bool is_count(const struct hv_rules *r, const struct hv_looked *l)
 {
 	uint64_t now = now_of(l), then = then_of(l), base = base_of(r, l);
 
-	return l->w->gpa.v % sizeof(uint32_t) == 0 && (now + 1 == then || then + 1 == now) &&
+	return l->write->gpa.v % sizeof(uint32_t) == 0 && (now + 1 == then || then + 1 == now) &&
 	       now <= COUNT_MAX && then <= COUNT_MAX && then <= base + MOVED_MAX &&
 	       base <= then + MOVED_MAX;
 }
@@ -576,16 +576,17 @@ static bool is_count(const struct hv_rules *r, const struct hv_looked *l)
 void hv_rules_note_count(struct hv_rules *r, const struct hv_looked *l)
 {
 	uint32_t base = base_of(r, l);
-	struct hv_noted_range *p = hv_noted_add(&r->counts, l->w->gpa, l->w->len_bytes);
+	struct hv_noted_range *p = hv_noted_add(&r->counts, l->write->gpa, l->write->len_bytes);
 
 	memcpy(p->before, &base, sizeof(base));
 	memcpy(p->was, l->now, sizeof(base));
-	memcpy(p->after, l->w->bytes, sizeof(base));
+	memcpy(p->after, l->write->bytes, sizeof(base));
 }
 
 static struct hv_bit_kind bit_kind(const struct hv_looked *l)
 {
-	return (struct hv_bit_kind){l->w->gva.v % CACHE_LINE_LEN, l->now[0] ^ l->w->bytes[0]};
+	return (struct hv_bit_kind){l->write->gva.v % CACHE_LINE_LEN,
+				    l->now[0] ^ l->write->bytes[0]};
 }
 
 static bool is_known_bit(const struct hv_rules *r, struct hv_bit_kind kind)
@@ -598,7 +599,7 @@ static bool is_known_bit(const struct hv_rules *r, struct hv_bit_kind kind)
 
 static bool is_bit(const struct hv_rules *r, const struct hv_looked *l)
 {
-	const struct hv_noted_range *p = hv_noted_find(&r->bits, l->w->gpa);
+	const struct hv_noted_range *p = hv_noted_find(&r->bits, l->write->gpa);
 	struct hv_bit_kind kind = bit_kind(l);
 
 	return !(kind.bit & (kind.bit - 1)) && (!p || p->bit == kind.bit) &&
@@ -613,14 +614,14 @@ void hv_rules_note_bit(struct hv_rules *r, const struct hv_looked *l)
 
 	if (r->bits.nr == HV_NOTED_MAX)
 		hv_noted_deinit(&r->bits);
-	hv_noted_add(&r->bits, l->w->gpa, 1)->bit = kind.bit;
+	hv_noted_add(&r->bits, l->write->gpa, 1)->bit = kind.bit;
 	if (!is_known_bit(r, kind))
 		r->bit_kinds[r->nr_bit_kinds++] = kind;
 }
 
 enum hv_write_kind hv_rules_data(struct hv_rules *r, const struct hv_looked *l)
 {
-	switch (l->w->len_bytes) {
+	switch (l->write->len_bytes) {
 	case 1:
 		return is_bit(r, l) ? HV_WRITE_BIT : HV_WRITE_REFUSED;
 	case sizeof(uint32_t):

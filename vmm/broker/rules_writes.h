@@ -83,7 +83,7 @@ enum hv_write_kind {
 
 /* A write and the current contents. */
 struct hv_looked {
-	const struct hv_hold_write *w;
+	const struct hv_hold_write *write;
 	uint8_t now[HV_SITE_LEN_MAX];
 	struct hv_noted_range *range; /* of text or a word that begins there; NULL: not recorded */
 	enum hv_write_kind kind;

@@ -66,7 +66,7 @@ static void add_part(struct sock_filter *f, uint64_t off, uint64_t end)
 	memcpy(f, rule, sizeof(rule));
 }
 
-static struct hv_err *leave_other_memory(const struct hv_readable_ram *w)
+static struct hv_err *leave_other_memory(const struct hv_readable_ram *ram)
 {
 	const struct sock_filter head[] = {
 		load(offsetof(struct seccomp_data, nr)),
@@ -85,8 +85,8 @@ static struct hv_err *leave_other_memory(const struct hv_readable_ram *w)
 	struct sock_fprog program = {HV_ARRAY_LEN(head), f};
 
 	memcpy(f, head, sizeof(head));
-	for (size_t i = 0; i < w->nr; i++) {
-		const struct hv_readable_part *part = &w->list[i];
+	for (size_t i = 0; i < ram->nr; i++) {
+		const struct hv_readable_part *part = &ram->list[i];
 
 		if (part->host || part->len_bytes <= HV_READABLE_BYTES_MAX)
 			continue;

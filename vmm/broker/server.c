@@ -37,58 +37,58 @@ enum when { ALWAYS, HELD, FREE };
 struct answer {
 	enum when when;
 	/* Answers request Q in R. */
-	struct hv_err *(*fn)(struct hv_broker_server *f, const struct hv_message *q,
+	struct hv_err *(*fn)(struct hv_broker_server *s, const struct hv_message *q,
 			     struct hv_message *r);
 };
 
 struct hv_broker_server *hv_broker_server_new(struct hv_guest *g, enum hv_adopts adopts)
 {
-	struct hv_broker_server *f = hv_alloc(sizeof(*f));
+	struct hv_broker_server *s = hv_alloc(sizeof(*s));
 
-	f->guest = g;
-	f->kept = HV_KEPT_NONE;
-	f->rules = hv_rules_new(g, adopts);
-	return f;
+	s->guest = g;
+	s->kept = HV_KEPT_NONE;
+	s->rules = hv_rules_new(g, adopts);
+	return s;
 }
 
-static struct hv_hold *take_hold(struct hv_broker_server *f)
+static struct hv_hold *take_hold(struct hv_broker_server *s)
 {
-	struct hv_hold *hold = f->hold;
+	struct hv_hold *hold = s->hold;
 
-	free(f->held_regs);
-	f->held_regs = NULL;
-	f->nr_held_regs = 0;
-	f->hold = NULL;
+	free(s->held_regs);
+	s->held_regs = NULL;
+	s->nr_held_regs = 0;
+	s->hold = NULL;
 	return hold;
 }
 
-void hv_broker_server_renew(struct hv_broker_server *f)
+void hv_broker_server_renew(struct hv_broker_server *s)
 {
-	struct hv_hold *hold = take_hold(f);
+	struct hv_hold *hold = take_hold(s);
 
 	if (hold)
 		hv_err_free(hv_hold_end(hold, NULL));
-	f->has_given_ram = false;
+	s->has_given_ram = false;
 }
 
-void hv_broker_server_free(struct hv_broker_server *f)
+void hv_broker_server_free(struct hv_broker_server *s)
 {
-	if (!f)
+	if (!s)
 		return;
-	hv_broker_server_renew(f);
-	hv_kept_close(&f->kept);
-	hv_rules_free(f->rules);
-	free(f);
+	hv_broker_server_renew(s);
+	hv_kept_close(&s->kept);
+	hv_rules_free(s->rules);
+	free(s);
 }
 
-void hv_broker_server_put_journal_back(const struct hv_broker_server *f)
+void hv_broker_server_put_journal_back(const struct hv_broker_server *s)
 {
-	hv_kept_put_back(&f->kept, &f->region);
+	hv_kept_put_back(&s->kept, &s->region);
 }
 
-unsigned hv_broker_server_nr_refused(const struct hv_broker_server *f)
+unsigned hv_broker_server_nr_refused(const struct hv_broker_server *s)
 {
-	return f->nr_refused;
+	return s->nr_refused;
 }
 
 static void *room_for(struct hv_message *r, size_t len_bytes)
@@ -103,10 +103,10 @@ static struct hv_err *bad(const char *what)
 	return hv_err_new(EPROTO, "the service asks for %s", what);
 }
 
-static struct hv_err *answer_open(struct hv_broker_server *f, const struct hv_message *q hv_unused,
+static struct hv_err *answer_open(struct hv_broker_server *s, const struct hv_message *q hv_unused,
 				  struct hv_message *r)
 {
-	const struct hv_guest_info *info = hv_guest_info(f->guest);
+	const struct hv_guest_info *info = hv_guest_info(s->guest);
 	struct hv_broker_info numbers = {
 		.pid = info->pid,
 		.accel = info->accel,
@@ -125,19 +125,19 @@ static struct hv_err *answer_open(struct hv_broker_server *f, const struct hv_me
 	hv_text_add_bytes(&text, info->transport, strlen(info->transport) + 1);
 	r->bytes = (uint8_t *)text.data;
 	r->len_bytes = text.len_bytes;
-	hv_message_add_fd(r, hv_guest_exit_fd(f->guest));
+	hv_message_add_fd(r, hv_guest_exit_fd(s->guest));
 	r->args[0] = r->nr_fds;
-	hv_message_add_fd(r, hv_guest_stop_fd(f->guest));
+	hv_message_add_fd(r, hv_guest_stop_fd(s->guest));
 	r->args[1] = r->nr_fds - r->args[0];
 	return NULL;
 }
 
-static struct hv_err *answer_read(struct hv_broker_server *f, const struct hv_message *q,
+static struct hv_err *answer_read(struct hv_broker_server *s, const struct hv_message *q,
 				  struct hv_message *r)
 {
 	if (q->args[1] > READ_BYTES_MAX)
 		return bad("too many bytes");
-	return hv_guest_read(f->guest, hv_gpa(q->args[0]), room_for(r, q->args[1]), q->args[1]);
+	return hv_guest_read(s->guest, hv_gpa(q->args[0]), room_for(r, q->args[1]), q->args[1]);
 }
 
 /* Opens the file of FD for reading only. An unprivileged VMM cannot reopen files, but its
@@ -162,20 +162,20 @@ static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 }
 
 /* Ranges that are read from the VMM's memory share one file. */
-static struct hv_err *answer_ram_files(struct hv_broker_server *f,
+static struct hv_err *answer_ram_files(struct hv_broker_server *s,
 				       const struct hv_message *q hv_unused, struct hv_message *r)
 {
 	struct hv_ram_file files[HV_BROKER_RAM_MAX];
 	struct hv_broker_ram *list;
 	uint32_t memory = UINT32_MAX;
 	size_t nr = 0;
-	struct hv_err *err = f->has_given_ram
+	struct hv_err *err = s->has_given_ram
 				     ? bad("the RAM's files again")
-				     : hv_guest_ram_files(f->guest, files, HV_BROKER_RAM_MAX, &nr);
+				     : hv_guest_ram_files(s->guest, files, HV_BROKER_RAM_MAX, &nr);
 
 	if (err)
 		return err;
-	f->has_given_ram = true;
+	s->has_given_ram = true;
 	list = room_for(r, nr * sizeof(*list));
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t file = files[i].is_memory ? memory : UINT32_MAX;
@@ -190,112 +190,112 @@ static struct hv_err *answer_ram_files(struct hv_broker_server *f,
 	return NULL;
 }
 
-static struct hv_err *answer_count_vcpus(struct hv_broker_server *f,
+static struct hv_err *answer_count_vcpus(struct hv_broker_server *s,
 					 const struct hv_message *q hv_unused, struct hv_message *r)
 {
-	struct hv_err *err = hv_guest_count_vcpus(f->guest);
+	struct hv_err *err = hv_guest_count_vcpus(s->guest);
 
-	r->args[0] = hv_guest_info(f->guest)->nr_vcpus;
+	r->args[0] = hv_guest_info(s->guest)->nr_vcpus;
 	return err;
 }
 
 _Static_assert(HV_VCPUS_MAX * sizeof(struct hv_vcpu_regs) <= HV_MESSAGE_BYTES_MAX,
 	       "the registers of all vCPUs are one message");
 
-static struct hv_err *answer_registers(struct hv_broker_server *f,
+static struct hv_err *answer_registers(struct hv_broker_server *s,
 				       const struct hv_message *q hv_unused, struct hv_message *r)
 {
-	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+	unsigned nr = hv_guest_info(s->guest)->nr_vcpus;
 	struct hv_vcpu_regs *regs = room_for(r, nr * sizeof(*regs));
-	struct hv_err *err = hv_guest_registers(f->guest, regs, nr);
+	struct hv_err *err = hv_guest_registers(s->guest, regs, nr);
 
 	if (!err)
-		hv_rules_see(f->rules, regs, nr);
+		hv_rules_see(s->rules, regs, nr);
 	return err;
 }
 
-static struct hv_err *answer_region(struct hv_broker_server *f,
+static struct hv_err *answer_region(struct hv_broker_server *s,
 				    const struct hv_message *q hv_unused, struct hv_message *r)
 {
 	struct hv_region region;
-	struct hv_err *err = hv_guest_region(f->guest, &region);
+	struct hv_err *err = hv_guest_region(s->guest, &region);
 
-	if (!err && !f->kept.host)
-		err = hv_kept_make(&region, &f->kept);
+	if (!err && !s->kept.host)
+		err = hv_kept_make(&region, &s->kept);
 	if (err)
 		return err;
-	f->region = region;
-	hv_rules_set_region(f->rules, &region);
+	s->region = region;
+	hv_rules_set_region(s->rules, &region);
 	r->args[0] = region.gpa.v;
 	r->args[1] = region.len_bytes;
 	r->args[2] = region.file_off;
 	hv_message_add_fd(r, region.fd);
-	hv_message_add_fd(r, f->kept.fd);
+	hv_message_add_fd(r, s->kept.fd);
 	return NULL;
 }
 
-static struct hv_err *answer_tsc(struct hv_broker_server *f, const struct hv_message *q,
+static struct hv_err *answer_tsc(struct hv_broker_server *s, const struct hv_message *q,
 				 struct hv_message *r)
 {
 	if (q->args[0] >= HV_VCPUS_MAX)
 		return bad("the clock of a vCPU that is not there");
-	return hv_guest_tsc(f->guest, (unsigned)q->args[0], room_for(r, sizeof(struct hv_tsc)));
+	return hv_guest_tsc(s->guest, (unsigned)q->args[0], room_for(r, sizeof(struct hv_tsc)));
 }
 
-static struct hv_err *take_prepare_text(struct hv_broker_server *f, const struct hv_gpa *gpas,
+static struct hv_err *take_prepare_text(struct hv_broker_server *s, const struct hv_gpa *gpas,
 					size_t nr)
 {
 	for (size_t i = 1; i < nr; i++)
 		if (gpas[i].v < gpas[i - 1].v)
 			return bad("text that is not in order");
-	return hv_guest_prepare_text(f->guest, gpas, nr);
+	return hv_guest_prepare_text(s->guest, gpas, nr);
 }
 
-static struct hv_err *answer_hold_begin(struct hv_broker_server *f, const struct hv_message *q,
+static struct hv_err *answer_hold_begin(struct hv_broker_server *s, const struct hv_message *q,
 					struct hv_message *r)
 {
 	struct hv_err *err;
 
-	if (f->hold || q->args[0] > HOLD_MAX_NS)
+	if (s->hold || q->args[0] > HOLD_MAX_NS)
 		return bad("a second hold, or too long a one");
-	hv_rules_prepare(f->rules);
-	err = q->args[1] ? hv_hold_begin_anywhere(f->guest, q->args[0], &f->hold)
-			 : hv_hold_begin(f->guest, q->args[0], &f->hold);
+	hv_rules_prepare(s->rules);
+	err = q->args[1] ? hv_hold_begin_anywhere(s->guest, q->args[0], &s->hold)
+			 : hv_hold_begin(s->guest, q->args[0], &s->hold);
 	if (err)
 		return err;
-	r->args[0] = hv_now_ns() - hv_hold_age_ns(f->hold);
-	r->args[1] = hv_guest_info(f->guest)->nr_vcpus;
+	r->args[0] = hv_now_ns() - hv_hold_age_ns(s->hold);
+	r->args[1] = hv_guest_info(s->guest)->nr_vcpus;
 	return NULL;
 }
 
-static struct hv_err *read_held_registers(struct hv_broker_server *f)
+static struct hv_err *read_held_registers(struct hv_broker_server *s)
 {
-	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+	unsigned nr = hv_guest_info(s->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
 	struct hv_err *err;
 
-	if (f->held_regs)
+	if (s->held_regs)
 		return NULL;
 	regs = hv_alloc((nr + 1) * sizeof(*regs));
-	err = hv_hold_registers(f->hold, regs, nr);
+	err = hv_hold_registers(s->hold, regs, nr);
 	if (err)
 		return err;
-	f->held_regs = hv_take(regs);
-	f->nr_held_regs = nr;
+	s->held_regs = hv_take(regs);
+	s->nr_held_regs = nr;
 	return NULL;
 }
 
-static struct hv_err *answer_hold_registers(struct hv_broker_server *f,
+static struct hv_err *answer_hold_registers(struct hv_broker_server *s,
 					    const struct hv_message *q hv_unused,
 					    struct hv_message *r)
 {
 	size_t len_bytes;
-	struct hv_err *err = read_held_registers(f);
+	struct hv_err *err = read_held_registers(s);
 
 	if (err)
 		return err;
-	len_bytes = f->nr_held_regs * sizeof(*f->held_regs);
-	memcpy(room_for(r, len_bytes), f->held_regs, len_bytes);
+	len_bytes = s->nr_held_regs * sizeof(*s->held_regs);
+	memcpy(room_for(r, len_bytes), s->held_regs, len_bytes);
 	return NULL;
 }
 
@@ -315,38 +315,38 @@ static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr
 	return NULL;
 }
 
-static struct hv_err *take_hold_write(struct hv_broker_server *f,
+static struct hv_err *take_hold_write(struct hv_broker_server *s,
 				      const struct hv_hold_write *writes, size_t nr)
 {
 	struct hv_err *err = check_writes(writes, nr);
 
-	if (!err && hv_rules_need_registers(f->rules, writes, nr))
-		err = read_held_registers(f);
+	if (!err && hv_rules_need_registers(s->rules, writes, nr))
+		err = read_held_registers(s);
 	if (!err)
-		err = hv_rules_check(f->rules, f->held_regs, f->nr_held_regs, writes, nr);
-	f->nr_refused += err && err->code != EBUSY;
-	return err ? err : hv_hold_write(f->hold, writes, nr);
+		err = hv_rules_check(s->rules, s->held_regs, s->nr_held_regs, writes, nr);
+	s->nr_refused += err && err->code != EBUSY;
+	return err ? err : hv_hold_write(s->hold, writes, nr);
 }
 
-static struct hv_err *answer_hold_flush_translations(struct hv_broker_server *f,
+static struct hv_err *answer_hold_flush_translations(struct hv_broker_server *s,
 						     const struct hv_message *q,
 						     struct hv_message *r hv_unused)
 {
 	uint64_t off = q->args[0], len_bytes = q->args[1];
 
-	if (off > f->region.len_bytes || len_bytes > f->region.len_bytes - off ||
+	if (off > s->region.len_bytes || len_bytes > s->region.len_bytes - off ||
 	    len_bytes > FLUSH_BYTES_MAX || (off | len_bytes) % PAGE_BYTES)
 		return bad("a flush outside the region");
-	return hv_hold_flush_translations(f->hold, q->args[0], q->args[1]);
+	return hv_hold_flush_translations(s->hold, q->args[0], q->args[1]);
 }
 
-static struct hv_err *answer_hold_end(struct hv_broker_server *f,
+static struct hv_err *answer_hold_end(struct hv_broker_server *s,
 				      const struct hv_message *q hv_unused, struct hv_message *r)
 {
-	return hv_hold_end(take_hold(f), &r->args[0]);
+	return hv_hold_end(take_hold(s), &r->args[0]);
 }
 
-static struct hv_err *answer_host_formats(struct hv_broker_server *f,
+static struct hv_err *answer_host_formats(struct hv_broker_server *s,
 					  const struct hv_message *q hv_unused,
 					  struct hv_message *r)
 {
@@ -355,7 +355,7 @@ static struct hv_err *answer_host_formats(struct hv_broker_server *f,
 	const char *tracefs;
 	size_t nr;
 	/* Fail early: nothing can be recorded without threads. */
-	struct hv_err *err = hv_guest_vcpu_threads(f->guest, tids, HV_VCPUS_MAX, &nr);
+	struct hv_err *err = hv_guest_vcpu_threads(s->guest, tids, HV_VCPUS_MAX, &nr);
 
 	if (!err)
 		err = hv_host_tracefs(&tracefs);
@@ -368,10 +368,10 @@ static struct hv_err *answer_host_formats(struct hv_broker_server *f,
 
 /* The service chooses only from the known events. The threads are the vCPUs', according to the
  * monitor, and the VMM's other threads. */
-static struct hv_err *answer_host_trace(struct hv_broker_server *f, const struct hv_message *q,
+static struct hv_err *answer_host_trace(struct hv_broker_server *s, const struct hv_message *q,
 					struct hv_message *r)
 {
-	const char *id = hv_guest_info(f->guest)->id, *tracefs;
+	const char *id = hv_guest_info(s->guest)->id, *tracefs;
 	pid_t *tids = room_for(r, THREADS_MAX * sizeof(*tids));
 	size_t nr = 0;
 	struct hv_err *err = hv_host_tracefs(&tracefs);
@@ -381,12 +381,12 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *f, const struct
 	if (!err && !q->args[0])
 		err = hv_host_trace_remove(tracefs, id);
 	else if (!err)
-		err = hv_guest_vcpu_threads(f->guest, tids, HV_VCPUS_MAX, &nr);
+		err = hv_guest_vcpu_threads(s->guest, tids, HV_VCPUS_MAX, &nr);
 	r->args[0] = nr;
 	if (!err && q->args[0])
-		hv_host_trace_add_threads(hv_guest_info(f->guest)->pid, tids, THREADS_MAX, &nr);
+		hv_host_trace_add_threads(hv_guest_info(s->guest)->pid, tids, THREADS_MAX, &nr);
 	/* Its pid may have been reused. */
-	if (!err && hv_guest_has_ended(f->guest))
+	if (!err && hv_guest_has_ended(s->guest))
 		err = hv_err_new(ESRCH, "the VMM has ended");
 	if (!err && q->args[0])
 		err = hv_host_trace_switch(tracefs, id, (uint32_t)q->args[0], tids, nr);
@@ -394,7 +394,7 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *f, const struct
 	return err;
 }
 
-static struct hv_err *answer_host_pipes(struct hv_broker_server *f, const struct hv_message *q,
+static struct hv_err *answer_host_pipes(struct hv_broker_server *s, const struct hv_message *q,
 					struct hv_message *r)
 {
 	const char *tracefs;
@@ -404,17 +404,17 @@ static struct hv_err *answer_host_pipes(struct hv_broker_server *f, const struct
 	if (!err && q->args[0] > UINT16_MAX)
 		err = bad("CPUs that are not there");
 	if (!err)
-		err = hv_host_trace_open(tracefs, hv_guest_info(f->guest)->id, (unsigned)q->args[0],
+		err = hv_host_trace_open(tracefs, hv_guest_info(s->guest)->id, (unsigned)q->args[0],
 					 r->fds, HV_MESSAGE_FDS_MAX, &r->nr_fds, &next);
 	r->args[0] = next;
 	return err;
 }
 
-static struct hv_err *answer_end_stop(struct hv_broker_server *f,
+static struct hv_err *answer_end_stop(struct hv_broker_server *s,
 				      const struct hv_message *q hv_unused,
 				      struct hv_message *r hv_unused)
 {
-	hv_guest_end_stop(f->guest);
+	hv_guest_end_stop(s->guest);
 	return NULL;
 }
 
@@ -422,10 +422,10 @@ static struct hv_err *answer_end_stop(struct hv_broker_server *f,
 
 typedef struct hv_err *(*flag_fn)(struct hv_guest *g, bool *ret);
 
-static struct hv_err *answer_flag(struct hv_broker_server *f, flag_fn flag, struct hv_message *r)
+static struct hv_err *answer_flag(struct hv_broker_server *s, flag_fn flag, struct hv_message *r)
 {
 	bool is_set = false;
-	struct hv_err *err = flag(f->guest, &is_set);
+	struct hv_err *err = flag(s->guest, &is_set);
 
 	r->args[0] = is_set;
 	return err;
@@ -435,13 +435,13 @@ typedef struct hv_err *(*at_fn)(struct hv_guest *g, struct hv_gva at);
 
 /* Calls FN with the address in Q if it can be in a kernel's image, because FN may put a breakpoint
  * there. */
-static struct hv_err *answer_at(struct hv_broker_server *f, at_fn fn, const struct hv_message *q)
+static struct hv_err *answer_at(struct hv_broker_server *s, at_fn fn, const struct hv_message *q)
 {
 	struct hv_gva at = hv_gva(q->args[0]);
 
-	if (!hv_gva_in(at, hv_guest_info(f->guest)->arch->image_range))
+	if (!hv_gva_in(at, hv_guest_info(s->guest)->arch->image_range))
 		return bad("a stop where no kernel's image is");
-	return fn(f->guest, at);
+	return fn(s->guest, at);
 }
 
 /* Copies the complete elements of SIZE bytes in Q. The caller frees the result. */
@@ -457,33 +457,33 @@ static void *list_of(const struct hv_message *q, size_t size, size_t *ret_nr)
 }
 
 #define CALL(id, op, ...)                                                                          \
-	static struct hv_err *answer_##op(struct hv_broker_server *f,                              \
+	static struct hv_err *answer_##op(struct hv_broker_server *s,                              \
 					  const struct hv_message *q hv_unused,                    \
 					  struct hv_message *r hv_unused)                          \
 	{                                                                                          \
-		return hv_guest_##op(f->guest);                                                    \
+		return hv_guest_##op(s->guest);                                                    \
 	}
 #define FLAG(id, op, ...)                                                                          \
-	static struct hv_err *answer_##op(struct hv_broker_server *f,                              \
+	static struct hv_err *answer_##op(struct hv_broker_server *s,                              \
 					  const struct hv_message *q hv_unused,                    \
 					  struct hv_message *r)                                    \
 	{                                                                                          \
-		return answer_flag(f, hv_guest_##op, r);                                           \
+		return answer_flag(s, hv_guest_##op, r);                                           \
 	}
 #define AT(id, op, ...)                                                                            \
-	static struct hv_err *answer_##op(struct hv_broker_server *f, const struct hv_message *q,  \
+	static struct hv_err *answer_##op(struct hv_broker_server *s, const struct hv_message *q,  \
 					  struct hv_message *r hv_unused)                          \
 	{                                                                                          \
-		return answer_at(f, hv_guest_##op, q);                                             \
+		return answer_at(s, hv_guest_##op, q);                                             \
 	}
 #define LIST(id, op, when, type)                                                                   \
-	static struct hv_err *answer_##op(struct hv_broker_server *f, const struct hv_message *q,  \
+	static struct hv_err *answer_##op(struct hv_broker_server *s, const struct hv_message *q,  \
 					  struct hv_message *r hv_unused)                          \
 	{                                                                                          \
 		size_t nr;                                                                         \
 		HV_AUTO_FREE type *list = list_of(q, sizeof(*list), &nr);                          \
                                                                                                    \
-		return take_##op(f, list, nr);                                                     \
+		return take_##op(s, list, nr);                                                     \
 	}
 HV_GUEST_OPERATIONS(CALL, FLAG, AT, LIST, HV_NO_OPERATION, HV_NO_OPERATION)
 
@@ -493,16 +493,16 @@ static const struct answer answers[HV_NR_QUESTIONS] = {
 #undef ANSWER
 };
 
-static struct hv_err *check_when(const struct hv_broker_server *f, enum when when)
+static struct hv_err *check_when(const struct hv_broker_server *s, enum when when)
 {
-	if (when == HELD && !f->hold)
+	if (when == HELD && !s->hold)
 		return bad("a request that is allowed only in a hold");
-	if (when == FREE && f->hold)
+	if (when == FREE && s->hold)
 		return bad("a request that is not allowed in a hold");
 	return NULL;
 }
 
-struct hv_err *hv_broker_server_answer(struct hv_broker_server *f, int socket,
+struct hv_err *hv_broker_server_answer(struct hv_broker_server *s, int socket,
 				       const struct hv_message *question)
 {
 	HV_AUTO_MESSAGE struct hv_message r = {0};
@@ -510,8 +510,8 @@ struct hv_err *hv_broker_server_answer(struct hv_broker_server *f, int socket,
 
 	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind].fn)
 		return hv_err_new(ENOSYS, "question %u is not known", question->kind);
-	err = check_when(f, answers[question->kind].when);
+	err = check_when(s, answers[question->kind].when);
 	if (!err)
-		err = answers[question->kind].fn(f, question, &r);
+		err = answers[question->kind].fn(s, question, &r);
 	return hv_channel_answer(socket, err, &r);
 }
