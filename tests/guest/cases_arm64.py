@@ -46,13 +46,13 @@ ROUNDS = 20
 FORMATS = "cd /sys/kernel/tracing; cat available_events events/sched/*/format events/irq/*/format events/ftrace/*/format | sha256sum"
 
 
-class Places(on_virt.Places):
+class KernelMemory(on_virt.KernelMemory):
     """Adds the tables around the image and the modules. Their entries map 2 MiB each, 32 MiB with 16 KiB pages, or
     single pages with 64 KiB pages."""
 
     ram_gpa = RAM_GPA
 
-    def slots(self):
+    def tables(self):
         """Returns {first address covered by a table: its entries}."""
         around = [at + distance for at in self.modules for distance in (-63 << 20, 0, 127 << 20)]
         span = 1 << (2 * self.page_bits - 3 if self.page_bits == 16 else 3 * self.page_bits - 6)
@@ -87,8 +87,8 @@ def compare(before, after):
     calls = [(hex(a), hex(b)) for a, b in changed if BL in (a & BRANCH, b & BRANCH)]
     assert not calls, f"{len(calls)} calls in the text differ: {calls[:4]}"
     for start, entries in before[1].items():
-        slots = [(hex(a), hex(b)) for a, b in zip(entries, after[1][start]) if a != b and (a or not is_own_table(b))]
-        assert not slots, f"{len(slots)} slots differ: {slots[:4]}"
+        differing = [(hex(a), hex(b)) for a, b in zip(entries, after[1][start]) if a != b and (a or not is_own_table(b))]
+        assert not differing, f"{len(differing)} entries differ: {differing[:4]}"
     return len(changed)
 
 
@@ -105,8 +105,8 @@ def guests_of_the_guest(test):
     """A vCPU runs a nested guest whose user mode looks like the kernel's own. hvtrace waits for it. The function that
     entered the nested guest returns correctly after detach."""
     guest = test.guest
-    places = Places(test, guest)
-    before = places.snapshot()
+    memory = KernelMemory(test, guest)
+    before = memory.snapshot()
     pid = guest.run("guest_arm64 user >/tmp/said 2>&1 & echo $!").strip()
     assert until(lambda: "runs" in guest.run("cat /tmp/said"))
     with test.attach() as traced:
@@ -114,7 +114,7 @@ def guests_of_the_guest(test):
         traced.echo("current_tracer", "function_graph")
         assert until(lambda: traced.text("trace").count("kvm_arch_vcpu_ioctl_run();") > 1), traced.text("trace")
     guest.run(f"kill -0 {pid} && kill {pid}")
-    compare(before, places.snapshot())
+    compare(before, memory.snapshot())
 
 
 @case(configs=None)
@@ -173,8 +173,8 @@ def larger_pages(t, config, page_bits):
         guest.run("cat /sys/kernel/tracing/available_filter_functions >/tmp/functions")
         total, functions = int(guest.run("wc -l </tmp/functions")), guest.run("sha256sum </tmp/functions").split()[0]
         own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS, options=stack)
-        places = Places(t, guest, page_bits)
-        before = places.snapshot()
+        memory = KernelMemory(t, guest, page_bits)
+        before = memory.snapshot()
         with test.attach() as traced:
             assert digest(traced.cat("available_filter_functions")) == functions, "available_filter_functions differ"
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS, options=stack)
@@ -188,7 +188,7 @@ def larger_pages(t, config, page_bits):
             assert sum(counted) >= ROUNDS, texts
             if "dummy" in config.modules:
                 on_virt.module_is_traced(traced, guest)
-        compare(before, places.snapshot())
+        compare(before, memory.snapshot())
         guest.run("for i in 1 2; do while :; do :; done >/dev/null 2>&1 & echo $! >>/tmp/busy; done")
         found = json.loads(t.hv("check", "--json", guest.name))
         assert found["kpti"] and found["sites"]["total"] == total and not found["blockers"], found
@@ -201,7 +201,7 @@ def larger_pages(t, config, page_bits):
         said = t.hv.end("recover", guest.name, test.disturb, test.refusals)
         assert "return addresses on the kernel's stacks put back" in said and "no changes by hvtrace left" in said, said
         sleepers.wake()
-        compare(before, places.snapshot())
+        compare(before, memory.snapshot())
         t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables; {nr} stacks agree")
 
 
@@ -233,7 +233,7 @@ def arm64_shadow_call_stacks(t):
         enable_ivshmem(guest)
         guest.run("insmod /modules/crc7.ko")
         on_virt.graph_agrees(test, FILTERS, FIRST)
-        on_virt.ends_with_sleepers(test, Places(t, guest), compare)
+        on_virt.ends_with_sleepers(test, KernelMemory(t, guest), compare)
         t.notes += test.notes
 
 
@@ -246,12 +246,12 @@ def arm64_dynamic_shadow_call_stacks(t):
             guest = test.guest
             enable_ivshmem(guest)
             guest.run("insmod /modules/crc7.ko")
-            places = Places(t, guest)
-            text = words(places.text())
+            memory = KernelMemory(t, guest)
+            text = words(memory.text())
             nr, other = text.count(first), text.count(second)
             assert nr > 1000 and other < nr // 100, f"{nr} and {other} of {first:#x} and {second:#x}"
             on_virt.graph_agrees(test, FILTERS, FIRST)
-            on_virt.ends_with_sleepers(test, places, compare)
+            on_virt.ends_with_sleepers(test, memory, compare)
             t.notes += [f"{config.cmdline or 'signed'}: {nr} functions", *test.notes]
 
 
@@ -270,8 +270,8 @@ def arm64_agrees_with_own_ftrace(t):
         guest.run("insmod /modules/dummy.ko")
         functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
         own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS)
-        places = Places(t, guest)
-        before = places.snapshot()
+        memory = KernelMemory(t, guest)
+        before = memory.snapshot()
         with test.attach() as traced:
             assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
             assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
@@ -280,7 +280,7 @@ def arm64_agrees_with_own_ftrace(t):
             refused_by_name(t, guest, "recording events is not supported yet for aarch64 guests")
             on_virt.module_is_traced(traced, guest)
             trees, _ = our_trees(test, traced, FILTERS)
-        compare(before, places.snapshot())
+        compare(before, memory.snapshot())
         own_events, _ = ftrace.parse(own)
         our_events, lost = ftrace.parse(ours)
         one, other = (ftrace.rounds(e, p, FIRST) for e, p in ((own_events, own_pid), (our_events, our_pid)))
@@ -306,7 +306,7 @@ def arm64_all_functions(t):
     """All functions on two busy vCPUs, with a module, through veneers: tracers are switched on and off, and no site is
     refused. After kill -9 the guest continues, and recover restores every byte."""
     with a_guest(t, NOT_MOVED) as test:
-        on_virt.all_functions(test, Places, compare, ("function_graph", "function"))
+        on_virt.all_functions(test, KernelMemory, compare, ("function_graph", "function"))
         t.notes += test.notes
 
 
@@ -326,7 +326,7 @@ def arm64_graph_ends_with_sleepers(t):
     is as before."""
     with a_guest(t, QARMA) as test:
         test.guest.run("insmod /modules/dummy.ko")
-        on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
+        on_virt.ends_with_sleepers(test, KernelMemory(t, test.guest), compare)
         t.notes += test.notes
 
 

@@ -70,12 +70,12 @@ def riscv64_check(t):
         t.lab.drop(guest)
 
 
-class Places(on_virt.Places):
+class KernelMemory(on_virt.KernelMemory):
     """The kernel's text and the page tables within reach of its calls."""
 
     ram_gpa = 0x80000000
 
-    def slots(self):
+    def tables(self):
         """Reads the tables of the last 4 GiB, 1 GiB each; b"" for a missing one."""
         found = []
         for start in range(0xFFFFFFFF00000000, 1 << 64, 1 << 30):
@@ -134,8 +134,8 @@ def riscv64_agrees_with_own_ftrace(t):
     Commands work. Text and tables are as before."""
     with a_guest(t, ONE_VCPU) as test:
         guest, words, options = test.guest, ("syscalls", ROUNDS), ("func_stack_trace",)
-        places = Places(t, guest)
-        before = places.snapshot()
+        memory = KernelMemory(t, guest)
+        before = memory.snapshot()
         own, own_pid = ftrace.own_trace(guest, words, FILTERS, options=options)
         with test.attach() as traced:
             assert traced.text("available_tracers").split() == ["function_graph", "function", "nop"]
@@ -154,7 +154,7 @@ def riscv64_agrees_with_own_ftrace(t):
         with test.attach() as traced:
             refused_by_name(t, guest)
             commands(traced, guest)
-        changed = compare(before, places.snapshot())
+        changed = compare(before, memory.snapshot())
         t.note(f"{len(one)} stacks agree, in order, {len(below)} below a graph; {interrupted} of interrupts are whole")
         t.note(f"{changed} halfwords changed by the guest itself")
 
@@ -228,7 +228,7 @@ def riscv64_all_functions(t):
     """All functions on two busy vCPUs, with a module: tracers are switched on and off, and no site is refused. After
     kill -9 the guest continues, and recover restores every byte."""
     with a_guest(t, RISCV64) as test:
-        on_virt.all_functions(test, Places, compare, ("function_graph", "nop", "function"))
+        on_virt.all_functions(test, KernelMemory, compare, ("function_graph", "nop", "function"))
         t.notes += test.notes
 
 
@@ -275,5 +275,5 @@ def riscv64_graph_ends_with_sleepers(t):
     """All functions. Tasks that sleep in traced functions get their return addresses back after detach, and after kill
     -9 and recover, and continue. The text is as before."""
     with a_guest(t, RISCV64) as test:
-        on_virt.ends_with_sleepers(test, Places(t, test.guest), compare)
+        on_virt.ends_with_sleepers(test, KernelMemory(t, test.guest), compare)
         t.notes += test.notes

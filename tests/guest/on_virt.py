@@ -48,8 +48,8 @@ def probe(t, guest, option):
     return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
 
 
-class Places:
-    """The kernel's text and the page tables around it, read from QEMU's memory. ram_gpa and slots() belong to the
+class KernelMemory:
+    """The kernel's text and the page tables around it, read from QEMU's memory. ram_gpa and tables() belong to the
     architecture."""
 
     ram_gpa = None
@@ -82,12 +82,12 @@ class Places:
     def text(self):
         return self.read(self.gpa(self.symbols["_text"]), self.symbols["_etext"] - self.symbols["_text"])
 
-    def slots(self):
+    def tables(self):
         """The tables that can contain hvtrace's entries."""
         raise NotImplementedError
 
     def snapshot(self):
-        return self.text(), self.slots()
+        return self.text(), self.tables()
 
 
 def digest(data):
@@ -166,14 +166,14 @@ def load(guest):
         )
 
 
-def all_functions(test, make_places, compare, tracers):
+def all_functions(test, make_memory, compare, tracers):
     """All functions on two busy vCPUs, with a module: TRACERS are switched on and off, and no site is refused. After
     kill -9 the guest continues, and recover restores every byte: COMPARE finds no changed site in the result of
-    MAKE_PLACES."""
+    MAKE_MEMORY."""
     guest, hv = test.guest, test.hv
     guest.run("insmod /modules/dummy.ko")
-    places = make_places(test, guest)
-    before = places.snapshot()
+    memory = make_memory(test, guest)
+    before = memory.snapshot()
     with test.attach() as traced, load(guest):
         for tracer in tracers:
             traced.echo("current_tracer", tracer)
@@ -181,22 +181,22 @@ def all_functions(test, make_places, compare, tracers):
         events, _ = ftrace.parse(traced.text("per_cpu/cpu0/trace", timeout=ftrace.LONG_SECONDS))
         stat = traced.stat()
         assert events and stat["sites"]["patched"] > 35000 and not stat["sites"]["refused"], stat
-    compare(before, places.snapshot())
+    compare(before, memory.snapshot())
     hv("attach", guest.name)
     hv("echo", guest.name, "current_tracer", "function")
     hv.kill_session(guest.name)
     assert guest.run("ls / >/dev/null; echo alive", timeout=ftrace.LONG_SECONDS).strip() == "alive"
     said = test.recover()
     assert "no changes by hvtrace left" in said, said
-    compare(before, places.snapshot())
+    compare(before, memory.snapshot())
     test.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")
 
 
-def ends_with_sleepers(test, places, compare):
+def ends_with_sleepers(test, memory, compare):
     """A graph of all functions. Tasks that sleep in traced functions get their return addresses back after detach, and
     after kill -9 and recover, and continue. COMPARE finds no changed site in the text of PLACES."""
     guest, hv = test.guest, test.hv
-    before = places.snapshot()
+    before = memory.snapshot()
     for verb in ("detach", "recover"):
         sleepers = Sleepers(guest)
         sleepers.start("before")
@@ -209,5 +209,5 @@ def ends_with_sleepers(test, places, compare):
         assert "return addresses on the kernel's stacks put back" in said, f"{verb} printed: {said}"
         assert "no changes by hvtrace left" in said, said
         sleepers.wake()
-        compare(before, places.snapshot())
+        compare(before, memory.snapshot())
         test.note(f"{verb}: {said.splitlines()[1]}")
