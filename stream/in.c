@@ -185,7 +185,7 @@ struct hv_err *hv_stream_in_tcp(const struct hv_stream_at *at, struct hv_stream_
 
 #define BATCH	     64
 #define ROUNDS_MAX   16
-#define SLOT_BYTES   (HV_STREAM_FRAME_MAX + 1u) /* to detect longer datagrams */
+#define PACKET_BYTES (HV_STREAM_FRAME_MAX + 1u) /* to detect longer datagrams */
 #define RCVBUF_BYTES (32 << 20)
 
 struct udp {
@@ -193,7 +193,7 @@ struct udp {
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
 	struct sockaddr_storage from[BATCH];
-	uint8_t *slots; /* owned */
+	uint8_t *packets; /* owned */
 };
 
 static int receive(struct udp *u)
@@ -226,7 +226,7 @@ static void udp_free(struct hv_stream_in *in)
 	struct udp *u = (struct udp *)in;
 
 	hv_close_at(&in->fd);
-	free(u->slots);
+	free(u->packets);
 	free(u);
 }
 
@@ -253,9 +253,9 @@ struct hv_err *hv_stream_in_udp(const struct hv_stream_at *at, struct hv_stream_
 		return err;
 	}
 	enlarge(u->base.fd);
-	u->slots = hv_alloc((size_t)BATCH * SLOT_BYTES);
+	u->packets = hv_alloc((size_t)BATCH * PACKET_BYTES);
 	for (unsigned i = 0; i < BATCH; i++) {
-		u->parts[i] = (struct iovec){u->slots + (size_t)i * SLOT_BYTES, SLOT_BYTES};
+		u->parts[i] = (struct iovec){u->packets + (size_t)i * PACKET_BYTES, PACKET_BYTES};
 		u->messages[i].msg_hdr.msg_iov = &u->parts[i];
 		u->messages[i].msg_hdr.msg_iovlen = 1;
 		u->messages[i].msg_hdr.msg_name = &u->from[i];

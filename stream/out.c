@@ -12,13 +12,13 @@
 /* Sends frames over a TCP connection. Frames queue in memory while the collector is slow and are
  * dropped when the queue is full. */
 
-#define TCP_SLOT_BYTES HV_STREAM_FRAME_MAX
-#define PENDING_BYTES  (4u << 20)
-#define MUCH_BYTES     (1u << 20) /* queue length above which a flush waits */
-#define PART_BYTES     8192u	  /* frame length for parts of a table */
-#define WAIT_MS	       50
-#define RETRY_NS       HV_NS_PER_S
-#define DRAIN_NS       (3 * HV_NS_PER_S)
+#define TCP_FRAME_BYTES HV_STREAM_FRAME_MAX
+#define PENDING_BYTES	(4u << 20)
+#define MUCH_BYTES	(1u << 20) /* queue length above which a flush waits */
+#define PART_BYTES	8192u	   /* frame length for parts of a table */
+#define WAIT_MS		50
+#define RETRY_NS	HV_NS_PER_S
+#define DRAIN_NS	(3 * HV_NS_PER_S)
 
 struct tcp {
 	struct hv_stream_out base;
@@ -180,9 +180,9 @@ struct hv_err *hv_stream_out_tcp(const struct hv_stream_target *to, struct hv_st
 	struct tcp *t = hv_alloc(sizeof(*t));
 
 	t->base = (struct hv_stream_out){
-		.ops = &tcp_ops, .want_bytes = PART_BYTES, .max_bytes = TCP_SLOT_BYTES};
+		.ops = &tcp_ops, .want_bytes = PART_BYTES, .max_bytes = TCP_FRAME_BYTES};
 	t->to = *to;
-	t->pending = hv_alloc(PENDING_BYTES + 2 * TCP_SLOT_BYTES);
+	t->pending = hv_alloc(PENDING_BYTES + 2 * TCP_FRAME_BYTES);
 	begin_connection(t);
 	if (t->fd >= 0)
 		see_whether_connected(t, 1000);
@@ -194,11 +194,11 @@ struct hv_err *hv_stream_out_tcp(const struct hv_stream_target *to, struct hv_st
 
 /* Sends frames as UDP datagrams, in batches. */
 
-#define BATCH	       64
-#define UDP_SLOT_BYTES (HV_STREAM_MTU_MAX + 1000u)
-#define HEADERS_LEN    48 /* IPv6 and UDP headers */
-#define SNDBUF_BYTES   (4 << 20)
-#define GOOD_NS	       (3 * HV_NS_PER_S)
+#define BATCH		 64
+#define UDP_PACKET_BYTES (HV_STREAM_MTU_MAX + 1000u)
+#define HEADERS_LEN	 48 /* IPv6 and UDP headers */
+#define SNDBUF_BYTES	 (4 << 20)
+#define GOOD_NS		 (3 * HV_NS_PER_S)
 
 struct udp {
 	struct hv_stream_out base;
@@ -207,7 +207,7 @@ struct udp {
 	unsigned nr;
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
-	uint8_t *slots; /* owned */
+	uint8_t *packets; /* owned */
 };
 
 static struct udp *udp_of(struct hv_stream_out *out)
@@ -215,9 +215,9 @@ static struct udp *udp_of(struct hv_stream_out *out)
 	return (struct udp *)out;
 }
 
-static uint8_t *slot(struct udp *u, unsigned i)
+static uint8_t *packet(struct udp *u, unsigned i)
 {
-	return u->slots + (size_t)i * UDP_SLOT_BYTES;
+	return u->packets + (size_t)i * UDP_PACKET_BYTES;
 }
 
 /* Clears the error only after some time: errors arrive asynchronously, so a single frame that is
@@ -263,7 +263,7 @@ static uint8_t *udp_room(struct hv_stream_out *out)
 
 	if (u->nr == BATCH)
 		udp_flush(out);
-	return slot(u, u->nr);
+	return packet(u, u->nr);
 }
 
 static void udp_put(struct hv_stream_out *out, size_t len_bytes)
@@ -278,7 +278,7 @@ static void udp_free(struct hv_stream_out *out)
 	struct udp *u = udp_of(out);
 
 	hv_close_at(&u->fd);
-	free(u->slots);
+	free(u->packets);
 	free(u);
 }
 
@@ -295,9 +295,10 @@ struct hv_err *hv_stream_out_udp(const struct hv_stream_target *to, struct hv_st
 	struct udp *u = hv_alloc(sizeof(*u));
 	int size = SNDBUF_BYTES;
 
-	u->base = (struct hv_stream_out){
-		.ops = &udp_ops, .want_bytes = to->mtu - HEADERS_LEN, .max_bytes = UDP_SLOT_BYTES};
-	u->slots = hv_alloc((size_t)BATCH * UDP_SLOT_BYTES);
+	u->base = (struct hv_stream_out){.ops = &udp_ops,
+					 .want_bytes = to->mtu - HEADERS_LEN,
+					 .max_bytes = UDP_PACKET_BYTES};
+	u->packets = hv_alloc((size_t)BATCH * UDP_PACKET_BYTES);
 	u->fd = socket(to->addr.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (u->fd < 0 || connect(u->fd, (const struct sockaddr *)&to->addr, to->addr_len) != 0) {
 		struct hv_err *err = hv_err_new(errno, "%s: %s", to->where, strerror(errno));
@@ -307,7 +308,7 @@ struct hv_err *hv_stream_out_udp(const struct hv_stream_target *to, struct hv_st
 	}
 	setsockopt(u->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	for (unsigned i = 0; i < BATCH; i++) {
-		u->parts[i].iov_base = slot(u, i);
+		u->parts[i].iov_base = packet(u, i);
 		u->messages[i].msg_hdr.msg_iov = &u->parts[i];
 		u->messages[i].msg_hdr.msg_iovlen = 1;
 	}

@@ -10,17 +10,17 @@ void hv_stream_window_deinit(struct hv_stream_window *w)
 	*w = (struct hv_stream_window){0};
 }
 
-static struct hv_stream_held *slot_of(struct hv_stream_window *w, uint64_t sequence)
+static struct hv_stream_held *frame_of(struct hv_stream_window *w, uint64_t sequence)
 {
 	return &w->held[sequence % HV_STREAM_WINDOW];
 }
 
 static void pop(struct hv_stream_window *w, struct hv_stream_held *ret)
 {
-	struct hv_stream_held *slot = slot_of(w, w->next++);
+	struct hv_stream_held *held = frame_of(w, w->next++);
 
-	*ret = *slot;
-	*slot = (struct hv_stream_held){0};
+	*ret = *held;
+	*held = (struct hv_stream_held){0};
 	w->nr_held--;
 	w->held_bytes -= ret->len_bytes;
 }
@@ -29,7 +29,7 @@ bool hv_stream_window_flush(struct hv_stream_window *w, struct hv_stream_held *r
 {
 	if (!w->nr_held)
 		return false;
-	for (; !slot_of(w, w->next)->bytes; w->next++)
+	for (; !frame_of(w, w->next)->bytes; w->next++)
 		w->nr_lost++;
 	pop(w, ret);
 	return true;
@@ -50,12 +50,12 @@ bool hv_stream_window_make_room(struct hv_stream_window *w, uint64_t sequence,
 enum hv_stream_order hv_stream_window_add(struct hv_stream_window *w, uint64_t sequence,
 					  struct hv_span frame, uint64_t now_ns)
 {
-	struct hv_stream_held *slot = slot_of(w, sequence);
+	struct hv_stream_held *held = frame_of(w, sequence);
 
 	if (!w->has_begun)
 		w->next = sequence;
 	w->has_begun = true;
-	if (sequence < w->next || slot->bytes) {
+	if (sequence < w->next || held->bytes) {
 		w->nr_repeated++;
 		return HV_STREAM_REPEATED;
 	}
@@ -66,8 +66,8 @@ enum hv_stream_order hv_stream_window_add(struct hv_stream_window *w, uint64_t s
 	}
 	if (!w->nr_held)
 		w->waits_since_ns = now_ns;
-	*slot = (struct hv_stream_held){hv_alloc(frame.len_bytes), frame.len_bytes};
-	memcpy(slot->bytes, frame.data, frame.len_bytes);
+	*held = (struct hv_stream_held){hv_alloc(frame.len_bytes), frame.len_bytes};
+	memcpy(held->bytes, frame.data, frame.len_bytes);
 	w->nr_held++;
 	w->held_bytes += frame.len_bytes;
 	return HV_STREAM_HELD;
@@ -77,7 +77,7 @@ bool hv_stream_window_take(struct hv_stream_window *w, uint64_t now_ns, struct h
 {
 	if (!w->nr_held)
 		return false;
-	if (!slot_of(w, w->next)->bytes && w->held_bytes <= HV_STREAM_WINDOW_BYTES &&
+	if (!frame_of(w, w->next)->bytes && w->held_bytes <= HV_STREAM_WINDOW_BYTES &&
 	    now_ns - w->waits_since_ns < HV_STREAM_WINDOW_NS)
 		return false;
 	w->waits_since_ns = now_ns;

@@ -223,13 +223,13 @@ static struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, con
 	return NULL;
 }
 
-static struct hv_err *free_slot(struct peer *p, uint32_t *ret)
+static struct hv_err *free_handle(struct peer *p, uint32_t *ret)
 {
-	int slot = peer_free_slot(p);
+	int index = peer_free_handle(p);
 
-	if (slot < 0)
+	if (index < 0)
 		return hv_err_new(EMFILE, "%zu files are open on this connection", p->files_max);
-	*ret = (uint32_t)slot;
+	*ret = (uint32_t)index;
 	return NULL;
 }
 
@@ -248,7 +248,7 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
-		err = free_slot(p, &handle);
+		err = free_handle(p, &handle);
 	if (err)
 		return err;
 	step = trail_begin(s);
@@ -270,7 +270,7 @@ struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct w
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
-		err = free_slot(p, &handle);
+		err = free_handle(p, &handle);
 	if (!err)
 		err = proc_text(s->kernel, hv_guest_info(s->guest)->nr_vcpus, path, &text);
 	if (err)
@@ -527,7 +527,7 @@ static void end_waits_for(struct peer *p, uint32_t handle)
 	p->tag = tag;
 }
 
-static void slot_deinit(struct peer_file *f)
+static void file_deinit(struct peer_file *f)
 {
 	if (f->again)
 		hv_file_abandon(f->again);
@@ -556,7 +556,7 @@ static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_
 {
 	struct hv_err *err = close_tree_file(s, p, f);
 
-	slot_deinit(f);
+	file_deinit(f);
 	return err;
 }
 
@@ -599,7 +599,7 @@ static void abandon_file(struct peer_file *f)
 {
 	if (f->file)
 		hv_file_abandon(f->file);
-	slot_deinit(f);
+	file_deinit(f);
 }
 
 struct hv_err *files_abandon(struct service *s hv_unused, struct peer *p,

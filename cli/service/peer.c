@@ -159,7 +159,7 @@ void peer_note(struct peer *p, const char *text)
 		       });
 }
 
-int peer_free_slot(struct peer *p)
+int peer_free_handle(struct peer *p)
 {
 	size_t i = 0;
 

@@ -17,7 +17,7 @@
 #define PEER_WAITS_MAX 1024
 
 struct peer_file {
-	char *path;	      /* owned; NULL: free slot */
+	char *path;	      /* owned; NULL: the handle is free */
 	struct hv_file *file; /* owned; NULL: TEXT is the whole file, from the guest's /proc */
 	/* A FILE that is also open for writing cannot be reread from its beginning. Rereads use
 	 * this second open file of the same path. Owned, or NULL. */
@@ -49,7 +49,7 @@ struct peer {
 	struct hv_text out;
 	size_t out_sent_bytes;
 	struct peer_file *files; /* owned */
-	size_t nr_files;	 /* slots */
+	size_t nr_files;	 /* one for each handle */
 	struct peer_wait *waits; /* owned */
 	size_t nr_waits;
 	uint32_t tag;		   /* tag of the request being answered */
@@ -91,9 +91,9 @@ void peer_answer_bytes(struct peer *p, const void *data, size_t len_bytes);
 void peer_answer_error(struct peer *p, struct hv_err *err);
 void peer_note(struct peer *p, const char *text);
 
-/* Returns a free slot, or -1 if all are in use. The slot remains free until the caller sets its
+/* Returns a free handle, or -1 if all are in use. The handle remains free until the caller sets its
  * path. */
-int peer_free_slot(struct peer *p);
+int peer_free_handle(struct peer *p);
 /* Returns NULL if HANDLE is not open. */
 struct peer_file *peer_file(struct peer *p, uint32_t handle);
 /* Returns false if too many requests wait already. */

@@ -194,10 +194,10 @@ static bool first_frame(const struct hv_kernel *k, const struct words *w, struct
 static bool frame_is_inside(const struct hv_scan_for *wanted, const struct words *w,
 			    struct hv_unwind_frame *f)
 {
-	uint64_t slot = w->at.v + ((f->sp - 8 - w->at.v) & HV_STACK_ADDRESS_MASK);
+	uint64_t retp = w->at.v + ((f->sp - 8 - w->at.v) & HV_STACK_ADDRESS_MASK);
 
 	return f->exact || hv_gva_in(f->ip, wanted->calling) || !wanted->find_caller ||
-	       !wanted->find_caller(wanted->ctx, hv_gva(slot), &f->ip) ||
+	       !wanted->find_caller(wanted->ctx, hv_gva(retp), &f->ip) ||
 	       hv_scan_wants(wanted, f->ip);
 }
 
