@@ -470,7 +470,7 @@ void hv_kernel_free(struct hv_kernel *k)
 
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 {
-	struct hv_gva_range left_out = {0};
+	struct hv_gva_range excluded = {0};
 	struct hv_modules modules = {0};
 	struct hv_sites sites = {0};
 	uint64_t signature = 0;
@@ -481,8 +481,8 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 		return err;
 	/* A kernel that is booting will free its init code, and hvtrace's changes with it. */
 	if (!k->has_init_sites)
-		left_out = hv_kernel_init_text(k);
-	err = hv_sites_read(&k->core, &modules, left_out, &sites);
+		excluded = hv_kernel_init_text(k);
+	err = hv_sites_read(&k->core, &modules, excluded, &sites);
 	if (err) {
 		hv_modules_deinit(&modules);
 		return err;

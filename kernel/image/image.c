@@ -463,14 +463,14 @@ static struct hv_err *copy_image(const struct hv_address_space *as, const struct
 	return NULL;
 }
 
-/* Copies the parts of PIECE that are before END_OFF and outside LEFT_OUT. */
+/* Copies the parts of PIECE that are before END_OFF and outside EXCLUDED. */
 static struct hv_err *copy_around(struct hv_image *image, struct hv_guest *g,
 				  const struct hv_image_piece *piece, size_t end_off,
-				  const struct hv_image_piece *left_out)
+				  const struct hv_image_piece *excluded)
 {
 	size_t end = piece->end_off < end_off ? piece->end_off : end_off;
-	size_t before = end < left_out->from_off ? end : left_out->from_off;
-	size_t behind = piece->from_off > left_out->end_off ? piece->from_off : left_out->end_off;
+	size_t before = end < excluded->from_off ? end : excluded->from_off;
+	size_t behind = piece->from_off > excluded->end_off ? piece->from_off : excluded->end_off;
 	struct hv_err *err = NULL;
 
 	if (piece->from_off < before)
@@ -481,13 +481,13 @@ static struct hv_err *copy_around(struct hv_image *image, struct hv_guest *g,
 }
 
 struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
-				  struct hv_gva_range left_out)
+				  struct hv_gva_range excluded)
 {
 	HV_AUTO_FREE struct hv_image_piece *rest = hv_take(image->rest);
 	size_t all = image->all.end.v - image->all.start.v;
 	size_t end_off = end.v - image->all.start.v;
-	struct hv_image_piece hole = {left_out.start.v - image->all.start.v,
-				      left_out.end.v - image->all.start.v};
+	struct hv_image_piece hole = {excluded.start.v - image->all.start.v,
+				      excluded.end.v - image->all.start.v};
 	struct hv_err *err = NULL;
 
 	if (!rest)

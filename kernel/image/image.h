@@ -39,9 +39,9 @@ static inline bool hv_image_has_rest(const struct hv_image *image)
 }
 
 /* Copies the rest up to END, or all of it if END is not in the rest, and drops the list of the
- * rest. If LEFT_OUT is before END, that part of the rest reads as zero. The copy may move. */
+ * rest. If EXCLUDED is before END, that part of the rest reads as zero. The copy may move. */
 struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, struct hv_gva end,
-				  struct hv_gva_range left_out) hv_must_use;
+				  struct hv_gva_range excluded) hv_must_use;
 
 /* Releases the memory of the copy from END on. The copy does not move. */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end);

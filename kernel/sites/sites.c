@@ -196,7 +196,7 @@ struct building {
 	uint64_t *offs;	     /* offset of each site in its function */
 	size_t nr;
 	struct hv_text names;
-	struct hv_gva_range left_out;
+	struct hv_gva_range excluded;
 };
 
 static size_t add_name(struct building *b, const char *name)
@@ -241,7 +241,7 @@ static void add_site(struct building *b, const struct record *r)
 	if (!hv_kallsyms_lookup(b->core, b->modules, hv_gva(r->ip), &name, &module, &off))
 		return;
 	note_offset(b, r, module, off);
-	if (hv_gva_in(hv_gva(r->ip), b->left_out))
+	if (hv_gva_in(hv_gva(r->ip), b->excluded))
 		return;
 	site->ip = hv_gva(r->ip - b->record_off);
 	site->invalid = (r->flags & b->l->disabled) != 0;
@@ -387,10 +387,10 @@ static bool may_change(const struct hv_err *err)
 }
 
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
-			     struct hv_gva_range left_out, struct hv_sites *ret)
+			     struct hv_gva_range excluded, struct hv_sites *ret)
 {
 	struct record_layout l = {0};
-	struct building b = {.core = core, .modules = modules, .l = &l, .left_out = left_out};
+	struct building b = {.core = core, .modules = modules, .l = &l, .excluded = excluded};
 	struct hv_gva start;
 	struct hv_err *err;
 

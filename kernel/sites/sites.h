@@ -28,9 +28,9 @@ struct hv_sites {
 	uint32_t *chain_next;
 };
 
-/* Reads all sites except those in LEFT_OUT. */
+/* Reads all sites except those in EXCLUDED. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
-			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;
+			     struct hv_gva_range excluded, struct hv_sites *ret) hv_must_use;
 /* Updates `busy` of all sites. Changes nothing on error. */
 struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core,
 				  struct hv_sites *s) hv_must_use;

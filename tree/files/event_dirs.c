@@ -102,15 +102,15 @@ void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_t
 void hv_event_switch_deinit(struct hv_event_switch *change)
 {
 	free(change->types);
-	hv_skipped_deinit(&change->left_out);
+	hv_skipped_deinit(&change->skipped);
 }
 
 struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
 				   const char *buf, size_t len_bytes)
 {
 	struct hv_err *err = hv_instance_switch_events(f->at.instance, change);
-	HV_AUTO_ERR struct hv_err *never = hv_skipped_never(&change->left_out, change->nr);
-	HV_AUTO_ERR struct hv_err *busy = hv_skipped_busy(&change->left_out, change->nr);
+	HV_AUTO_ERR struct hv_err *never = hv_skipped_never(&change->skipped, change->nr);
+	HV_AUTO_ERR struct hv_err *busy = hv_skipped_busy(&change->skipped, change->nr);
 
 	if (never)
 		hv_file_log_error(f, never, buf, len_bytes);

@@ -348,7 +348,7 @@ static void event_switch_refuse(struct hv_instance *in, struct hv_event_switch *
 	hv_event_set_remove(hv_instance_events(in), hv_event_ref_of(type));
 	if (why->code == EOPNOTSUPP ||
 	    ((why->code == EBUSY || why->code == ENODEV) && change->nr > 1))
-		skipped_add(&change->left_out, type, why);
+		skipped_add(&change->skipped, type, why);
 	else
 		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
 }
@@ -445,8 +445,8 @@ struct hv_err *hv_publish_events(struct hv_instance *in)
 	struct hv_err *refused = NULL, *err = publish_switch(in, &change, &refused);
 
 	if (!err && !refused)
-		refused = skipped_take(&change.left_out);
-	hv_skipped_deinit(&change.left_out);
+		refused = skipped_take(&change.skipped);
+	hv_skipped_deinit(&change.skipped);
 	return err ? err : refused;
 }
 
@@ -492,7 +492,7 @@ static void take_back(struct hv_instance *in, struct hv_event_set *before)
 	*hv_instance_events(in) = *before;
 	hv_err_free(publish_switch(in, &unused, &refused));
 	hv_err_free(refused);
-	hv_skipped_deinit(&unused.left_out);
+	hv_skipped_deinit(&unused.skipped);
 	hv_err_free(retrace(in));
 }
 
@@ -558,7 +558,7 @@ static struct hv_err *release_tracepoints(struct hv_instance *in)
 		return NULL;
 	err = publish_switch(in, &unused, &refused);
 	hv_err_free(refused);
-	hv_skipped_deinit(&unused.left_out);
+	hv_skipped_deinit(&unused.skipped);
 	return err;
 }
 
@@ -568,7 +568,7 @@ static struct hv_err *why_none(const struct hv_instance *in, struct hv_event_swi
 	for (size_t i = 0; i < change->nr; i++)
 		if (hv_event_set_has(hv_instance_events(in), hv_event_ref_of(change->types[i])))
 			return NULL;
-	return change->on ? skipped_take(&change->left_out) : NULL;
+	return change->on ? skipped_take(&change->skipped) : NULL;
 }
 
 /* IN takes ownership of EVENTS. */
@@ -589,7 +589,7 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		err = retrace(in);
 	if (!err && refuse_kprobes(in, &before, change, &refused))
 		err = retrace(in);
-	if (!err && (refused || skipped_any(&change->left_out)))
+	if (!err && (refused || skipped_any(&change->skipped)))
 		err = release_tracepoints(in);
 	if (!err)
 		refuse_hosts(in, &refused);
@@ -625,7 +625,7 @@ struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event
 	struct hv_err *err = need_syscalls(hv_instance_all(in), change);
 
 	hv_instances_drain(hv_instance_all(in));
-	change->left_out = (struct hv_skipped){0};
+	change->skipped = (struct hv_skipped){0};
 	if (err)
 		return err;
 	events = changed(hv_instance_events(in), change);

@@ -53,7 +53,7 @@ struct hv_event_switch {
 	unsigned on; /* 0: disable them */
 	/* Result, owned by the caller: types that could not be enabled but do not fail the
 	 * request. */
-	struct hv_skipped left_out;
+	struct hv_skipped skipped;
 };
 
 /* See hv_instance_publish_events() and hv_instances_publish_filter(). */

@@ -131,9 +131,9 @@ static void find_first(void)
 
 static void copy_rest_without(uint64_t end, uint64_t from, uint64_t to)
 {
-	struct hv_gva_range left_out = {hv_gva(from), hv_gva(to)}, none = {0};
+	struct hv_gva_range excluded = {hv_gva(from), hv_gva(to)}, none = {0};
 
-	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(end), left_out));
+	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(end), excluded));
 	ck_assert(!hv_image_has_rest(&image));
 	ck_assert_ptr_null(hv_image_copy_rest(&image, machine.guest, hv_gva(TEXT), none));
 }
