@@ -303,7 +303,7 @@ struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 
 	if (err)
 		return err;
-	hv_scope_set_recording(s->scope, 0);
+	hv_scope_set_recording(s->scope, HV_OFF);
 	hv_region_control(&s->tracee->region)->sections = 0;
 	return restore(s, report);
 }

@@ -24,7 +24,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	hv_session_stat(session, &stat);
 	t->instances = hv_instances_new(session, stat.nr_cpus, &hv_publisher);
 	t->root = &hv_root_node;
-	hv_scope_set_recording(session->scope, 1);
+	hv_scope_set_recording(session->scope, HV_ON);
 	*ret = t;
 	return NULL;
 }

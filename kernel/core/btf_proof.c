@@ -787,12 +787,12 @@ static struct hv_err *prove_values(const struct hv_kernel_core *core, const stru
 }
 
 struct hv_err *hv_btf_prove(const struct hv_kernel_core *core, const struct hv_btf *btf,
-			    const char *release, bool same_build_id, struct hv_btf_proof *ret,
+			    const char *release, enum hv_build_ids ids, struct hv_btf_proof *ret,
 			    uint64_t *ret_unproved)
 {
-	struct hv_btf_proof proof = {.build_id_equal = same_build_id};
+	struct hv_btf_proof proof = {.build_id_equal = ids == HV_BUILD_IDS_EQUAL};
 	uint64_t unproved = 0;
-	struct hv_err *err = prove_percpu(core, btf, same_build_id, &proof.nr_percpu);
+	struct hv_err *err = prove_percpu(core, btf, proof.build_id_equal, &proof.nr_percpu);
 
 	if (!err)
 		err = prove_functions(core, btf, &proof);

@@ -20,10 +20,12 @@
 
 #include "kernel/core/core.h"
 
+enum hv_build_ids { HV_BUILD_IDS_UNKNOWN, HV_BUILD_IDS_EQUAL };
+
 /* Fails with EINVAL and a reason if BTF is of another build than CORE, and with ENOTSUP if what
  * would show it cannot be compared. Other errors are of reading guest memory and prove nothing.
- * SAME_BUILD_ID: the build ids are equal. Needs the guest's release, all of the image and the
+ * IDS: of the file and the guest's kernel. Needs the guest's release, all of the image and the
  * kernel's own page tables, and does not use core->btf. *RET_UNPROVED: as in struct hv_types. */
 struct hv_err *hv_btf_prove(const struct hv_kernel_core *core, const struct hv_btf *btf,
-			    const char *release, bool same_build_id, struct hv_btf_proof *ret,
+			    const char *release, enum hv_build_ids ids, struct hv_btf_proof *ret,
 			    uint64_t *ret_unproved) hv_must_use;

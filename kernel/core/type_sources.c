@@ -114,8 +114,9 @@ static struct hv_err *read_file(struct hv_kernel_core *core, const struct hv_btf
 	if (!err)
 		err = check_build_id(&file, id, &same_build_id);
 	if (!err && !given->is_proved)
-		err = hv_btf_prove(core, file.btf, id->release, same_build_id, &core->types.proof,
-				   &core->types.unproved);
+		err = hv_btf_prove(core, file.btf, id->release,
+				   same_build_id ? HV_BUILD_IDS_EQUAL : HV_BUILD_IDS_UNKNOWN,
+				   &core->types.proof, &core->types.unproved);
 	if (!err && given->is_proved) {
 		core->types.proof.build_id_equal = same_build_id;
 		core->types.unproved = same_build_id ? 0 : hv_btf_members_never_proved();

@@ -136,12 +136,12 @@ unsigned hv_scope_recording(const struct hv_scope *scope)
 	return scope->recording;
 }
 
-void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
+void hv_scope_set_recording(struct hv_scope *scope, enum hv_switch to)
 {
-	scope->recording = on;
+	scope->recording = to;
 }
 
-void hv_scope_set_paused(struct hv_scope *scope, unsigned on)
+void hv_scope_set_paused(struct hv_scope *scope, enum hv_switch to)
 {
-	scope->paused = on;
+	scope->paused = to;
 }

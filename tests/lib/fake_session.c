@@ -452,9 +452,9 @@ void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_grap
 	g->options = *options;
 }
 
-void hv_call_counts_switch(struct hv_call_counts *c, unsigned on)
+void hv_call_counts_switch(struct hv_call_counts *c, enum hv_switch to)
 {
-	c->on = on;
+	c->on = to;
 }
 
 void hv_call_counts_clear(struct hv_call_counts *c)

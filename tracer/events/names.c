@@ -224,9 +224,9 @@ uint64_t hv_names_version(const struct hv_names *n)
 	return n->version;
 }
 
-void hv_names_follow(struct hv_names *n, unsigned on)
+void hv_names_follow(struct hv_names *n, enum hv_switch to)
 {
-	n->ignores = !on;
+	n->ignores = !to;
 	n->version++;
 }
 

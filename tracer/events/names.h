@@ -4,6 +4,8 @@
  * decode.h adds "<idle>" and "<...>". One thread. */
 #pragma once
 
+#include "base/switch.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,7 +56,7 @@ void hv_names_free(struct hv_names *n);
  * 0: unknown. */
 void hv_names_add(struct hv_names *n, uint32_t pid, uint32_t tgid, const char *comm);
 /* Switches adding names and reading the task list; both are on at first. Known names remain. */
-void hv_names_follow(struct hv_names *n, unsigned on);
+void hv_names_follow(struct hv_names *n, enum hv_switch to);
 
 /* Returns HV_COMM_LEN bytes with a NUL, untrusted and valid until the next call, or NULL if
  * unknown. */

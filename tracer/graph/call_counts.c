@@ -32,9 +32,9 @@ void hv_call_counts_free(struct hv_call_counts *c)
 	free(c);
 }
 
-void hv_call_counts_switch(struct hv_call_counts *c, unsigned on)
+void hv_call_counts_switch(struct hv_call_counts *c, enum hv_switch to)
 {
-	hv_graph_tracer_count(c->graph, on);
+	hv_graph_tracer_count(c->graph, to);
 }
 
 static struct hv_count *table_of(const struct hv_tracee *t, unsigned cpu)

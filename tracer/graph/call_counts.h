@@ -5,6 +5,8 @@
  * thread. */
 #pragma once
 
+#include "base/switch.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ void hv_call_counts_free(struct hv_call_counts *c);
 
 /* Switches counting, which is off at first. hv_session_stat reports the number of calls that could
  * not be counted. */
-void hv_call_counts_switch(struct hv_call_counts *c, unsigned on);
+void hv_call_counts_switch(struct hv_call_counts *c, enum hv_switch to);
 void hv_call_counts_clear(struct hv_call_counts *c);
 
 struct hv_profile_count {

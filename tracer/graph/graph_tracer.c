@@ -168,15 +168,15 @@ void hv_graph_tracer_stop(struct hv_graph_tracer *g)
 	put_back_if_quiet(g);
 }
 
-void hv_graph_tracer_record(struct hv_graph_tracer *g, unsigned on)
+void hv_graph_tracer_record(struct hv_graph_tracer *g, enum hv_switch to)
 {
-	g->records = on;
+	g->records = to;
 	set_flags(g);
 }
 
-void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on)
+void hv_graph_tracer_count(struct hv_graph_tracer *g, enum hv_switch to)
 {
-	g->counts = on;
+	g->counts = to;
 	set_flags(g);
 }
 

@@ -11,6 +11,7 @@
 
 #include "arch/arch.h"
 #include "base/err.h"
+#include "base/switch.h"
 
 struct hv_clock;
 struct hv_graph_tracer;
@@ -38,9 +39,9 @@ struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g) hv_must_use;
 /* Call this after the last such site was restored. */
 void hv_graph_tracer_stop(struct hv_graph_tracer *g);
 /* Switches recording of returns. */
-void hv_graph_tracer_record(struct hv_graph_tracer *g, unsigned on);
+void hv_graph_tracer_record(struct hv_graph_tracer *g, enum hv_switch to);
 /* Switches counting of calls (call_counts.h). */
-void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on);
+void hv_graph_tracer_count(struct hv_graph_tracer *g, enum hv_switch to);
 
 /* EBUSY: a livepatch is in transition, and a graph, or frames that it left open, prevents the guest
  * from reading its stacks. Returns NULL if no livepatch waits. Call this about once a second. */

@@ -66,9 +66,9 @@ struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only
 	return NULL;
 }
 
-void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
+void hv_scope_set_recording(struct hv_scope *scope, enum hv_switch to)
 {
-	set_mode(scope, HV_MODE_OFF, !on);
+	set_mode(scope, HV_MODE_OFF, !to);
 }
 
 unsigned hv_scope_recording(const struct hv_scope *scope)
@@ -78,9 +78,9 @@ unsigned hv_scope_recording(const struct hv_scope *scope)
 	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }
 
-void hv_scope_set_paused(struct hv_scope *scope, unsigned on)
+void hv_scope_set_paused(struct hv_scope *scope, enum hv_switch to)
 {
-	set_mode(scope, HV_MODE_PAUSED, on);
+	set_mode(scope, HV_MODE_PAUSED, to);
 }
 
 void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)

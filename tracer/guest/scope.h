@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/switch.h"
 
 struct hv_scope;
 struct hv_tracee;
@@ -17,11 +18,11 @@ struct hv_tracee;
 struct hv_scope *hv_scope_new(struct hv_tracee *t);
 void hv_scope_free(struct hv_scope *scope);
 
-void hv_scope_set_recording(struct hv_scope *scope, unsigned on);
+void hv_scope_set_recording(struct hv_scope *scope, enum hv_switch to);
 /* Returns the present value, which an action in the guest (actions.h) may have changed. */
 unsigned hv_scope_recording(const struct hv_scope *scope);
 /* Suspends recording until ON is 0 again. Actions still switch recording as usual. */
-void hv_scope_set_paused(struct hv_scope *scope, unsigned on);
+void hv_scope_set_paused(struct hv_scope *scope, enum hv_switch to);
 
 /* Stops recording on the vCPUs whose byte in MUTED is not 0. NULL: records on all. */
 void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted);

@@ -786,7 +786,7 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 	if (err)
 		return err;
 	if (graph)
-		hv_graph_tracer_record(s->graph, 1);
+		hv_graph_tracer_record(s->graph, HV_ON);
 	err = change_sites(s, plans);
 	if (!err)
 		err = hv_probe_sites_end(s->probe_sites);
@@ -794,7 +794,7 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 		hv_actions_done(s->actions);
 	note_now(s, plans);
 	if (!err && !graph)
-		hv_graph_tracer_record(s->graph, 0);
+		hv_graph_tracer_record(s->graph, HV_OFF);
 	if (!err && !frames)
 		hv_graph_tracer_stop(s->graph);
 	return err;

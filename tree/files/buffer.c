@@ -123,7 +123,7 @@ static struct hv_err *close_free_buffer(struct hv_file *f)
 	if (f->at.tree->ending)
 		return NULL;
 	if (hv_options_on(hv_instance_options(in), HV_OPT_DISABLE_ON_FREE))
-		hv_instance_set_recording(in, 0);
+		hv_instance_set_recording(in, HV_OFF);
 	return hv_instance_resize(in, HV_ALL_CPUS,
 				  (uint64_t)HV_PAGES_MIN *
 					  hv_buffers_page_data(hv_instance_buffers(in)));
@@ -342,19 +342,19 @@ static void show_tracing_on(struct hv_file *f)
 }
 
 /* Enabling recording starts the tracer; the function tracer also clears the buffer. */
-static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
+static struct hv_err *set_recording(struct hv_instance *in, enum hv_switch to)
 {
 	struct hv_err *err;
 
-	if (hv_instance_tracing_on(in) == on)
+	if (hv_instance_tracing_on(in) == to)
 		return NULL;
-	err = on ? hv_instance_before_recording(in) : NULL;
+	err = to ? hv_instance_before_recording(in) : NULL;
 	if (err)
 		return err;
-	if (on && hv_instance_tracer(in)->starts_empty)
+	if (to && hv_instance_tracer(in)->starts_empty)
 		hv_instance_clear(in, HV_ALL_CPUS);
-	hv_instance_set_recording(in, on);
-	if (on)
+	hv_instance_set_recording(in, to);
+	if (to)
 		hv_wakeups_restart(in);
 	return NULL;
 }

@@ -106,7 +106,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	if (shows_sections(in)) {
 		l->options = hv_section_graph_options(hv_instance_options(in));
 		/* Show interrupts: one that began in the section may end after it. */
-		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
+		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, HV_ON);
 	}
 	hv_line_texts_of(l->line_texts,
 			 shows_sections(in) ? l->options.bits : hv_instance_options(in)->bits);

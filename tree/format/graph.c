@@ -461,18 +461,18 @@ struct hv_options hv_section_graph_options(const struct hv_options *options)
 {
 	static const struct {
 		enum hv_option option;
-		unsigned on;
+		enum hv_switch to;
 	} section_columns[] = {
-		{HV_OPT_FUNCGRAPH_CPU, 1},	{HV_OPT_FUNCGRAPH_PROC, 1},
-		{HV_OPT_FUNCGRAPH_DURATION, 1}, {HV_OPT_FUNCGRAPH_ABSTIME, 0},
-		{HV_OPT_FUNCGRAPH_OVERHEAD, 0}, {HV_OPT_FUNCGRAPH_OVERRUN, 0},
-		{HV_OPT_FUNCGRAPH_IRQS, 0},	{HV_OPT_FUNCGRAPH_TAIL, 0},
-		{HV_OPT_FUNCGRAPH_RETVAL, 0},
+		{HV_OPT_FUNCGRAPH_CPU, HV_ON},	     {HV_OPT_FUNCGRAPH_PROC, HV_ON},
+		{HV_OPT_FUNCGRAPH_DURATION, HV_ON},  {HV_OPT_FUNCGRAPH_ABSTIME, HV_OFF},
+		{HV_OPT_FUNCGRAPH_OVERHEAD, HV_OFF}, {HV_OPT_FUNCGRAPH_OVERRUN, HV_OFF},
+		{HV_OPT_FUNCGRAPH_IRQS, HV_OFF},     {HV_OPT_FUNCGRAPH_TAIL, HV_OFF},
+		{HV_OPT_FUNCGRAPH_RETVAL, HV_OFF},
 	};
 	struct hv_options shown = *options;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(section_columns); i++)
-		hv_options_set(&shown, section_columns[i].option, section_columns[i].on);
+		hv_options_set(&shown, section_columns[i].option, section_columns[i].to);
 	return shown;
 }
 
@@ -484,7 +484,7 @@ void hv_section_graph_end(struct hv_graph *g, struct hv_text *out, const struct 
 	struct hv_event entry = *end, exit = *end;
 	struct hv_style shown = *style;
 
-	hv_options_set(&options, HV_OPT_FUNCGRAPH_IRQS, 1);
+	hv_options_set(&options, HV_OPT_FUNCGRAPH_IRQS, HV_ON);
 	shown.options = &options;
 	entry.kind = HV_EVENT_GRAPH_ENTRY;
 	entry.depth = 0;

@@ -128,15 +128,14 @@ static void programs_deinit(struct programs *p)
 static struct hv_err *make_program(const struct hv_instances *all, struct hv_fetch_step *steps,
 				   struct hv_site_actions *site)
 {
-	struct hv_err *err =
-		hv_kprobes_program(all, hv_gva(site->ip), false, steps, &site->nr_steps);
+	struct hv_err *err = hv_kprobes_call_program(all, hv_gva(site->ip), steps, &site->nr_steps);
 	size_t nr;
 
 	if (err)
 		return err;
 	site->bits |= site->nr_steps ? 1u << HV_ACTION_FETCH : 0;
 	nr = site->return_step = site->nr_steps ? site->nr_steps + 1 : 0;
-	err = hv_kprobes_program(all, hv_gva(site->ip), true, steps, &nr);
+	err = hv_kprobes_return_program(all, hv_gva(site->ip), steps, &nr);
 	if (nr == site->return_step) {
 		site->return_step = 0;
 		return err;

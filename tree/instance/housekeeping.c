@@ -173,8 +173,8 @@ struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 			retrace(in);
 	if (hv_instances_profile(all)) {
 		for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
-			hv_instance_note_profile(in, 0);
-		hv_call_counts_switch(hv_instances_session(all)->counts, 0);
+			hv_instance_note_profile(in, HV_OFF);
+		hv_call_counts_switch(hv_instances_session(all)->counts, HV_OFF);
 		retrace(hv_instances_top(all));
 	}
 	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))

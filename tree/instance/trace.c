@@ -145,11 +145,11 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 
 	err = hv_instance_end_triggers(in);
 	if (!err)
-		err = hv_instance_set_option(in, HV_OPT_EVENT_FORK, 0);
+		err = hv_instance_set_option(in, HV_OPT_EVENT_FORK, HV_OFF);
 	if (!err)
 		err = hv_instance_end_events(in);
 	if (!err && hv_instance_profiles(in))
-		err = hv_instance_set_profile(in, 0);
+		err = hv_instance_set_profile(in, HV_OFF);
 	if (err || (hv_instance_tracer(in) == &hv_tracer_nop && !hv_instance_commands(in)->nr))
 		return err;
 	hv_budget_forget(hv_instance_all(in));
@@ -266,13 +266,13 @@ void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted)
 	hv_tasks_publish_cpus(hv_instance_all(in));
 }
 
-static struct hv_err *follow_event_forks(struct hv_instance *in, unsigned on)
+static struct hv_err *follow_event_forks(struct hv_instance *in, enum hv_switch to)
 {
 	struct hv_options before = *hv_instance_options(in);
 	bool followed = hv_instance_follows_forks(in);
 	struct hv_err *err;
 
-	hv_options_set(hv_instance_options(in), HV_OPT_EVENT_FORK, on);
+	hv_options_set(hv_instance_options(in), HV_OPT_EVENT_FORK, to);
 	if (followed == hv_instance_follows_forks(in))
 		return NULL;
 	err = hv_event_forks_publish(in);
@@ -283,14 +283,14 @@ static struct hv_err *follow_event_forks(struct hv_instance *in, unsigned on)
 	return err;
 }
 
-static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
+static struct hv_err *follow_forks(struct hv_instance *in, enum hv_switch to)
 {
 	struct hv_options before = *hv_instance_options(in);
 	struct hv_err *err;
 
 	hv_tasks_learn(in);
 	hv_instances_drain(hv_instance_all(in));
-	hv_options_set(hv_instance_options(in), HV_OPT_FUNCTION_FORK, on);
+	hv_options_set(hv_instance_options(in), HV_OPT_FUNCTION_FORK, to);
 	err = publish_tasks(in);
 	if (err) {
 		*hv_instance_options(in) = before;
@@ -300,27 +300,28 @@ static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 }
 
 /* Prepares the guest or the host for setting OPTION to ON. */
-static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option, unsigned on)
+static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option,
+				     enum hv_switch to)
 {
 	switch (option) {
 	case HV_OPT_OVERWRITE: /* the guest's rings always overwrite */
-		return on ? NULL : hv_instance_need_host(in);
+		return to ? NULL : hv_instance_need_host(in);
 	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns after the end of a section */
-		return on ? hv_instance_need_host(in) : NULL;
+		return to ? hv_instance_need_host(in) : NULL;
 	case HV_OPT_FUNC_STACK_TRACE:
 	case HV_OPT_STACKTRACE:
-		return on ? hv_callers_prepare(hv_instance_session(in)->callers) : NULL;
+		return to ? hv_callers_prepare(hv_instance_session(in)->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:
-		return follow_forks(in, on);
+		return follow_forks(in, to);
 	case HV_OPT_EVENT_FORK:
-		return follow_event_forks(in, on);
+		return follow_event_forks(in, to);
 	case HV_OPT_RECORD_CMD:
-		hv_names_follow(hv_instance_session(in)->names, on);
+		hv_names_follow(hv_instance_session(in)->names, to);
 		return NULL;
 	case HV_OPT_FUNCGRAPH_HOST:
-		return on ? hv_kernel_need_steal_time(hv_instance_session(in)->kernel) : NULL;
+		return to ? hv_kernel_need_steal_time(hv_instance_session(in)->kernel) : NULL;
 	case HV_OPT_RECORD_TGID:
-		hv_instances_top_settings(hv_instance_all(in))->shows_tgids |= on;
+		hv_instances_top_settings(hv_instance_all(in))->shows_tgids |= to;
 		return NULL;
 	default:
 		return NULL;
@@ -341,19 +342,20 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 	       hv_instance_is_live(in);
 }
 
-struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option, unsigned on)
+struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option,
+				      enum hv_switch to)
 {
 	struct hv_options before = *hv_instance_options(in);
 	struct hv_err *err;
 
 	hv_instances_drain(hv_instance_all(in));
-	err = prepare_option(in, option, on);
+	err = prepare_option(in, option, to);
 	if (err)
 		return err;
-	hv_options_set(hv_instance_options(in), option, on);
+	hv_options_set(hv_instance_options(in), option, to);
 	if (option == HV_OPT_OVERWRITE)
 		hv_buffers_when_full(hv_instance_buffers(in),
-				     on ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+				     to ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
 	hv_sites_publish_graph(in);
 	if (changes_sites(in, option))
 		err = hv_instance_retrace(in);
@@ -376,19 +378,19 @@ static void switch_counts(const struct hv_instances *all)
 	hv_call_counts_switch(hv_instances_session(all)->counts, hv_instances_profile(all));
 }
 
-struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on)
+struct hv_err *hv_instance_set_profile(struct hv_instance *in, enum hv_switch to)
 {
 	struct hv_err *err;
 
-	hv_instance_note_profile(in, on);
+	hv_instance_note_profile(in, to);
 	switch_counts(hv_instance_all(in));
 	err = hv_instance_retrace(in);
 	if (err) {
-		hv_instance_note_profile(in, !on);
+		hv_instance_note_profile(in, !to);
 		switch_counts(hv_instance_all(in));
 		return err;
 	}
-	if (on && !hv_instance_is_top(in))
+	if (to && !hv_instance_is_top(in))
 		hv_instances_top_settings(hv_instance_all(in))->profile_shared = 1;
 	return NULL;
 }

@@ -4,6 +4,7 @@
  * core/sharing.h. On error the guest and the instance keep their previous state. */
 #pragma once
 
+#include "base/switch.h"
 #include "tree/instance/core/instance.h"
 
 /* EBUSY: another instance traces function_graph with a different sleep-time, or one of the two
@@ -25,10 +26,10 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 /* Sets OPTION and updates the guest and the buffer. EBUSY: function-fork while several instances
  * trace, or the reasons listed at hv_instance_set_tracer(). */
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option,
-				      unsigned on) hv_must_use;
+				      enum hv_switch to) hv_must_use;
 /* Enables or disables the profile of IN (function_profile_enabled). The top instance's options
  * determine its times. */
-struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on) hv_must_use;
+struct hv_err *hv_instance_set_profile(struct hv_instance *in, enum hv_switch to) hv_must_use;
 
 /* Sets the tracer to nop, disables the profile and all events, and removes all function
  * commands. */

@@ -569,7 +569,10 @@ static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kpr
 		fetch_off = p->named->member_off;
 	if (written)
 		return hv_kprobe_is_string(arg)
-			       ? hv_kprobe_named_string(p, arg, *written == 'u', fetch_off)
+			       ? hv_kprobe_named_string(p, arg,
+							*written == 'u' ? HV_USER_STRING
+									: HV_KERNEL_STRING,
+							fetch_off)
 			       : NULL;
 	name = hv_kprobe_named_type(p);
 	arg->type = name ? find_type(name, strlen(name)) : NULL;

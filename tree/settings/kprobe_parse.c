@@ -543,7 +543,7 @@ static bool is_letter(const struct hv_btf *btf, uint32_t id)
 }
 
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				      bool is_user, size_t off)
+				      enum hv_string_space space, size_t off)
 {
 	const struct hv_btf_value *v = &p->named->value;
 
@@ -551,5 +551,6 @@ struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct 
 		return NULL;
 	if (v->form != HV_BTF_POINTER || !is_letter(p->btf, v->to))
 		return hv_kprobe_wrong(p, off, "This type does not fit for string.");
-	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){.is_user = is_user}, off);
+	return hv_kprobe_add_deref(
+		p, arg, (struct hv_kprobe_deref){.is_user = space == HV_USER_STRING}, off);
 }

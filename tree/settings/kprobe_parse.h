@@ -114,10 +114,11 @@ const char *hv_kprobe_named_type(const struct hv_kprobe_parsing *p);
 /* If p->named is a bit-field, makes ARG one. ARG already has its type. */
 struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				    size_t off) hv_must_use;
-/* Prepares ARG, from p->named, as a string: p->named must be an array of characters or a pointer to
- * characters (check_prepare_btf_string_fetch()). IS_USER: in user space. */
+enum hv_string_space { HV_KERNEL_STRING, HV_USER_STRING };
+/* Prepares ARG, from p->named, as a string in SPACE: p->named must be an array of characters or a pointer to
+ * characters (check_prepare_btf_string_fetch()). */
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				      bool is_user, size_t off) hv_must_use;
+				      enum hv_string_space space, size_t off) hv_must_use;
 
 /* Returns whether ARG is a string or an array of strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);

@@ -68,7 +68,7 @@ struct hv_options hv_options_inherited(const struct hv_options *top)
 
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
 		if (hv_option_infos[i].is_zeroed)
-			hv_options_set(&o, i, 0);
+			hv_options_set(&o, i, HV_OFF);
 	return o;
 }
 

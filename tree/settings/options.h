@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/switch.h"
 #include "base/text.h"
 #include "tree/settings/rights.h"
 
@@ -80,9 +81,9 @@ static inline bool hv_options_on(const struct hv_options *o, enum hv_option opti
 }
 
 /* ON: 0 or not 0. */
-static inline void hv_options_set(struct hv_options *o, enum hv_option option, unsigned on)
+static inline void hv_options_set(struct hv_options *o, enum hv_option option, enum hv_switch to)
 {
-	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t) !!on << option;
+	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t) !!to << option;
 }
 
 static inline bool hv_options_have(const struct hv_options *o, enum hv_option option)

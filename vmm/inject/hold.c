@@ -49,26 +49,29 @@ struct hv_err *hv_inject_need_keeper(struct hv_inject *j)
 }
 
 static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_ns,
-				bool *ret_all_in_run)
+				enum hv_vcpus_are *ret_vcpus)
 {
+	bool all_in_run = false;
 	struct hv_err *err;
 
 	hv_sync_ask(&j->sync);
-	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, ret_all_in_run);
+	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, &all_in_run);
 	if (err)
 		hv_sync_cancel(&j->sync);
-	j->has_regs = !err && hv_sync_take(&j->sync, j->vmm.arch, *ret_all_in_run, j->regs);
+	*ret_vcpus = all_in_run ? HV_VCPUS_IN_RUN : HV_VCPUS_ANYWHERE;
+	j->has_regs = !err && hv_sync_take(&j->sync, j->vmm.arch, *ret_vcpus, j->regs);
 	return err;
 }
 
 /* Retries until no vCPU is in system management mode: its position in the kernel is unknown, and it
  * may be in a trampoline. The firmware leaves that mode after some microseconds. */
-static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bool *ret_all_in_run)
+static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns,
+			   enum hv_vcpus_are *ret_vcpus)
 {
 	unsigned vcpu = 0;
 
 	for (unsigned tries = 0; tries < SMM_TRIES; tries++) {
-		struct hv_err *err = hold_once(j, nr, max_ns, ret_all_in_run);
+		struct hv_err *err = hold_once(j, nr, max_ns, ret_vcpus);
 
 		if (err || !hv_sync_is_in_smm(&j->kvm, &vcpu))
 			return err;
@@ -87,7 +90,7 @@ struct hv_err *hv_inject_hold(struct hv_inject *j, uint64_t max_ns)
 	HV_AUTO_FREE pid_t *tids = hv_alloc(HV_VCPUS_MAX * sizeof(*tids));
 	size_t nr = 0;
 	struct hv_err *err = j->vmm.ops->vcpu_threads(j->vmm.self, tids, HV_VCPUS_MAX, &nr);
-	bool all_in_run = false;
+	enum hv_vcpus_are vcpus = HV_VCPUS_ANYWHERE;
 
 	if (!err && !are_known(j, tids, (unsigned)nr))
 		err = know_vcpus(j, &tids, (unsigned)nr);
@@ -95,9 +98,9 @@ struct hv_err *hv_inject_hold(struct hv_inject *j, uint64_t max_ns)
 		err = hv_inject_need_keeper(j);
 	if (err)
 		return err;
-	err = hold(j, (unsigned)nr, max_ns, &all_in_run);
+	err = hold(j, (unsigned)nr, max_ns, &vcpus);
 	if (!err)
-		hv_shadow_look_again(j, all_in_run);
+		hv_shadow_look_again(j, vcpus);
 	return err;
 }
 

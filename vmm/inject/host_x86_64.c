@@ -100,10 +100,10 @@ static bool read_one(const struct hv_sync *s, unsigned vcpu, struct kvm_sync_reg
 	       ret->regs.rip != RIP_UNWRITTEN;
 }
 
-bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
+bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, enum hv_vcpus_are vcpus,
 		  struct hv_vcpu_regs *ret)
 {
-	bool all = s->page_hvas && all_in_run;
+	bool all = s->page_hvas && vcpus == HV_VCPUS_IN_RUN;
 
 	if (s->page_hvas)
 		ask_no_more(s);

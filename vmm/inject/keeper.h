@@ -21,6 +21,9 @@ void hv_keeper_free(struct hv_keeper *k);
 bool hv_keeper_is_alive(const struct hv_keeper *k);
 pid_t hv_keeper_pid(const struct hv_keeper *k);
 
+/* Whether every vCPU thread is in KVM_RUN in a hold. */
+enum hv_vcpus_are { HV_VCPUS_ANYWHERE, HV_VCPUS_IN_RUN };
+
 /* Stops threads TIDS, at least one of them where it can make calls. On error no thread is stopped,
  * and the keeper has ended. *RET_FROM_NS is the time at which MAX_NS began (hv_now_ns).
  * *RET_ALL_IN_RUN: all threads are in KVM_RUN. */

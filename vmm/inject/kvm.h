@@ -122,7 +122,7 @@ void hv_sync_deinit(struct hv_sync *s);
 void hv_sync_ask(const struct hv_sync *s);
 /* Cancels the request after a failed stop. */
 void hv_sync_cancel(const struct hv_sync *s);
-/* Cancels the request and reads the registers; call this in each hold. ALL_IN_RUN: every vCPU
- * thread is in KVM_RUN. Returns true if RET contains every vCPU's registers. */
-bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
+/* Cancels the request and reads the registers; call this in each hold. Returns true if RET
+ * contains every vCPU's registers, which needs all vCPUs in KVM_RUN. */
+bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, enum hv_vcpus_are vcpus,
 		  struct hv_vcpu_regs *ret);

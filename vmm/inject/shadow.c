@@ -194,14 +194,14 @@ static struct hv_err *find_in_place(pid_t pid, struct hv_shadow *s)
 	return NULL;
 }
 
-void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
+void hv_shadow_look_again(struct hv_inject *j, enum hv_vcpus_are vcpus)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (!j->shadow.in_doubt)
 		return;
 	err = find_in_place(j->vmm.process->pid, &j->shadow);
-	j->shadow.in_doubt = err || !all_in_run;
+	j->shadow.in_doubt = err || vcpus != HV_VCPUS_IN_RUN;
 }
 
 /* Marks the state of copies as unknown if ERR is set. Takes and returns ERR. */
@@ -210,7 +210,7 @@ static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
 	if (!err)
 		return NULL;
 	j->shadow.in_doubt = true;
-	hv_shadow_look_again(j, false);
+	hv_shadow_look_again(j, HV_VCPUS_ANYWHERE);
 	return err;
 }
 

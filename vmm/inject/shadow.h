@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "vmm/guest.h"
+#include "vmm/inject/keeper.h"
 
 struct hv_held_writes;
 struct hv_inject;
@@ -44,9 +45,8 @@ void hv_shadow_deinit(struct hv_shadow *s);
 /* Takes over the replaced pages of an earlier hvtrace, if any. */
 struct hv_err *hv_shadow_find(struct hv_inject *j) hv_must_use;
 /* Call this at the start of each hold: if the set of replaced pages is in doubt, reads it from the
- * VMM's mappings. ALL_IN_RUN: every vCPU thread is in KVM_RUN, so none still executes an injected
- * call. */
-void hv_shadow_look_again(struct hv_inject *j, bool all_in_run);
+ * VMM's mappings. A vCPU thread outside KVM_RUN may still execute an injected call. */
+void hv_shadow_look_again(struct hv_inject *j, enum hv_vcpus_are vcpus);
 /* Fails with ENOTSUP if no page of this guest's RAM can be replaced, or if a device or process
  * accesses its RAM without the VMM's mappings. */
 struct hv_err *hv_shadow_want(struct hv_inject *j) hv_must_use;

@@ -22,10 +22,10 @@ void hv_sync_cancel(const struct hv_sync *s)
 	(void)s;
 }
 
-bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
+bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, enum hv_vcpus_are vcpus,
 		  struct hv_vcpu_regs *ret)
 {
-	(void)s, (void)arch, (void)all_in_run, (void)ret;
+	(void)s, (void)arch, (void)vcpus, (void)ret;
 	return false;
 }
 

@@ -59,7 +59,7 @@ char *vmm_limits_find_root(const char *mounts, bool *ret_is_v1)
 	return hv_take(v2);
 }
 
-char *vmm_limits_find_path(const char *cgroups, bool is_v1)
+char *vmm_limits_find_path(const char *cgroups, enum cgroup_version version)
 {
 	for (const char *line = cgroups; *line;
 	     line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
@@ -70,8 +70,9 @@ char *vmm_limits_find_path(const char *cgroups, bool is_v1)
 
 		if (!len || path[1] != '/')
 			continue;
-		if (is_v1 ? is_v2s || !has_word(words + 1, (size_t)(path - words - 1), CPU)
-			  : !is_v2s)
+		if (version == CGROUP_V1
+			    ? is_v2s || !has_word(words + 1, (size_t)(path - words - 1), CPU)
+			    : !is_v2s)
 			continue;
 		if (len >= 3 && hv_starts_with(path + 1, "/.."))
 			return NULL;
@@ -143,7 +144,7 @@ static char *vmm_limits_open(struct vmm_limits *l, uint64_t pid, uint32_t tid)
 		l->root = vmm_limits_find_root(text, &l->is_v1);
 	if (!l->root || !read_path(file, text, 4 * LIMIT_TEXT_LEN))
 		return NULL;
-	path = vmm_limits_find_path(text, l->is_v1);
+	path = vmm_limits_find_path(text, l->is_v1 ? CGROUP_V1 : CGROUP_V2);
 	up = hv_strdup(path ? path : "");
 	for (; up[0] && up[1]; *strrchr(up, '/') = '\0')
 		open_group(l, up);

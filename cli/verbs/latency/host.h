@@ -46,10 +46,11 @@ const struct vmm_limit *vmm_limits_worst(const struct vmm_limits *l, const char 
 /* Finds the root of the cgroups with the CPU controller in MOUNTS, the text of /proc/self/mounts.
  * The caller frees the result; NULL: not found. */
 char *vmm_limits_find_root(const char *mounts, bool *ret_is_v1);
+enum cgroup_version { CGROUP_V1, CGROUP_V2 };
 /* Returns the path of a thread in these cgroups, from the text of its /proc/PID/task/TID/cgroup.
  * The caller frees the result; NULL: it has no path, or the path is outside the cgroup
  * namespace. */
-char *vmm_limits_find_path(const char *cgroups, bool is_v1);
+char *vmm_limits_find_path(const char *cgroups, enum cgroup_version version);
 
 /* -- time of the threads ---------------------------------------------------------------------- */
 

@@ -305,9 +305,9 @@ bool hv_instance_profiles(const struct hv_instance *in)
 	return in->profiles;
 }
 
-void hv_instance_note_profile(struct hv_instance *in, unsigned on)
+void hv_instance_note_profile(struct hv_instance *in, enum hv_switch to)
 {
-	in->profiles = on;
+	in->profiles = to;
 }
 
 void *hv_instance_state(const struct hv_instance *in, enum hv_part_id part)

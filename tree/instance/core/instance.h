@@ -4,6 +4,7 @@
  * guest, demux.h distributes events, tree/files/ has names and files. One thread. */
 #pragma once
 
+#include "base/switch.h"
 #include "tracer/session.h"
 #include "tree/instance/core/buffers.h"
 #include "tree/instance/core/drain.h"
@@ -120,7 +121,7 @@ size_t hv_instance_nr_files(const struct hv_instance *in);
 
 /* Returns function_profile_enabled. trace.h changes it. */
 bool hv_instance_profiles(const struct hv_instance *in);
-void hv_instance_note_profile(struct hv_instance *in, unsigned on);
+void hv_instance_note_profile(struct hv_instance *in, enum hv_switch to);
 
 /* -- state of the parts ------------------------------------------------------------------------ */
 

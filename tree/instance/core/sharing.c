@@ -51,9 +51,9 @@ bool hv_recording_host_has_commands(const struct hv_instances *all)
 	return all->host_commands;
 }
 
-void hv_recording_set_host_has_commands(struct hv_instances *all, unsigned on)
+void hv_recording_set_host_has_commands(struct hv_instances *all, enum hv_switch to)
 {
-	all->host_commands = on;
+	all->host_commands = to;
 }
 
 static bool has_left(const struct hv_func_command_set *set)
@@ -105,28 +105,28 @@ void hv_recording_publish(struct hv_instances *all)
 	if (!all->switch_shared)
 		all->top.recording = hv_scope_recording(scope);
 	if (!shared && all->top.nr_pauses)
-		hv_scope_set_paused(scope, 1);
+		hv_scope_set_paused(scope, HV_ON);
 	if (shared)
 		hv_scope_set_recording(scope, any_records(all));
 	else if (all->switch_shared)
 		hv_scope_set_recording(scope, all->top.recording);
 	if (shared || !all->top.nr_pauses)
-		hv_scope_set_paused(scope, 0);
+		hv_scope_set_paused(scope, HV_OFF);
 	all->switch_shared = shared;
 }
 
-void hv_instance_switch_recording(struct hv_instance *in, unsigned on)
+void hv_instance_switch_recording(struct hv_instance *in, enum hv_switch to)
 {
-	in->recording = on;
+	in->recording = to;
 	if (hv_instance_is_top(in) && !in->all->switch_shared)
-		hv_scope_set_recording(in->all->session->scope, on);
+		hv_scope_set_recording(in->all->session->scope, to);
 	hv_recording_publish(in->all);
 }
 
-void hv_instance_set_recording(struct hv_instance *in, unsigned on)
+void hv_instance_set_recording(struct hv_instance *in, enum hv_switch to)
 {
 	hv_instances_drain(in->all);
-	hv_instance_switch_recording(in, on);
+	hv_instance_switch_recording(in, to);
 }
 
 void hv_instance_pause(struct hv_instance *in)

@@ -22,6 +22,7 @@
  * demux/demux.h selects the events of each instance; buffers.h has the buffers. */
 #pragma once
 
+#include "base/switch.h"
 #include "tree/instance/core/instance.h"
 
 /* Starts the drain unless it runs. Call it before a change that makes an instance other than the
@@ -75,12 +76,12 @@ void hv_recording_learn(struct hv_instance *top);
 
 /* Returns whether the host executes function commands (commands.h), instead of the guest. */
 bool hv_recording_host_has_commands(const struct hv_instances *all);
-void hv_recording_set_host_has_commands(struct hv_instances *all, unsigned on);
+void hv_recording_set_host_has_commands(struct hv_instances *all, enum hv_switch to);
 
 /* Sets tracing_on. */
-void hv_instance_set_recording(struct hv_instance *in, unsigned on);
+void hv_instance_set_recording(struct hv_instance *in, enum hv_switch to);
 /* Like hv_instance_set_recording(), without draining first. For consumers of the drain. */
-void hv_instance_switch_recording(struct hv_instance *in, unsigned on);
+void hv_instance_switch_recording(struct hv_instance *in, enum hv_switch to);
 
 /* Pause and resume recording. Pauses nest. tracing_on does not change. */
 void hv_instance_pause(struct hv_instance *in);

@@ -123,7 +123,7 @@ static void dump(struct hv_instances *all, enum hv_func_command_kind command,
 	const struct hv_sites *sites = &hv_instances_session(all)->kernel->sites;
 	struct hv_instance *top = hv_instances_top(all);
 
-	hv_instance_switch_recording(top, 0);
+	hv_instance_switch_recording(top, HV_OFF);
 	hv_dump_begin(hv_instances_dump(all), sites, hv_instance_buffers(top)->host,
 		      hv_instance_tracer(top), command, event);
 }
@@ -133,10 +133,10 @@ static void run_command(struct hv_instance *in, enum hv_func_command_kind comman
 {
 	switch (command) {
 	case HV_FUNC_COMMAND_TRACEON:
-		hv_instance_switch_recording(in, 1);
+		hv_instance_switch_recording(in, HV_ON);
 		return;
 	case HV_FUNC_COMMAND_TRACEOFF:
-		hv_instance_switch_recording(in, 0);
+		hv_instance_switch_recording(in, HV_OFF);
 		return;
 	case HV_FUNC_COMMAND_SNAPSHOT:
 		hv_buffers_swap_snapshot(hv_instance_buffers(in));

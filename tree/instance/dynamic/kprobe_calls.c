@@ -108,7 +108,7 @@ bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
 }
 
 /* The part for the return is last. A step separates it from the part for the call. */
-struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
+static struct hv_err *add_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
 {
 	size_t before = *nr;
@@ -127,6 +127,18 @@ struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva 
 					  e->is.symbol, HV_FETCH_STEPS_MAX);
 	}
 	return NULL;
+}
+
+struct hv_err *hv_kprobes_call_program(const struct hv_instances *all, struct hv_gva site,
+				       struct hv_fetch_step *ret, size_t *nr)
+{
+	return add_program(all, site, false, ret, nr);
+}
+
+struct hv_err *hv_kprobes_return_program(const struct hv_instances *all, struct hv_gva site,
+					 struct hv_fetch_step *ret, size_t *nr)
+{
+	return add_program(all, site, true, ret, nr);
 }
 
 /* Returns whether SITE calls a trampoline. */

@@ -97,10 +97,12 @@ const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all
 						  size_t *index);
 bool hv_kprobes_have_tracepoints(const struct hv_instances *all);
 /* Appends to RET, which has *NR of HV_FETCH_STEPS_MAX steps, the steps that read memory for the
- * enabled probes at SITE, either return probes or others. ENOSPC: too many steps. */
-struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
-				  bool is_return, struct hv_fetch_step *ret,
-				  size_t *nr) hv_must_use;
+ * enabled probes of calls at SITE. ENOSPC: too many steps. */
+struct hv_err *hv_kprobes_call_program(const struct hv_instances *all, struct hv_gva site,
+				       struct hv_fetch_step *ret, size_t *nr) hv_must_use;
+/* Like hv_kprobes_call_program(), for probes of returns. */
+struct hv_err *hv_kprobes_return_program(const struct hv_instances *all, struct hv_gva site,
+					 struct hv_fetch_step *ret, size_t *nr) hv_must_use;
 /* Returns why TYPE, a probe's type that was enabled or got triggers, is not recorded. NULL: it is
  * recorded. */
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,

@@ -41,7 +41,7 @@ static void switch_options(struct hv_instance *in)
 {
 	state_of(in)->options_before = *hv_instance_options(in);
 	for (size_t i = 0; i < HV_ARRAY_LEN(switched_on); i++)
-		hv_options_set(hv_instance_options(in), switched_on[i], 1);
+		hv_options_set(hv_instance_options(in), switched_on[i], HV_ON);
 }
 
 static void switch_options_back(struct hv_instance *in)

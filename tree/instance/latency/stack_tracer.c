@@ -36,26 +36,26 @@ bool hv_stack_tracer_has(const struct hv_instances *all, struct hv_gva ip)
 	return hv_filter_is_all(list) || hv_filter_has(list, ip);
 }
 
-struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on)
+struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, enum hv_switch to)
 {
 	struct hv_stack_tracer *s = state_of(all);
 	struct hv_err *err = NULL;
 
-	if (on == s->is_on)
+	if (to == s->is_on)
 		return NULL;
-	if (on)
+	if (to)
 		err = hv_callers_prepare(hv_instances_session(all)->callers);
-	if (!err && on)
+	if (!err && to)
 		err = hv_instance_need_host(hv_instances_top(all));
 	if (err)
 		return err;
 	hv_instances_drain(all);
 	hv_actions_set_deepest(hv_instances_session(all)->actions, s->max_bytes);
-	s->is_on = on;
+	s->is_on = to;
 	err = hv_instance_retrace(hv_instances_top(all));
 	if (!err)
 		return NULL;
-	s->is_on = !on;
+	s->is_on = !to;
 	hv_err_free(hv_instances_publish_commands(all));
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "base/switch.h"
 
 struct hv_cursor;
 struct hv_event;
@@ -33,7 +34,7 @@ const struct hv_stack_tracer *hv_stack_tracer_of(const struct hv_instances *all)
 /* Returns EOPNOTSUPP with the reason if the guest does not support it. */
 struct hv_err *hv_stack_tracer_check(const struct hv_instances *all) hv_must_use;
 /* Starts or stops it. Results are kept. */
-struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, bool on) hv_must_use;
+struct hv_err *hv_stack_tracer_switch(struct hv_instances *all, enum hv_switch to) hv_must_use;
 /* Keeps only deeper stacks from now on. */
 void hv_stack_tracer_set_max(struct hv_instances *all, uint64_t bytes);
 /* Returns whether it checks calls of the function at IP, if it is on. */

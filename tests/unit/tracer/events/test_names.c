@@ -60,13 +60,13 @@ END_TEST
 START_TEST(names_that_are_not_followed_stay_as_they_are)
 {
 	record(1, 1, "init");
-	hv_names_follow(names, 0);
+	hv_names_follow(names, HV_OFF);
 	record(1, 1, "other");
 	record(2, 2, "more");
 	ck_assert_str_eq(hv_names_find(names, 1), "init");
 	ck_assert_ptr_null(hv_names_find(names, 2));
 	ck_assert_ptr_null(hv_names_find(names, 71));
-	hv_names_follow(names, 1);
+	hv_names_follow(names, HV_ON);
 	ck_assert_str_eq(hv_names_find(names, 71), "cat");
 }
 END_TEST

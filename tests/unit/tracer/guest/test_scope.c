@@ -70,11 +70,11 @@ START_TEST(recording_is_one_bit_of_the_mode)
 	static const uint8_t muted[] = {0, 1};
 
 	hv_scope_mute_cpus(scope, muted);
-	hv_scope_set_recording(scope, 0);
+	hv_scope_set_recording(scope, HV_OFF);
 	ck_assert_uint_eq(control->mode, HV_MODE_OFF | HV_MODE_CPUS);
 	control->mode &= ~(uint32_t)HV_MODE_OFF;
 	ck_assert(hv_scope_recording(scope));
-	hv_scope_set_recording(scope, 0);
+	hv_scope_set_recording(scope, HV_OFF);
 	ck_assert(!hv_scope_recording(scope));
 	hv_scope_mute_cpus(scope, NULL);
 	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
@@ -84,11 +84,11 @@ END_TEST
 /* In a pause, the guest can still switch recording. */
 START_TEST(a_pause_is_another_bit)
 {
-	hv_scope_set_paused(scope, 1);
+	hv_scope_set_paused(scope, HV_ON);
 	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
 	ck_assert(hv_scope_recording(scope));
 	control->mode |= HV_MODE_OFF;
-	hv_scope_set_paused(scope, 0);
+	hv_scope_set_paused(scope, HV_OFF);
 	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
 	ck_assert(!hv_scope_recording(scope));
 }

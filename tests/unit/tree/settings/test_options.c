@@ -28,9 +28,9 @@ START_TEST(defaults_are_the_kernels)
 	ck_assert(hv_options_on(&o, HV_OPT_PRINT_PARENT));
 	ck_assert(hv_options_on(&o, HV_OPT_CONTEXT_INFO));
 	ck_assert(!hv_options_on(&o, HV_OPT_RAW));
-	hv_options_set(&o, HV_OPT_RAW, true);
+	hv_options_set(&o, HV_OPT_RAW, HV_ON);
 	ck_assert(hv_options_on(&o, HV_OPT_RAW));
-	hv_options_set(&o, HV_OPT_RAW, false);
+	hv_options_set(&o, HV_OPT_RAW, HV_OFF);
 	ck_assert_uint_eq(o.bits, hv_options_default().bits);
 }
 END_TEST

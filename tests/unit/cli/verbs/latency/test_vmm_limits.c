@@ -34,9 +34,9 @@ START_TEST(where_cgroups_are)
 }
 END_TEST
 
-static void path_is(const char *cgroups, bool is_v1, const char *path)
+static void path_is(const char *cgroups, enum cgroup_version version, const char *path)
 {
-	HV_AUTO_FREE char *found = vmm_limits_find_path(cgroups, is_v1);
+	HV_AUTO_FREE char *found = vmm_limits_find_path(cgroups, version);
 
 	ck_assert_pstr_eq(found, path);
 }
@@ -45,14 +45,14 @@ START_TEST(the_cgroup_of_a_thread)
 {
 	const char *both = "9:name=cpu:/wrong\n4:cpuset:/wrong\n2:cpu,cpuacct:/a/b:c\n0::/d/e\n";
 
-	path_is(both, true, "/a/b:c");
-	path_is(both, false, "/d/e");
-	path_is("0::/\n", false, "/");
-	path_is("0::/../../x\n", false, NULL);
-	path_is("0::/d", true, NULL);
-	path_is("1:cpu:/d", false, NULL);
-	path_is("", true, NULL);
-	path_is("\n\n:\n::\n:::::\n0:", false, NULL);
+	path_is(both, CGROUP_V1, "/a/b:c");
+	path_is(both, CGROUP_V2, "/d/e");
+	path_is("0::/\n", CGROUP_V2, "/");
+	path_is("0::/../../x\n", CGROUP_V2, NULL);
+	path_is("0::/d", CGROUP_V1, NULL);
+	path_is("1:cpu:/d", CGROUP_V2, NULL);
+	path_is("", CGROUP_V1, NULL);
+	path_is("\n\n:\n::\n:::::\n0:", CGROUP_V2, NULL);
 }
 END_TEST
 
