@@ -254,8 +254,8 @@ enum hv_call_trace {
 	HV_NR_TRACES,
 };
 
-#define HV_NR_YIELDS	   8
-#define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
+#define HV_NR_FTRACE_READERS 8
+#define HV_NR_CALL_ENTRIES   (HV_NR_ROLES * 2 * HV_NR_TRACES)
 
 /* The assembled trampolines of an architecture. They cannot run before link() has completed their
  * code. */
@@ -285,19 +285,19 @@ struct hv_trampoline_image {
 	size_t probed_off;
 	size_t probed_len_bytes;
 	size_t handler_off; /* where the functions in a graph return to */
-	/* Entry N of HV_NR_YIELDS: called in place of the function with which the guest's ftrace
+	/* Entry N of HV_NR_FTRACE_READERS: called in place of the function with which the guest's ftrace
 	 * reads sites, from the Nth call site. The kernel function called there returns into this
 	 * entry. 0: not supported. */
-	size_t yields_off;
-	size_t yield_len_bytes;
+	size_t ftrace_readers_off;
+	size_t ftrace_reader_len_bytes;
 	/* The guest's event callbacks and tracepoints call these instead of the kernel's own
 	 * functions. 0: events cannot be recorded. */
 	size_t event_reserve_off;
 	size_t event_commit_off;
 	size_t event_release_offs[2]; /* struct rcu_head is the first argument; the second argument
 				       */
-	size_t event_release_other_off;	  /* the first argument, for the other release function */
-	struct hv_unwind_rule yield_rule; /* at the address it returns to */
+	size_t event_release_other_off; /* the first argument, for the other release function */
+	struct hv_unwind_rule ftrace_reader_rule; /* at the address it returns to */
 	/* Called by detours when preemption is disabled and enabled. 0: not supported. */
 	size_t section_begins_off;
 	size_t section_ends_off;

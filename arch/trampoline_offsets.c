@@ -22,9 +22,9 @@ static void params(void)
 	OFFSET(HV_PARAM_MAX_DEPTH, hv_params, max_depth);
 	OFFSET(HV_PARAM_THRESHOLD, hv_params, threshold_ticks);
 	OFFSET(HV_PARAM_PROFILE_MODE, hv_params, profile_mode);
-	OFFSET(HV_PARAM_YIELD_READER, hv_params, yield_reader_gva);
+	OFFSET(HV_PARAM_FTRACE_READER, hv_params, ftrace_reader_gva);
 	OFFSET(HV_PARAM_TICKS_PER_NS, hv_params, ticks_per_ns);
-	OFFSET(HV_PARAM_YIELD_NOP, hv_params, yield_nop);
+	OFFSET(HV_PARAM_FTRACE_NOP, hv_params, ftrace_nop);
 	OFFSET(HV_PARAM_SLEEP, hv_params, sleep_gva);
 }
 

@@ -13,8 +13,9 @@
 /* Returns whether changes of KIND overwrite instructions. */
 static bool change_is_text(enum hv_change_kind kind)
 {
-	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
-	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_PROBE_SITE || kind == HV_CHANGE_KEY ||
+	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_FTRACE_READER ||
+	       kind == HV_CHANGE_HIBERNATION || kind == HV_CHANGE_DETOUR ||
+	       kind == HV_CHANGE_PROBE_SITE || kind == HV_CHANGE_KEY ||
 	       kind == HV_CHANGE_EVENT_CALL || kind == HV_CHANGE_STATIC_CALL ||
 	       kind == HV_CHANGE_RENAME;
 }

@@ -85,9 +85,10 @@ _Static_assert(HV_REGION_PROGRAMS_OFF + HV_NR_ACTION_GROUPS * HV_FETCH_STEPS_MAX
 	       "programs");
 
 enum hv_change_kind {
-	HV_CHANGE_TEXT = 1,	   /* a site: nop <-> call to a trampoline */
-	HV_CHANGE_ENTRY = 2,	   /* a page table entry: 0 <-> leaf or table in the region */
-	HV_CHANGE_YIELD = 3,	   /* ftrace's call that reads a site <-> a call to a trampoline */
+	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call to a trampoline */
+	HV_CHANGE_ENTRY = 2, /* a page table entry: 0 <-> leaf or table in the region */
+	HV_CHANGE_FTRACE_READER =
+		3,		   /* ftrace's call that reads a site <-> a call to a trampoline */
 	HV_CHANGE_HIBERNATION = 4, /* a call on the hibernation path <-> a call to a trampoline */
 	HV_CHANGE_DETOUR =
 		5, /* an instruction <-> a jump to a detour; or a call <-> a call to a detour */

@@ -31,7 +31,7 @@
 #include "ringbuf/abi_bits.h"
 
 /* Parameters that the host changes while trampolines run. Each field is one aligned word and can be
- * stored atomically, except yield_nop, which the host sets before the guest's ftrace can use it. */
+ * stored atomically, except ftrace_nop, which the host sets before the guest's ftrace can use it. */
 struct hv_params {
 	uint32_t graph_flags;	  /* HV_GRAPH_* */
 	uint32_t max_depth;	  /* calls deeper than this on a kernel stack are not traced */
@@ -41,8 +41,8 @@ struct hv_params {
 	uint32_t unused;
 	/* function that the guest's ftrace calls to read a site: (to, from, bytes), returns 0 on
 	 * success */
-	uint64_t yield_reader_gva;
-	uint8_t yield_nop[8];  /* original bytes of a site, shown to the guest's ftrace */
+	uint64_t ftrace_reader_gva;
+	uint8_t ftrace_nop[8]; /* original bytes of a site, shown to the guest's ftrace */
 	uint64_t sleep_gva;    /* msleep(); a hibernating guest calls it to wait */
 	uint64_t ticks_per_ns; /* tsc ticks per ns, times 2^32 */
 };

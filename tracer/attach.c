@@ -501,7 +501,7 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			continue;
 		if (entries[i].kind == HV_CHANGE_TEXT)
 			err = site_is_ours(s->tracee, &entries[i], &ours);
-		else if (entries[i].kind == HV_CHANGE_YIELD)
+		else if (entries[i].kind == HV_CHANGE_FTRACE_READER)
 			err = hv_guest_ftrace_is_ours(s->guest_ftrace, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_DETOUR ||
 			 entries[i].kind == HV_CHANGE_PROBE_SITE)

@@ -15,7 +15,7 @@
  *
  * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
  * calls.S has the entries of graph and profile. stack.S records stacks. actions.S switches
- * recording and reports calls to the host. yield.S, event.S, hibernation.S, rename.S and sections.S
+ * recording and reports calls to the host. ftrace_reader.S, event.S, hibernation.S, rename.S and sections.S
  * are not called from sites. */
 #include "arch/x86_64/trampoline_macros.inc"
 
@@ -130,7 +130,7 @@ hv_trampoline_return_0: /* link() fills these five bytes */
 #undef RETP
 #include "arch/x86_64/stack.S"
 #include "arch/x86_64/actions.S"
-#include "arch/x86_64/yield.S"
+#include "arch/x86_64/ftrace_reader.S"
 #include "arch/x86_64/sections.S"
 #include "arch/x86_64/event.S"
 #include "arch/x86_64/hibernation.S"

@@ -6,7 +6,7 @@
 
 _Static_assert(hv_trampolines_off == 0, "offsets are from the first byte");
 _Static_assert(sizeof(trampoline_code) <= HV_TRAMPOLINES_LEN_MAX,
-	       "yield.S recognises no longer code");
+	       "ftrace_reader.S recognises no longer code");
 
 _Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
 
@@ -17,9 +17,9 @@ _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES ==
 
 #define SECTION_STACK_BYTES 64 /* pushed by a detour and .Lsection_stack */
 
-#define YIELD_LEN_BYTES 10
-_Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS ==
-		       hv_trampoline_yields_end_off - hv_trampoline_yields_off,
+#define FTRACE_READER_LEN_BYTES 10
+_Static_assert(FTRACE_READER_LEN_BYTES *HV_NR_FTRACE_READERS ==
+		       hv_trampoline_ftrace_readers_end_off - hv_trampoline_ftrace_readers_off,
 	       "one for each call");
 
 static const uint32_t return_offs[] = {
@@ -113,17 +113,17 @@ const struct hv_arch hv_arch_x86_64 = {
 			.probed_off = hv_trampoline_probed_off,
 			.probed_len_bytes = PROBED_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
-			.yields_off = hv_trampoline_yields_off,
-			.yield_len_bytes = YIELD_LEN_BYTES,
+			.ftrace_readers_off = hv_trampoline_ftrace_readers_off,
+			.ftrace_reader_len_bytes = FTRACE_READER_LEN_BYTES,
 			.event_reserve_off = hv_trampoline_event_reserve_off,
 			.event_commit_off = hv_trampoline_event_commit_off,
 			.event_release_offs = {hv_trampoline_event_release_off,
 					       hv_trampoline_event_release_second_off},
 			.event_release_other_off = hv_trampoline_event_release_other_off,
-			/* The arguments of its caller are on the stack (yield.S). */
-			.yield_rule = {.kind = HV_UNWIND_CALL,
-				       .sp_off = 32,
-				       .sp_reg = X86_64_UNWIND_SP},
+			/* The arguments of its caller are on the stack (ftrace_reader.S). */
+			.ftrace_reader_rule = {.kind = HV_UNWIND_CALL,
+					       .sp_off = 32,
+					       .sp_reg = X86_64_UNWIND_SP},
 			.section_begins_off = hv_trampoline_section_begins_off,
 			.section_ends_off = hv_trampoline_section_ends_off,
 			.section_ends_unless_missed_off =

@@ -34,7 +34,8 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	uint64_t position = 0;
 	const struct hv_decode decode = {.text_base = hv_arch_x86_64.text_base};
 	const struct hv_unwind_trampolines trampolines = {
-		{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}}, hv_arch_x86_64.trampolines.yield_rule};
+		{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}},
+		hv_arch_x86_64.trampolines.ftrace_reader_rule};
 
 	records = (struct hv_parts){0};
 	while (fill((uint8_t *)&r, sizeof(r), &data, &size))

@@ -77,11 +77,12 @@ static size_t unwind(struct hv_callers *c, const struct hv_stack_words *words, s
 		     size_t max, bool *ret_early)
 {
 	const struct hv_trampoline_image *image = &c->kernel->core.as.arch->trampolines;
-	struct hv_gva readers =
-		hv_gva_add(c->trampolines->start, HV_TRAMPOLINES_CODE_OFF + image->yields_off);
+	struct hv_gva readers = hv_gva_add(c->trampolines->start,
+					   HV_TRAMPOLINES_CODE_OFF + image->ftrace_readers_off);
 	const struct hv_unwind_trampolines trampolines = {
-		{readers, hv_gva_add(readers, HV_NR_YIELDS * image->yield_len_bytes)},
-		image->yield_rule,
+		{readers,
+		 hv_gva_add(readers, HV_NR_FTRACE_READERS * image->ftrace_reader_len_bytes)},
+		image->ftrace_reader_rule,
 	};
 
 	return hv_unwind(c->orc, c->kernel->core.as.arch, words, &trampolines, ret, max, ret_early);

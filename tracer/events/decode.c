@@ -184,11 +184,11 @@ static uint16_t depth_of(const struct hv_record *record)
 static inline struct hv_gva parent_of(const struct hv_decode *d, uint32_t caller)
 {
 	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | caller);
-	uint64_t yield_len = d->arch->trampolines.yield_len_bytes;
+	uint64_t reader_len = d->arch->trampolines.ftrace_reader_len_bytes;
 	uint64_t off = parent.v - d->ftrace_readers.v;
 
-	if (off < HV_NR_YIELDS * yield_len)
-		return d->ftrace_reader_callers[off / yield_len];
+	if (off < HV_NR_FTRACE_READERS * reader_len)
+		return d->ftrace_reader_callers[off / reader_len];
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 

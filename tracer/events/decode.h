@@ -82,7 +82,7 @@ struct hv_decode {
 	/* The first entry through which the guest's ftrace reads sites. Functions called by entry N
 	 * are shown as called at ftrace_reader_callers[N]. */
 	struct hv_gva ftrace_readers;
-	struct hv_gva ftrace_reader_callers[HV_NR_YIELDS];
+	struct hv_gva ftrace_reader_callers[HV_NR_FTRACE_READERS];
 	/* How much higher the preempt count is inside the callback of a guest event than where the
 	 * event happens. */
 	uint8_t callback_preempt_depth;

@@ -602,14 +602,15 @@ static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 
 /* Returns the trampoline through which the guest's own ftrace reads sites. It calls the kernel's
  * reader, in which a task may sleep. */
-static struct hv_gva_range yields_of(const struct hv_tracee *t)
+static struct hv_gva_range ftrace_readers_of(const struct hv_tracee *t)
 {
 	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
-	struct hv_gva start =
-		hv_gva_add(t->range.start, HV_TRAMPOLINES_CODE_OFF + trampolines->yields_off);
+	struct hv_gva start = hv_gva_add(t->range.start,
+					 HV_TRAMPOLINES_CODE_OFF + trampolines->ftrace_readers_off);
 
 	return (struct hv_gva_range){
-		start, hv_gva_add(start, HV_NR_YIELDS * trampolines->yield_len_bytes)};
+		start,
+		hv_gva_add(start, HV_NR_FTRACE_READERS * trampolines->ftrace_reader_len_bytes)};
 }
 
 /* Returns false for code of the guest's own trampolines. */
@@ -688,7 +689,7 @@ static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcp
 					   .is_known = is_known,
 					   .find_caller = find_caller,
 					   .ctx = r,
-					   .calling = yields_of(t),
+					   .calling = ftrace_readers_of(t),
 					   .tasks = &r->finder.tasks};
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;

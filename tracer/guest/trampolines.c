@@ -568,7 +568,8 @@ struct hv_gva hv_trampolines_ftrace_reader(const struct hv_tracee *t, size_t nr)
 {
 	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
 
-	return hv_gva_add(code_of(t), trampolines->yields_off + nr * trampolines->yield_len_bytes);
+	return hv_gva_add(code_of(t), trampolines->ftrace_readers_off +
+					      nr * trampolines->ftrace_reader_len_bytes);
 }
 
 static struct hv_gva trampoline_at(const struct hv_tracee *t, size_t off)

@@ -85,7 +85,7 @@ struct hv_gva hv_trampolines_probed(const struct hv_tracee *t, unsigned group);
  * ROLE). Not for trampolines that record stacks or only sections. */
 uint32_t hv_trampolines_kind(unsigned trampoline, enum hv_call_role role);
 /* Returns entry NR of the trampoline through which the guest's ftrace reads sites; for
- * HV_NR_YIELDS, the end of the last entry. */
+ * HV_NR_FTRACE_READERS, the end of the last entry. */
 struct hv_gva hv_trampolines_ftrace_reader(const struct hv_tracee *t, size_t nr);
 /* Returns the trampoline that the kernel calls before it hibernates; 0: not on this
  * architecture. */

@@ -47,7 +47,7 @@ void hv_guest_ftrace_free(struct hv_guest_ftrace *g)
 }
 
 struct reads {
-	struct hv_call list[HV_NR_YIELDS];
+	struct hv_call list[HV_NR_FTRACE_READERS];
 	size_t nr;
 	size_t nr_more; /* calls without an entry */
 };
@@ -71,7 +71,7 @@ static struct hv_err *find_reads(const struct hv_kernel *k, struct hv_gva_range 
 	for (size_t i = 0; i < calls.nr && !err; i++) {
 		if (calls.list[i].kind != HV_SITE_CALL)
 			continue;
-		if (ret->nr < HV_NR_YIELDS)
+		if (ret->nr < HV_NR_FTRACE_READERS)
 			ret->list[ret->nr++] = calls.list[i];
 		else
 			ret->nr_more++;
@@ -117,7 +117,7 @@ struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k, struct hv_text *r
 	struct reads reads;
 	struct hv_err *err;
 
-	if (!name || !k->core.as.arch->trampolines.yields_off) {
+	if (!name || !k->core.as.arch->trampolines.ftrace_readers_off) {
 		hv_text_add(ret_reasons, "the function that reads its sites is not known");
 		return NULL;
 	}
@@ -127,7 +127,8 @@ struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k, struct hv_text *r
 	if (!reads.nr)
 		hv_text_printf(ret_reasons, "its call of %s was not found", name);
 	if (reads.nr_more)
-		hv_text_printf(ret_reasons, "it has more than %u calls of %s", HV_NR_YIELDS, name);
+		hv_text_printf(ret_reasons, "it has more than %u calls of %s", HV_NR_FTRACE_READERS,
+			       name);
 	for (size_t i = 0; i < reads.nr; i++)
 		if (crosses_pages(k, reads.list[i].at))
 			hv_text_printf(ret_reasons, "%sits call of %s at 0x%llx is in two pages",
@@ -147,7 +148,7 @@ static struct hv_err *plan(const struct hv_tracee *t, const struct reads *reads,
 		bool is_planned;
 
 		err = hv_redirect_plan(t, &reads->list[i], hv_trampolines_ftrace_reader(t, i),
-				       HV_CHANGE_YIELD, &changes[*ret_nr], &is_planned);
+				       HV_CHANGE_FTRACE_READER, &changes[*ret_nr], &is_planned);
 		*ret_nr += is_planned;
 	}
 	return err;
@@ -167,25 +168,25 @@ struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g)
 {
 	const struct hv_kernel *k = g->tracee->kernel;
 	struct hv_params *params = hv_region_params(&g->tracee->region);
-	struct hv_change changes[HV_NR_YIELDS];
+	struct hv_change changes[HV_NR_FTRACE_READERS];
 	struct reads reads;
 	struct hv_gva reader;
 	struct hv_err *err;
 	bool has_nop;
 	size_t nr;
 
-	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->trampolines.yields_off ||
+	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->trampolines.ftrace_readers_off ||
 	    !find_reader(k, &reader))
 		return NULL;
 	err = find_reads(k, hv_gva_alone(reader), &reads);
 	if (!err)
 		err = plan(g->tracee, &reads, changes, &nr);
 	if (!err)
-		err = find_nop(k, params->yield_nop, &has_nop);
+		err = find_nop(k, params->ftrace_nop, &has_nop);
 	if (err || !has_nop || !nr)
 		return err;
 	note_callers(g, &reads);
-	params->yield_reader_gva = reader.v;
+	params->ftrace_reader_gva = reader.v;
 	return hv_patcher_apply(g->tracee->patcher, changes, nr);
 }
 
@@ -196,13 +197,13 @@ struct hv_err *hv_guest_ftrace_end_if_done(struct hv_guest_ftrace *g)
 
 	if (hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_TEXT))
 		return NULL;
-	nr = hv_patcher_undo_plan(g->tracee->patcher, HV_CHANGE_YIELD, &undo);
+	nr = hv_patcher_undo_plan(g->tracee->patcher, HV_CHANGE_FTRACE_READER, &undo);
 	return nr ? hv_patcher_apply(g->tracee->patcher, undo, nr) : NULL;
 }
 
 bool hv_guest_ftrace_is_patched(const struct hv_guest_ftrace *g)
 {
-	return hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_YIELD) != 0;
+	return hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_FTRACE_READER) != 0;
 }
 
 bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns)
@@ -253,7 +254,7 @@ struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct h
 struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g)
 {
 	struct hv_gva_range ours = {hv_trampolines_ftrace_reader(g->tracee, 0),
-				    hv_trampolines_ftrace_reader(g->tracee, HV_NR_YIELDS)};
+				    hv_trampolines_ftrace_reader(g->tracee, HV_NR_FTRACE_READERS)};
 	struct reads reads;
 	struct hv_err *err = find_reads(g->tracee->kernel, ours, &reads);
 

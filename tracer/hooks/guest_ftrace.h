@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes the guest's own ftrace work on patched sites. Before it changes a site, ftrace reads it and
  * compares (ftrace_verify_code); if the bytes are not as expected, it warns and disables itself.
- * While sites call our trampolines, ftrace reads through a trampoline (arch/x86_64/yield.S) that
+ * While sites call our trampolines, ftrace reads through a trampoline (arch/x86_64/ftrace_reader.S) that
  * returns the original bytes. If ftrace then writes to the site, the site belongs to the guest, and
  * hvtrace has lost it.
  *

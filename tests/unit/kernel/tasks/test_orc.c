@@ -31,8 +31,8 @@ static void start(enum fo_form form)
 	err = hv_orc_new(&o.f.k, &orc);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
-	trampolines =
-		(struct hv_unwind_trampolines){{{0}, {0}}, hv_arch_x86_64.trampolines.yield_rule};
+	trampolines = (struct hv_unwind_trampolines){{{0}, {0}},
+						     hv_arch_x86_64.trampolines.ftrace_reader_rule};
 }
 
 static void end(void)
@@ -337,7 +337,7 @@ START_TEST(a_module)
 END_TEST
 
 /* One of hvtrace's trampolines calls a kernel function for another function, and has three words on
- * the stack (yield.S). */
+ * the stack (ftrace_reader.S). */
 START_TEST(through_a_trampoline)
 {
 	const uint64_t trampoline = FK_BASE + 0x20000000;

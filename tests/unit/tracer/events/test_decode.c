@@ -34,7 +34,7 @@ static struct hv_call_addresses decode_call(uint64_t word)
 static const struct hv_arch arch = {.site_len_bytes = SITE_LEN,
 				    .decode_call = decode_call,
 				    .decode_context = decode_context,
-				    .trampolines = {.yield_len_bytes = 16}};
+				    .trampolines = {.ftrace_reader_len_bytes = 16}};
 static const struct hv_decode decode = {
 	.arch = &arch,
 	.text_base = {0xffffffff00000000},
@@ -42,7 +42,7 @@ static const struct hv_decode decode = {
 	.handler = {0xffffffffa0001300},
 	.ftrace_readers = {0xffffffffa0001400},
 	.ftrace_reader_callers = {
-		{0}, {0xffffffff81000ff5}, [HV_NR_YIELDS - 1] = {0xffffffff81000fe5}}};
+		{0}, {0xffffffff81000ff5}, [HV_NR_FTRACE_READERS - 1] = {0xffffffff81000fe5}}};
 
 #define SITE   UINT64_C(0xffffffff81012345)
 #define CALLER UINT64_C(0xffffffffc0a01235)
@@ -268,9 +268,10 @@ START_TEST(the_caller_of_a_read_for_ftrace_is_shown_as_ftrace)
 	ck_assert_uint_eq(parent_shown(readers + 5), 0); /* there is no such place */
 	ck_assert_uint_eq(parent_shown(readers + 16), 0xffffffff81000ff5);
 	ck_assert_uint_eq(parent_shown(readers + 31), 0xffffffff81000ff5);
-	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_YIELDS - 11), 0xffffffff81000fe5);
-	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_YIELDS),
-			  readers + 16ull * HV_NR_YIELDS);
+	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_FTRACE_READERS - 11),
+			  0xffffffff81000fe5);
+	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_FTRACE_READERS),
+			  readers + 16ull * HV_NR_FTRACE_READERS);
 }
 END_TEST
 

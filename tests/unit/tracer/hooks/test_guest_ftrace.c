@@ -66,8 +66,8 @@ START_TEST(ftrace_reads_by_our_trampoline_while_sites_call_us)
 	ck_assert_uint_eq(target_of(PLACE).v, hv_trampolines_ftrace_reader(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
-	ck_assert_uint_eq(params->yield_reader_gva, READER);
-	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
+	ck_assert_uint_eq(params->ftrace_reader_gva, READER);
+	ck_assert_mem_eq(params->ftrace_nop, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
@@ -87,7 +87,8 @@ START_TEST(each_call_reads_by_an_entry_of_its_own)
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert_uint_eq(d->ftrace_readers.v, hv_trampolines_ftrace_reader(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE).v, d->ftrace_readers.v);
-	ck_assert_uint_eq(target_of(second).v, d->ftrace_readers.v + trampolines->yield_len_bytes);
+	ck_assert_uint_eq(target_of(second).v,
+			  d->ftrace_readers.v + trampolines->ftrace_reader_len_bytes);
 	ck_assert_uint_eq(d->ftrace_reader_callers[0].v, PLACE + FR_SITE_BYTES);
 	ck_assert_uint_eq(d->ftrace_reader_callers[1].v, second + FR_SITE_BYTES);
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
@@ -160,7 +161,7 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	e = (struct hv_journal_entry){.gva = PLACE,
 				      .gpa = FK_GPA + (PLACE - FK_BASE),
-				      .kind = HV_CHANGE_YIELD,
+				      .kind = HV_CHANGE_FTRACE_READER,
 				      .len_bytes = FR_SITE_BYTES};
 	memcpy(e.old_bytes, before, FR_SITE_BYTES);
 	good = e;
@@ -218,7 +219,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	ck_assert_uint_eq(target_of(crossing).v, READER);
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
-	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
+	for (unsigned i = 0; i < HV_NR_FTRACE_READERS; i++)
 		call(VERIFY + 0x90 + 8 * i, READER);
 	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
 	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);

@@ -71,8 +71,8 @@ static bool plan(const struct hv_call *call, uint64_t to, struct hv_change *ret)
 {
 	bool is_planned = false;
 
-	ck_assert_ptr_null(
-		hv_redirect_plan(&r.tracee, call, hv_gva(to), HV_CHANGE_YIELD, ret, &is_planned));
+	ck_assert_ptr_null(hv_redirect_plan(&r.tracee, call, hv_gva(to), HV_CHANGE_FTRACE_READER,
+					    ret, &is_planned));
 	return is_planned;
 }
 
@@ -80,7 +80,7 @@ static struct hv_journal_entry entry_of(const struct hv_change *change)
 {
 	struct hv_journal_entry e = {.gva = change->gva.v,
 				     .gpa = change->gpa.v,
-				     .kind = HV_CHANGE_YIELD,
+				     .kind = HV_CHANGE_FTRACE_READER,
 				     .len_bytes = FR_SITE_BYTES};
 
 	memcpy(e.old_bytes, change->from, sizeof(e.old_bytes));
@@ -113,7 +113,8 @@ START_TEST(a_call_leads_to_the_trampoline_until_it_is_put_back)
 	ck_assert_int_eq(arch->classify_site(code, call.at, &target), call.kind);
 	ck_assert_uint_eq(target.v, TRAMPOLINE);
 	ck_assert(is_ours(entry_of(&change)));
-	ck_assert_uint_eq(hv_patcher_undo_plan(r.tracee.patcher, HV_CHANGE_YIELD, &undo), 1);
+	ck_assert_uint_eq(hv_patcher_undo_plan(r.tracee.patcher, HV_CHANGE_FTRACE_READER, &undo),
+			  1);
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, undo, 1));
 	ck_assert_mem_eq(code, before, sizeof(before));
 	ck_assert(!is_ours(entry_of(&change)));

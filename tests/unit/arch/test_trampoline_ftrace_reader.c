@@ -52,12 +52,12 @@ static void set_up_as(void (*prepare)(const struct world *w))
 	const struct world_case c = {"", 0, 0, prepare};
 
 	world_set_up(world, &c);
-	world_params(world)->yield_reader_gva = (uintptr_t)reader;
-	memcpy(world_params(world)->yield_nop, nop, SITE_LEN);
+	world_params(world)->ftrace_reader_gva = (uintptr_t)reader;
+	memcpy(world_params(world)->ftrace_nop, nop, SITE_LEN);
 	memset(&reads, 0, sizeof(reads));
 	code = world->host + WORLD_CODE_OFF;
 	site = world->host + WORLD_TRACED_OFF;
-	trampoline = (reader_fn)(uintptr_t)(code + hv_arch_x86_64.trampolines.yields_off);
+	trampoline = (reader_fn)(uintptr_t)(code + hv_arch_x86_64.trampolines.ftrace_readers_off);
 }
 
 static void set_up(void)
@@ -136,17 +136,17 @@ START_TEST(each_call_has_an_entry)
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 
 	site_calls(code);
-	for (unsigned i = 0; i < HV_NR_YIELDS; i++) {
-		uintptr_t entry = (uintptr_t)code + trampolines->yields_off +
-				  i * trampolines->yield_len_bytes;
+	for (unsigned i = 0; i < HV_NR_FTRACE_READERS; i++) {
+		uintptr_t entry = (uintptr_t)code + trampolines->ftrace_readers_off +
+				  i * trampolines->ftrace_reader_len_bytes;
 
 		trampoline = (reader_fn)entry;
 		check_sees(nop, SITE_LEN);
 		ck_assert_uint_gt(reads.caller, entry);
-		ck_assert_uint_lt(reads.caller, entry + trampolines->yield_len_bytes);
+		ck_assert_uint_lt(reads.caller, entry + trampolines->ftrace_reader_len_bytes);
 	}
-	ck_assert_uint_eq(reads.nr, HV_NR_YIELDS);
-	ck_assert_uint_eq(world_control(world)->looks, HV_NR_YIELDS);
+	ck_assert_uint_eq(reads.nr, HV_NR_FTRACE_READERS);
+	ck_assert_uint_eq(world_control(world)->looks, HV_NR_FTRACE_READERS);
 }
 END_TEST
 
@@ -173,5 +173,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("trampoline_yield", add_tests);
+	return run_suite("trampoline_ftrace_reader", add_tests);
 }

@@ -18,49 +18,49 @@
  *                                       16(%rsp)  from
  *                                        8(%rsp)  bytes
  *                                        0(%rsp)  entry + SITE_LEN */
-	.globl	hv_trampoline_yields
-hv_trampoline_yields:
+	.globl	hv_trampoline_ftrace_readers
+hv_trampoline_ftrace_readers:
 	.rept	8
-	call	.Lyield
+	call	.Lreader
 	.byte	0xe9 /* jmp: fixed length */
-	.long	.Lyield_read - . - 4
+	.long	.Lreader_read - . - 4
 	.endr
-	.globl	hv_trampoline_yields_end
-hv_trampoline_yields_end:
+	.globl	hv_trampoline_ftrace_readers_end
+hv_trampoline_ftrace_readers_end:
 
-.Lyield:
+.Lreader:
 	lock incl hole_control + HV_CONTROL_LOOKS
 	popq	%rax
 	pushq	%rdi
 	pushq	%rsi
 	pushq	%rdx
 	pushq	%rax
-	pushq	hole_params + HV_PARAM_YIELD_READER
+	pushq	hole_params + HV_PARAM_FTRACE_READER
 	.globl	hv_trampoline_return_7
 hv_trampoline_return_7: /* to the reader */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
-.Lyield_read:
+.Lreader_read:
 	popq	%rdx
 	popq	%rsi
 	popq	%rdi
 	testq	%rax, %rax
-	jnz	.Lyield_out
+	jnz	.Lreader_out
 	cmpq	$SITE_LEN, %rdx
-	jne	.Lyield_out
+	jne	.Lreader_out
 	cmpb	$0xe8, (%rdi) /* call */
-	jne	.Lyield_out
+	jne	.Lreader_out
 	movslq	1(%rdi), %rdx
 	leaq	SITE_LEN(%rsi,%rdx), %rdx
 	subq	$hole_params, %rdx
 	cmpq	$(HV_TRAMPOLINES_LEN_MAX + HV_TRAMPOLINES_CODE_OFF), %rdx
-	jae	.Lyield_out
-	movl	hole_params + HV_PARAM_YIELD_NOP, %ecx
+	jae	.Lreader_out
+	movl	hole_params + HV_PARAM_FTRACE_NOP, %ecx
 	movl	%ecx, (%rdi)
-	movb	hole_params + HV_PARAM_YIELD_NOP + 4, %cl
+	movb	hole_params + HV_PARAM_FTRACE_NOP + 4, %cl
 	movb	%cl, 4(%rdi)
-.Lyield_out:
+.Lreader_out:
 	.globl	hv_trampoline_return_8
 hv_trampoline_return_8:
 	ret
