@@ -342,5 +342,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("mapping of pages", add_tests);
+	return run_suite("mapping_pages", add_tests);
 }

@@ -238,5 +238,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("ring race", add_tests);
+	return run_suite("ring_race", add_tests);
 }

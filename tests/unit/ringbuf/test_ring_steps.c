@@ -165,5 +165,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("ring steps", add_tests);
+	return run_suite("ring_steps", add_tests);
 }

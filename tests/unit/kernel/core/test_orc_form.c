@@ -175,5 +175,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("orc form", add_tests);
+	return run_suite("orc_form", add_tests);
 }

@@ -244,5 +244,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("probe_calls", add_tests);
+	return run_suite("callback_calls", add_tests);
 }

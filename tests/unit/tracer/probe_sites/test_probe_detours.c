@@ -516,5 +516,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("probe detours", add_tests);
+	return run_suite("probe_detours", add_tests);
 }

@@ -203,5 +203,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("places", add_tests);
+	return run_suite("probe_sites", add_tests);
 }

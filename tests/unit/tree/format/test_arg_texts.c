@@ -202,5 +202,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("syscall", add_tests);
+	return run_suite("arg_texts", add_tests);
 }

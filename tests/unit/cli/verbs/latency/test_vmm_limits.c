@@ -109,5 +109,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("latency_limits_of_vmm", add_tests);
+	return run_suite("latency_vmm_limits", add_tests);
 }

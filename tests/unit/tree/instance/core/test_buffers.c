@@ -65,5 +65,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("pipes", add_tests);
+	return run_suite("buffers", add_tests);
 }

@@ -208,5 +208,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("syscall_reads", add_tests);
+	return run_suite("syscalls", add_tests);
 }

@@ -160,5 +160,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("open_calls", add_tests);
+	return run_suite("match", add_tests);
 }
