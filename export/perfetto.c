@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "export/export.h"
 #include "export/page_decode.h"
 #include "export/raw_pages.h"
@@ -113,26 +114,15 @@ static void add_message(struct hv_text *out, unsigned field, const struct hv_tex
 
 /* -- the trace -------------------------------------------------------------------------------- */
 
-/* A written function name or task track. */
-struct known {
-	uint64_t key; /* 0: free */
-	uint64_t iid;
-};
-
-struct known_set {
-	struct known *list; /* owned; a hash table */
-	size_t nr_buckets, nr;
-};
-
 struct perfetto {
 	struct hv_export base;
 	struct hv_output output;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
-	struct known_set names, tracks;
-	uint32_t *tasks;       /* owned, one per vCPU: the task on its track, or NO_TASK */
-	bool sees_switches;    /* idle vCPUs are known */
-	bool has_host;	       /* the parent track of the host's threads was written */
+	struct hv_map names, tracks; /* written function names and task tracks; their numbers */
+	uint32_t *tasks;	     /* owned, one per vCPU: the task on its track, or NO_TASK */
+	bool sees_switches;	     /* idle vCPUs are known */
+	bool has_host;		     /* the parent track of the host's threads was written */
 	bool sees_runs;	       /* kvm_entry and kvm_exit exist: shows when vCPUs are in the guest */
 	uint64_t nr_busy;      /* vCPUs that run a task other than the idle task */
 	uint64_t nr_lost;      /* lost events; a lower bound if pages do not count them */
@@ -145,39 +135,17 @@ static struct perfetto *perfetto_of(struct hv_export *x)
 	return (struct perfetto *)x;
 }
 
-static struct known *find_known(const struct known_set *s, uint64_t key)
+/* Returns the number of KEY, which must not be 0. Sets *RET_NEW if KEY was not in M. */
+static uint64_t know(struct hv_map *m, uint64_t key, bool *ret_new)
 {
-	size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->nr_buckets - 1);
+	void *number = hv_map_find(m, key);
 
-	while (s->list[at].key && s->list[at].key != key)
-		at = (at + 1) & (s->nr_buckets - 1);
-	return &s->list[at];
-}
-
-static void grow_known(struct known_set *s)
-{
-	struct known_set old = *s;
-
-	s->nr_buckets = old.nr_buckets ? 2 * old.nr_buckets : 1024;
-	s->list = hv_alloc(s->nr_buckets * sizeof(*s->list));
-	for (size_t i = 0; i < old.nr_buckets; i++)
-		if (old.list[i].key)
-			*find_known(s, old.list[i].key) = old.list[i];
-	free(old.list);
-}
-
-/* Returns the number of KEY, which must not be 0. Sets *RET_NEW if KEY was not in S. */
-static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
-{
-	struct known *k;
-
-	if (2 * (s->nr + 1) > s->nr_buckets)
-		grow_known(s);
-	k = find_known(s, key);
-	*ret_new = !k->key;
-	if (!k->key)
-		*k = (struct known){key, ++s->nr};
-	return k->iid;
+	*ret_new = !number;
+	if (!number) {
+		number = (void *)(uintptr_t)(m->nr + 1);
+		hv_map_add(m, key, number);
+	}
+	return (uintptr_t)number;
 }
 
 /* Ends the current packet. */
@@ -544,8 +512,8 @@ static void perfetto_free(struct hv_export *x)
 	hv_text_deinit(&p->packet);
 	hv_text_deinit(&p->part);
 	hv_text_deinit(&p->inner);
-	free(p->names.list);
-	free(p->tracks.list);
+	hv_map_deinit(&p->names);
+	hv_map_deinit(&p->tracks);
 	free(p->tasks);
 	free(p);
 }
