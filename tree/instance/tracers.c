@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-
+/* The tracers by their names, and the tracers function and function_graph. */
 #include <stddef.h>
 
 #include "base/guard.h"
