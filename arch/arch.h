@@ -474,6 +474,41 @@ struct hv_data_use {
 
 typedef void (*hv_data_use_fn)(void *ctx, const struct hv_data_use *use);
 
+#define HV_MEMBER_STEPS_MAX 3
+
+/* A use of a member of a structure by code: of the memory OFF bytes after a pointer. The pointer is
+ * the value of the root, or is read from there through NR_STEPS pointers: each step is the offset
+ * of the next pointer. `a->b->c` with the argument a has one step, the offset of b, and the offset
+ * of c as OFF. */
+struct hv_member_use {
+	struct hv_gva insn; /* address of the instruction */
+	enum {
+		HV_ROOT_ARGUMENT, /* the function's argument number ROOT, from 0 */
+		HV_ROOT_VARIABLE, /* the 8 bytes at the address ROOT */
+		HV_ROOT_PERCPU,	  /* the 8 bytes of the per-CPU variable whose symbol is ROOT */
+		HV_ROOT_CURRENT,  /* the current task, if a register has it; never on x86-64 */
+	} from;
+	uint64_t root; /* 0 for HV_ROOT_CURRENT */
+	unsigned nr_steps;
+	uint32_t steps[HV_MEMBER_STEPS_MAX];
+	uint32_t off;
+	enum {
+		HV_MEMBER_ADDRESS, /* its address is computed */
+		HV_MEMBER_READ,
+		HV_MEMBER_WRITE, /* also read and written */
+	} kind;
+	unsigned len_bytes; /* 0 for HV_MEMBER_ADDRESS */
+	/* The instruction combines the member with a constant MASK: it moves, adds, subtracts,
+	 * compares or tests it, or changes the bits of MASK. The number of a bit counts as a mask
+	 * of this bit. MASK is zero-extended from LEN_BYTES. If the kind is HV_MEMBER_READ, INSN
+	 * may use a register with the value that an earlier instruction read from the member; that
+	 * instruction is reported, too. */
+	bool has_mask;
+	uint64_t mask;
+};
+
+typedef void (*hv_member_use_fn)(void *ctx, const struct hv_member_use *use);
+
 #define HV_GDB_NAMED_MAX 3
 
 struct hv_gdb_named {
@@ -650,6 +685,15 @@ struct hv_arch {
 	 * examined. Uses that depend on the path through the function are skipped, so each reported
 	 * use is real. NULL: not needed, because kernels have the names of their variables. */
 	void (*follow_data)(struct hv_span code, struct hv_gva at, hv_data_use_fn fn, void *ctx);
+	/* Calls FN for each use of a member of a structure by the function CODE at AT, in the order
+	 * of addresses. CODE begins with the function's first instruction; only its first 4 KiB and
+	 * 1,024 instructions are examined, up to the first unknown one. CODE may have any contents.
+	 * An instruction is reported only if it uses the member of the same pointer on all paths
+	 * that reach it through jumps and branches in CODE. Not followed are values on the stack,
+	 * jumps to an address in a register, and execution that continues after ud2 or an
+	 * exception. Functions with a jump table report nothing. NULL: not supported. */
+	void (*follow_members)(struct hv_span code, struct hv_gva at, hv_member_use_fn fn,
+			       void *ctx);
 
 	/* The members from here to make_detour may be NULL: then the flags are unknown, and
 	 * preemptoff and irqsoff are not supported. */

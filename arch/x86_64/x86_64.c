@@ -77,6 +77,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.classify_return = x86_64_classify_return,
 	.is_bare_jump = x86_64_is_bare_jump,
 	.link = x86_64_link,
+	.follow_members = x86_64_follow_members,
 	.walk_code = x86_64_walk_code,
 	.classify_count = x86_64_classify_count,
 	.count_begins = X86_64_COUNT_BEGINS,

@@ -77,6 +77,9 @@ size_t x86_64_movable_length(struct hv_span code, struct hv_gva at);
 size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, uint8_t *ret,
 		   size_t max);
 
+/* members.c */
+void x86_64_follow_members(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx);
+
 /* link.c */
 const char *x86_64_link(const struct hv_trampoline_image *image,
 			const struct hv_trampoline_values *values, struct hv_gva at, uint8_t *code);
