@@ -11,6 +11,7 @@
 #include "kernel/core/core.h"
 #include "kernel/core/orc_form.h"
 #include "kernel/core/type_sources.h"
+#include "kernel/derive/derive.h"
 #include "kernel/early.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/kallsyms.h"
@@ -186,6 +187,22 @@ struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
 				   "write could not be kept from being executed");
 }
 
+/* The types are found even if no source has them. If not, that is one more reason why there are
+ * none. */
+static struct hv_err *derive_types(struct hv_kernel_core *core, const struct hv_identity *id)
+{
+	struct hv_err *err = hv_types_derive(core, id->banner);
+
+	if (!err || (err->code != ENOENT && err->code != ENOTSUP))
+		return err;
+	if (core->no_types)
+		core->no_types = hv_err_add(core->no_types, "; %s", err->message);
+	else
+		core->no_types = hv_take(err);
+	hv_err_free(err);
+	return NULL;
+}
+
 static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				struct hv_vmlinux *v, const char *path,
 				const struct hv_btf_files *files, struct hv_kernel_core *core,
@@ -214,6 +231,8 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 		hv_err_free(settle_root(core));
 	if (!err)
 		err = hv_types_find(core, &types, id);
+	if (!err && !core->btf)
+		err = derive_types(core, id);
 	return err ? err : settle_root(core);
 }
 
@@ -475,8 +494,10 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 	struct hv_sites sites = {0};
 	uint64_t signature = 0;
 	HV_AUTO_ERR struct hv_err *unknown = hv_modules_signature(&k->core, &signature);
-	struct hv_err *err = hv_modules_read(&k->core, &modules);
+	struct hv_err *err = hv_types_derive_rest(&k->core);
 
+	if (!err)
+		err = hv_modules_read(&k->core, &modules);
 	if (err)
 		return err;
 	/* A kernel that is booting will free its init code, and hvtrace's changes with it. */

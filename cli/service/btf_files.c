@@ -163,7 +163,7 @@ struct hv_err *btf_files_find(struct btf_files *f, const char *release)
 	}
 	if (err || f->copy >= 0)
 		return err;
-	return hv_err_new(ENOENT, "no file %s.btf in %s%s", release,
+	return hv_err_new(f->is_given ? EINVAL : ENOENT, "no file %s.btf in %s%s", release,
 			  tried.data ? tried.data : "no directory",
 			  f->skipped.data ? f->skipped.data : "");
 }
@@ -206,6 +206,7 @@ static struct hv_err *open_given(struct btf_files *f, const char *path)
 				  strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return take_file(f, fd, path);
+	f->is_given = true;
 	err = check_owner(fd, path, S_IFDIR);
 	if (!err)
 		add_dir(f, path, hv_take_fd(&fd));

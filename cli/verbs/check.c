@@ -15,6 +15,7 @@
 #include "kernel/clock/clock.h"
 #include "kernel/code/section_sites.h"
 #include "kernel/core/btf_members.h"
+#include "kernel/types/facts.h"
 #include "kernel/kernel.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
@@ -436,14 +437,48 @@ static json_object *unproved_members(const struct hv_types *types, struct hv_tex
 	return list;
 }
 
+static json_object *proofs_of(const struct hv_fact *fact)
+{
+	static const char *const names[] = {"code", "other code", "memory", "other memory",
+					    "interface"};
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
+		if (fact->proofs >> i & 1)
+			json_object_array_add(list, json_object_new_string(names[i]));
+	return list;
+}
+
+static void check_derived(struct findings *f, const struct hv_types *types, json_object *o)
+{
+	HV_AUTO_TEXT struct hv_text unproved = {0};
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < types->facts->nr; i++) {
+		const struct hv_fact *fact = &types->facts->list[i];
+		HV_AUTO_FREE char *name = hv_format("%s.%s", fact->type, fact->member);
+		json_object *member = json_object_new_object();
+
+		json_object_object_add(member, "member", json_object_new_string(name));
+		json_object_object_add(member, "offset", number(fact->off));
+		json_object_object_add(member, "proofs", proofs_of(fact));
+		json_object_array_add(list, member);
+	}
+	json_object_object_add(o, "members", list);
+	json_object_object_add(o, "unproved", unproved_members(types, &unproved));
+	add(f, "types", o,
+	    "%zu members of structures, derived from the guest's code and memory; not proved "
+	    "twice, and so not used to change the guest:%s",
+	    types->facts->nr, unproved.data ? unproved.data : " nothing");
+}
+
 /* The source of the kernel's types. */
 static void check_types(struct findings *f, const struct hv_types *types)
 {
 	static const char *const sources[] = {
-		[HV_TYPES_NONE] = "none",
-		[HV_TYPES_IN_MEMORY] = "guest",
-		[HV_TYPES_IN_VMLINUX] = "vmlinux",
-		[HV_TYPES_IN_FILE] = "file",
+		[HV_TYPES_NONE] = "none",	   [HV_TYPES_IN_MEMORY] = "guest",
+		[HV_TYPES_IN_VMLINUX] = "vmlinux", [HV_TYPES_IN_FILE] = "file",
+		[HV_TYPES_DERIVED] = "derived",
 	};
 	static const char *const texts[] = {
 		[HV_TYPES_NONE] = "none",
@@ -455,6 +490,10 @@ static void check_types(struct findings *f, const struct hv_types *types)
 	json_object *o = json_object_new_object();
 
 	json_object_object_add(o, "source", json_object_new_string(sources[types->from]));
+	if (types->from == HV_TYPES_DERIVED) {
+		check_derived(f, types, o);
+		return;
+	}
 	if (types->from != HV_TYPES_IN_FILE) {
 		add(f, "types", o, "%s", texts[types->from]);
 		return;

@@ -208,8 +208,12 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 	struct hv_err *err;
 
 	*ret = false;
-	if (!hv_btf_size(k->core.btf, t->type, &entry_len)) /* the kernel has no such table */
-		return NULL;
+	if (!hv_btf_size(k->core.btf, t->type, &entry_len)) {
+		/* Kernels with such a table have its start. */
+		if (hv_types_are_whole(&k->core) || !hv_core_symbol(&k->core, t->start, &start))
+			return NULL;
+		return refuse("the kernel's tables of code are of a form that is not known");
+	}
 	for (unsigned m = 0; m < 2 && t->members[m]; m++) {
 		uint32_t size = 0;
 

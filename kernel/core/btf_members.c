@@ -96,6 +96,12 @@ struct hv_err *hv_btf_need_proof(const struct hv_kernel_core *core, const char *
 
 	if (!(core->types.unproved >> row & 1))
 		return NULL;
+	if (core->types.from == HV_TYPES_DERIVED)
+		return hv_err_mark(hv_err_new(ENOTSUP,
+					      "kernel without BTF: where %s of struct %s is has no "
+					      "second proof",
+					      member, type),
+				   HV_ERR_NEEDS_BTF);
 	return hv_err_new(ENOTSUP,
 			  "%s of struct %s in the BTF file %s is not proved to be the guest's: %s",
 			  member, type, core->types.path ? core->types.path : "", rows[row].lacks);

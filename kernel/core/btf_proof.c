@@ -291,16 +291,6 @@ static const struct sized {
 	{"softnet_data", "softnet_data"},   {"hrtimer_bases", "hrtimer_cpu_base"},
 };
 
-/* Returns the distance from the symbol at AT to the next address with a symbol, or 0. */
-static uint64_t bytes_until_next(const struct hv_symbols *s, struct hv_gva at)
-{
-	const struct hv_symbol *symbol = hv_symbols_at(s, at);
-
-	while (symbol && symbol < s->by_addr + s->nr && symbol->addr.v == at.v)
-		symbol++;
-	return symbol && symbol < s->by_addr + s->nr ? symbol->addr.v - at.v : 0;
-}
-
 /* The linker places variables next to each other, so the next symbol begins where the type ends,
  * except for padding up to the alignment of the next variable, which is less than a cache line. */
 static struct hv_err *prove_sizes(const struct hv_kernel_core *core, const struct hv_btf *btf,
@@ -316,7 +306,7 @@ static struct hv_err *prove_sizes(const struct hv_kernel_core *core, const struc
 		if (!hv_symbols_find(&core->symbols, sized[i].variable, &at) ||
 		    !hv_btf_size(btf, sized[i].type, &size))
 			continue;
-		room = bytes_until_next(&core->symbols, at);
+		room = hv_symbols_room(&core->symbols, at);
 		if (room < size || room - size >= SLACK_BYTES)
 			return hv_err_new(EINVAL,
 					  "struct %s has %u bytes in the file and %s%llu in the "

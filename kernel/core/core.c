@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "kernel/core/orc_form.h"
+#include "kernel/types/facts.h"
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
 {
@@ -54,6 +55,10 @@ void hv_core_deinit(struct hv_kernel_core *core)
 	hv_err_free(core->no_reach);
 	hv_err_free(core->no_types);
 	free(core->types.path);
+	if (core->types.facts)
+		hv_facts_deinit(core->types.facts);
+	free(core->types.facts);
+	hv_btf_free(core->types.replaced);
 	hv_btf_free(core->btf);
 	hv_symbols_deinit(&core->unnamed);
 	hv_symbols_deinit(&core->symbols);

@@ -39,6 +39,7 @@ struct hv_reach {
 	struct hv_gva_range kept; /* in the range, but reserved: the kernel maps it */
 };
 
+struct hv_facts;
 struct hv_orc_found;
 
 enum hv_types_from {
@@ -46,6 +47,7 @@ enum hv_types_from {
 	HV_TYPES_IN_MEMORY,
 	HV_TYPES_IN_VMLINUX,
 	HV_TYPES_IN_FILE,
+	HV_TYPES_DERIVED, /* from the guest's code and memory (derive/derive.h) */
 };
 
 /* How often the proofs of btf_proof.h compared the file with the guest. */
@@ -79,6 +81,8 @@ struct hv_types {
 	enum hv_types_from from;
 	char *path;		   /* owned; of HV_TYPES_IN_FILE */
 	struct hv_btf_proof proof; /* of HV_TYPES_IN_FILE */
+	struct hv_facts *facts;	   /* owned; of HV_TYPES_DERIVED */
+	struct hv_btf *replaced;   /* owned; made of fewer facts; may still be in use; or NULL */
 	/* Members that may not be written or loaded: a bit for each row of btf_members.h. */
 	uint64_t unproved;
 };
@@ -101,6 +105,13 @@ struct hv_kernel_core {
 
 /* Returns an empty free_range if no address is known. */
 struct hv_reach hv_reach_of(const struct hv_kernel_core *core);
+
+/* Returns whether the kernel has no type or member that core->btf lacks. False if the types were
+ * derived: then what is lacking is only unknown. */
+static inline bool hv_types_are_whole(const struct hv_kernel_core *core)
+{
+	return core->btf && core->types.from != HV_TYPES_DERIVED;
+}
 
 void hv_core_deinit(struct hv_kernel_core *core);
 /* Frees CORE->orc, as hv_core_deinit() does. */

@@ -9,6 +9,13 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t len;
 
+		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len) &&
+		    core->types.from == HV_TYPES_DERIVED)
+			return hv_err_mark(hv_err_new(ENOENT,
+						      "kernel without BTF: member %s of struct %s "
+						      "is not known",
+						      fields[i].path, type),
+					   HV_ERR_NEEDS_BTF);
 		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len))
 			return hv_err_new(ENOENT, "BTF: no member %s in struct %s", fields[i].path,
 					  type);

@@ -5,9 +5,8 @@
 
 #define FUNCTION_BYTES 4096u
 
-/* Returns the code from START to the next symbol, at most MAX_BYTES. */
-static struct hv_span function_code(const struct hv_kernel_core *core, struct hv_gva start,
-				    size_t max_bytes)
+struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva start,
+				size_t max_bytes)
 {
 	const struct hv_symbols *s = &core->symbols;
 	const struct hv_symbol *symbol = hv_symbols_at(s, start), *end = s->by_addr + s->nr;
@@ -41,7 +40,7 @@ bool hv_function_refers_to(const struct hv_kernel_core *core, const char *functi
 
 	if (!arch->references_at || !hv_core_symbol(core, function, &start))
 		return false;
-	code = function_code(core, start, FUNCTION_BYTES);
+	code = hv_function_code(core, start, FUNCTION_BYTES);
 	for (size_t off = 0; off < code.len_bytes; off++) {
 		struct hv_span rest = {code.data + off, code.len_bytes - off};
 		unsigned nr = arch->references_at(rest, hv_gva_add(start, off), may_be);
@@ -67,7 +66,7 @@ bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, c
 
 	if (!arch->classify_count || !hv_core_symbol(core, function, &start))
 		return false;
-	code = function_code(core, start, COUNTER_BYTES);
+	code = hv_function_code(core, start, COUNTER_BYTES);
 	for (size_t off = 0; off < code.len_bytes; off++) {
 		struct hv_span rest = {code.data + off, code.len_bytes - off};
 

@@ -182,5 +182,7 @@ struct hv_err *hv_types_find(struct hv_kernel_core *core, const struct hv_type_f
 	}
 	if (core->no_types)
 		damaged = hv_err_add(damaged, "; %s", core->no_types->message);
-	return hv_err_mark(damaged, HV_ERR_NEEDS_BTF);
+	hv_err_free(core->no_types);
+	core->no_types = damaged;
+	return NULL;
 }

@@ -6,6 +6,7 @@
  *   a vmlinux           .BTF of the file that the user provides; its build id is the guest's
  *   a BTF file          of the kernel's release; btf_proof.h must prove that it is the guest's
  *
+ * If none has them, derive/derive.h finds the most important members in the guest's code and memory.
  * Private to kernel/. */
 #pragma once
 
@@ -25,6 +26,6 @@ struct hv_type_files {
 struct hv_err *hv_types_read_memory(struct hv_kernel_core *core) hv_must_use;
 /* Sets core->btf and core->types from the first source that has types, unless core->btf is set. If
  * none has, core->btf stays NULL, which is no error, and core->no_types is the reason, or NULL.
- * Fails with EINVAL if a file is of another build, or if only damaged types were found. */
+ * Fails with EINVAL if a file is of another build. */
 struct hv_err *hv_types_find(struct hv_kernel_core *core, const struct hv_type_files *files,
 			     const struct hv_identity *id) hv_must_use;

@@ -201,3 +201,12 @@ const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva 
 		first = nr_below(s, s->by_addr[first - 1].addr.v) + 1;
 	return &s->by_addr[first - 1];
 }
+
+uint64_t hv_symbols_room(const struct hv_symbols *s, struct hv_gva at)
+{
+	const struct hv_symbol *symbol = hv_symbols_at(s, at);
+
+	while (symbol && symbol < s->by_addr + s->nr && symbol->addr.v == at.v)
+		symbol++;
+	return symbol && symbol < s->by_addr + s->nr ? symbol->addr.v - at.v : 0;
+}

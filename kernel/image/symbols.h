@@ -43,3 +43,6 @@ bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva
 /* Returns the last symbol at or below ADDR. If several have the same address, returns the first,
  * like kallsyms_lookup(). Returns NULL if ADDR is below all symbols. */
 const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva addr);
+/* Returns the distance from the symbol at AT to the next address with a symbol; 0 if there is
+ * none. */
+uint64_t hv_symbols_room(const struct hv_symbols *s, struct hv_gva at);

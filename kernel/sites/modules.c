@@ -307,6 +307,14 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 	return err;
 }
 
+static bool is_empty(const struct hv_kernel_core *core, struct hv_gva head)
+{
+	uint64_t first;
+	HV_AUTO_ERR struct hv_err *err = hv_read_u64(&core->as, head, &first);
+
+	return !err && first == head.v;
+}
+
 struct hv_err *hv_modules_read(const struct hv_kernel_core *core, struct hv_modules *ret)
 {
 	struct module_layout l = {0};
@@ -322,6 +330,11 @@ struct hv_err *hv_modules_read(const struct hv_kernel_core *core, struct hv_modu
 	err = hv_core_need(core, "modules", &head);
 	if (!err)
 		err = find_layout(core, &l);
+	if (err && !hv_types_are_whole(core) && is_empty(core, head)) {
+		hv_err_free(err);
+		*ret = (struct hv_modules){0};
+		return NULL;
+	}
 	if (err)
 		return err;
 	for (unsigned i = 0; i < WALKS_MAX && (!err || err->code != ECANCELED); i++) {
@@ -364,9 +377,17 @@ struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t 
 	*ret = 0;
 	if (!hv_core_symbol(core, "modules", &head))
 		return NULL;
+	err = hv_read_u64(&core->as, head, &at);
+	if (err)
+		return err;
+	/* As long as there are no modules, their layout cannot be derived. The first one is a
+	 * change. */
 	err = find_layout(core, &l);
-	if (!err)
-		err = hv_read_u64(&core->as, head, &at);
+	if (err && !hv_types_are_whole(core)) {
+		hv_err_free(err);
+		*ret = mix(hash, at);
+		return NULL;
+	}
 	bytes = hv_alloc(l.len_bytes);
 	for (size_t nr = 0; !err && at != head.v && nr < MODULES_MAX; nr++) {
 		struct hv_span copy = {bytes, l.len_bytes};

@@ -608,11 +608,15 @@ static struct hv_err *add_queued(struct scan *s)
 	uint32_t off;
 	struct hv_err *err = hv_task_layout_find(s->k, &q.task);
 
-	if (err || !hv_kernel_symbol(s->k, "runqueues", &rq) ||
-	    !hv_btf_member(s->k->core.btf, "rq", "cfs_tasks.next", &off, NULL) ||
+	if (err || !hv_kernel_symbol(s->k, "runqueues", &rq))
+		return err;
+	if (!hv_btf_member(s->k->core.btf, "rq", "cfs_tasks.next", &off, NULL) ||
 	    !hv_btf_member(s->k->core.btf, "task_struct", "se.group_node.next", &q.group_node,
 			   NULL))
-		return err;
+		return hv_types_are_whole(&s->k->core)
+			       ? NULL
+			       : hv_err_new(ENOENT,
+					    "the list of tasks in a run queue is not known");
 	q.cfs_tasks = rq.v + off;
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++)
 		if (hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))

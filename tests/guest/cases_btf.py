@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel without usable BTF, and BTF from a file (--btf). The guest's kernel is Debian's, with the header of its BTF
-overwritten in guest memory."""
+"""A kernel without usable BTF: offsets from its code and memory, and BTF from a file (--btf). The guest's kernel is
+Debian's, with the header of its BTF overwritten in guest memory."""
 
 import contextlib
 import json
@@ -8,7 +8,9 @@ import os
 import tempfile
 
 from cases_beside import kill, victims
-from lib import ftrace
+from cases_graph import our_trees, own_trees
+from lib import ftrace, graph
+from lib.btf import Btf
 from lib.memory import Memory
 from lib.own import kernel_file, unpack_vmlinux
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, Skip, case
@@ -16,6 +18,7 @@ from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
+WRITTEN_OR_LOADED = ("task_struct.comm", "task_struct.pid", "task_struct.tgid", "task_struct.flags", "task_struct.stack")
 HEADER_BYTES = 24
 
 
@@ -23,18 +26,15 @@ HEADER_BYTES = 24
 def without_btf(t):
     """The kernel's BTF has no header meanwhile. Yields a directory with the BTF, as RELEASE.btf."""
     release = t.guest.run("uname -r").strip()
-    at = int(t.guest.run("grep -w __start_BTF /proc/kallsyms").split()[0], 16)
     memory = Memory(t.guest)
-    header = memory.read_image(at, HEADER_BYTES)
-    assert header[:2] == b"\x9f\xeb", header
+    at, btf = memory.hide_btf()
     with tempfile.TemporaryDirectory() as directory:
         with open(f"{directory}/{release}.btf", "wb") as file:
-            file.write(t.guest.run_bytes("cat /sys/kernel/btf/vmlinux"))
-        memory.write_image(at, bytes(HEADER_BYTES))
+            file.write(btf)
         try:
             yield directory, release
         finally:
-            memory.write_image(at, header)
+            memory.write_image(at, btf[:HEADER_BYTES])
             memory.close()
 
 
@@ -52,16 +52,13 @@ def agrees(t, own, own_pid, *options):
 
 @case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
 def traces_with_a_btf_file(t):
-    """Refused without the file; with it, the trace equals the guest's own. A killed session is recovered with it."""
+    """With the file, the trace equals the guest's own. A killed session is recovered with it."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
     with without_btf(t) as (directory, release):
         path = f"{directory}/{release}.btf"
-        missing = f"no file {release}.btf in "
-        packaged = "/usr/share/hvtrace/btf or /var/lib/hvtrace/btf"
-        t.hv.fails("attach", t.name, says=("BTF: no magic", missing + packaged, "--btf=FILE"))
         elsewhere = f"{directory}/elsewhere"
         os.mkdir(elsewhere)
-        t.hv.fails("attach", f"--btf={elsewhere}", t.name, says=(missing + elsewhere,))
+        t.hv.fails("attach", f"--btf={elsewhere}", t.name, says=(f"no file {release}.btf in {elsewhere}",))
         with open(path, "rb") as file:
             if b".data..percpu\0" not in file.read():  # Debian 5.10
                 t.hv.fails("attach", f"--btf={path}", t.name, says=("cannot be told", "has no per-CPU variables"))
@@ -83,7 +80,7 @@ def traces_with_a_btf_file(t):
             traced.echo("set_ftrace_filter", "vfs_*")
             traced.echo("current_tracer", "function")
             traced.kill()
-            t.hv.fails("recover", f"--btf={elsewhere}", t.name, says=("BTF: no magic", "--btf=FILE"))
+            t.hv.fails("recover", f"--btf={elsewhere}", t.name, says=(f"no file {release}.btf in {elsewhere}",))
             t.hv.fails("attach", t.name, says=("a session died", "hvtrace recover"))
             os.rename(path, f"{path}.gone")  # the session's copy is enough
             assert "restored" in t.hv("recover", t.name)
@@ -98,6 +95,56 @@ def traces_with_a_btf_file(t):
         assert until(lambda: not t.hv.run_dirs(t.name)), t.hv.run_dirs(t.name)
         os.rename(f"{path}.gone", path)
         assert "nothing to recover" in t.hv("recover", f"--btf={path}", t.name)
+
+
+# Members that derivation puts elsewhere in their structures: only the sum of both offsets counts.
+SUMS = (("task_struct.thread", "thread_struct.sp"), ("task_struct.se", "sched_entity.group_node"))
+
+
+def derived(t):
+    """Returns what hvtrace derived, as {member: (offset, proofs)}."""
+    found = json.loads(t.hv("check", "--json", t.name))
+    assert found["traceable"] and found["types"]["source"] == "derived", found
+    return {m["member"]: (m["offset"], m["proofs"]) for m in found["types"]["members"]}
+
+
+@case(configs=(*ONE_VCPU, OLDEST, NEWEST))
+def derived_offsets_equal_btf(t):
+    """Without BTF and without a file: each offset that hvtrace derives is that of the kernel's BTF."""
+    with without_btf(t) as (directory, release):
+        with open(f"{directory}/{release}.btf", "rb") as file:
+            btf = Btf(file.read())
+        t.guest.run("insmod /modules/dummy.ko")
+        try:
+            found = derived(t)
+        finally:
+            t.guest.run("rmmod dummy")
+        for outer, inner in SUMS:
+            assert found.pop(outer)[0] + found.pop(inner)[0] == btf.offset(f"{outer}.{inner.partition('.')[2]}"), (outer, inner)
+        wrong = {name: (offset, btf.offset(name), proofs) for name, (offset, proofs) in found.items() if offset != btf.offset(name)}
+        assert not wrong, f"(derived, in BTF, proofs): {wrong}"
+        assert len(found) > 60, found
+        once = [name for name in WRITTEN_OR_LOADED if len(found[name][1]) < 2]
+        assert not once, f"only one proof: {once}"
+        t.note(f"{len(found)} members")
+
+
+@case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
+def traces_without_btf(t):
+    """Functions and their graph equal the guest's own. A killed session is recovered."""
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
+    own_calls, _text = own_trees(t, FILTERS)
+    with without_btf(t):
+        agrees(t, own, own_pid)
+        with t.attach() as traced:
+            ours, _text = our_trees(t, traced, FILTERS)
+            differ = graph.difference(graph.rounds(own_calls, ftrace.ROUND), graph.rounds(ours, ftrace.ROUND))
+            assert not differ, f"(own, hvtrace): {differ}"
+            traced.echo("set_ftrace_filter", "vfs_*")
+            traced.echo("current_tracer", "function")
+            traced.kill()
+            assert "restored" in t.hv("recover", t.name)
+            t.hv("attach", t.name)  # for the end of the block
 
 
 def elf_section(path, name):

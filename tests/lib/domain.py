@@ -111,6 +111,7 @@ class Config:
     in_el2: bool = False  # arm64: the kernel is started in EL2, where it stays if it has VHE
     qarma: bool = False  # arm64: the CPU signs with QARMA5; with QEMU's hash, the default, the guest is twice as fast
     agent_port: bool = False  # /dev/vport0p1; its host end is the socket DIR/agent
+    btf: bool = True  # False: the header of the kernel's BTF is overwritten in the guest's memory after the boot
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is built in
 
     def title(self):
@@ -133,6 +134,8 @@ class Config:
             words.append("QARMA5")
         if self.agent_port:
             words.append("a port of the agent")
+        if not self.btf:
+            words.append("no BTF")
         if self.disk_mib:
             words.append(f"disk {self.disk_mib} MiB")
         if self.arch != "amd64":

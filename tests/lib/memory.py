@@ -68,6 +68,15 @@ class Memory:
         with open(f"/proc/{self.domain.pid}/mem", "r+b", buffering=0) as file:
             os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
 
+    def hide_btf(self):
+        """Overwrites the header of the kernel's BTF. Returns where it is and what it was."""
+        lines = self.domain.run("grep -E ' __st(art|op)_BTF$' /proc/kallsyms").splitlines()
+        start, stop = sorted(int(line.split()[0], 16) for line in lines)
+        btf = self.read_image(start, stop - start)
+        assert btf[:2] == b"\x9f\xeb", btf[:24]
+        self.write_image(start, bytes(24))
+        return start, btf
+
     def walk(self, gva):
         """Returns the physical address according to the kernel's own tables, or None for a hole."""
         root = self.image_gpa(self.symbols["init_top_pgt"])

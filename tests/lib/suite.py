@@ -64,14 +64,16 @@ CASES = []
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
 if len(KERNELS) == 1:
     KERNELS *= 2  # each configuration of a case is still used once
-STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
+# "hidden": the guests of most cases have no BTF, as if their kernels were built without it.
+BTF = os.environ.get("HVTRACE_TEST_BTF") != "hidden"
+STANDARD = [Config(kernel, vcpus, btf=BTF) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 # For cases in which the guest patches itself; with one vCPU if it patches all functions: docs/internals/testing.md
 # explains why.
 IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
 # Kernels that differ from those above in the register numbers of ORC entries and in how interrupt stacks are found.
-NEWEST = Config("sid", 2, in_turn=True)
-OLDEST = Config("bullseye", 1)
+NEWEST = Config("sid", 2, in_turn=True, btf=BTF)
+OLDEST = Config("bullseye", 1, btf=BTF)
 
 
 def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
@@ -333,6 +335,9 @@ class Runner:
         (docs/internals/testing.md)."""
         guest.start()
         guest.run("[ -d /proc/1 ]")
+        if not guest.config.btf:
+            guest.run("insmod /modules/dummy.ko && rmmod dummy")  # the kernel reads its BTF at the first module
+            Memory(guest).hide_btf()
 
     def _boot(self, config):
         start = time.monotonic()

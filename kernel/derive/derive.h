@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Derives types of a kernel without BTF from the guest's code and memory. Both are untrusted: the
+ * number of steps is bounded, and a member that is not found is left out, which refuses what needs
+ * it. Private to kernel/. */
+#pragma once
+
+#include "kernel/core/core.h"
+
+/* Sets core->btf and core->types. Needs the kernel's own page tables, symbols of variables, and the
+ * whole image. Fails with ENOTSUP and the reason if the kernel or its architecture is not
+ * supported, and with ENOENT if the guest's tasks are not found, such as while it starts. */
+struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version) hv_must_use;
+
+/* Adds what could not be derived while the guest had no modules, once it has some. Then core->btf is
+ * a new one; the old one is kept until the end. */
+struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core) hv_must_use;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Source: include/linux/module.h, kernel/module/. */
+#include "kernel/derive/module_members.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "kernel/core/fields.h"
+
+#define USE(kind)    (1u << HV_MEMBER_##kind)
+#define MODULES_MAX  16u
+#define MODULE_BYTES 2048u /* that are searched */
+
+/* Every kernel begins struct module with these. */
+#define LIST_OFF   8u
+#define NAME_OFF   24u
+#define NAME_BYTES 56u /* MODULE_NAME_LEN */
+
+struct loaded {
+	struct hv_gva at;
+	uint8_t bytes[MODULE_BYTES];
+};
+
+struct context {
+	const struct hv_kernel_core *core;
+	struct loaded *list; /* owned */
+	unsigned nr;
+};
+
+static uint64_t u64_of(const struct context *c, unsigned i, uint32_t off)
+{
+	return hv_copy_u64((struct hv_span){c->list[i].bytes, MODULE_BYTES}, off);
+}
+
+static uint32_t u32_of(const struct context *c, unsigned i, uint32_t off)
+{
+	return hv_copy_u32((struct hv_span){c->list[i].bytes, MODULE_BYTES}, off);
+}
+
+static bool is_name(const uint8_t *text)
+{
+	unsigned i = 0;
+
+	while (i < NAME_BYTES && text[i] > 0x20 && text[i] < 0x7f)
+		i++;
+	return i && i < NAME_BYTES && !text[i];
+}
+
+/* Copies the first modules of the list. Returns false if it is not a list of modules. */
+static bool read_modules(struct context *c, struct hv_gva head)
+{
+	const struct hv_address_space *as = &c->core->as;
+	uint64_t before = head.v, at = 0;
+	HV_AUTO_ERR struct hv_err *err = hv_read_u64(as, head, &at);
+
+	while (!err && at != head.v && c->nr < MODULES_MAX) {
+		struct loaded *l = &c->list[c->nr];
+
+		l->at = hv_gva(at - LIST_OFF);
+		err = hv_read(as, l->at, l->bytes, sizeof(l->bytes));
+		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before ||
+		    !is_name(l->bytes + NAME_OFF))
+			return false;
+		before = at;
+		at = u64_of(c, c->nr++, LIST_OFF);
+	}
+	return !err && c->nr;
+}
+
+static bool fits_list(const void *ctx, uint32_t off)
+{
+	(void)ctx;
+	return off == LIST_OFF;
+}
+
+static bool fits_name(const void *ctx, uint32_t off)
+{
+	(void)ctx;
+	return off == NAME_OFF;
+}
+
+static bool fits_state(const void *ctx, uint32_t off)
+{
+	const struct context *c = ctx;
+	unsigned nr_live = 0;
+
+	for (unsigned i = 0; i < c->nr; i++) {
+		if (u32_of(c, i, off) > 3)
+			return false;
+		nr_live += !u32_of(c, i, off);
+	}
+	return off < LIST_OFF && nr_live > c->nr / 2;
+}
+
+/* Modules that nobody uses have 1. */
+static bool fits_refcnt(const void *ctx, uint32_t off)
+{
+	const struct context *c = ctx;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < c->nr; i++)
+		nr += u32_of(c, i, off) && u32_of(c, i, off) < 1u << 20;
+	return nr > c->nr / 2;
+}
+
+/* The structure that the member points to is in the module itself while it is loaded: the symbols,
+ * their number, their names and their types. The first symbol is empty. */
+static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
+{
+	uint64_t in = u64_of(c, i, off) - c->list[i].at.v;
+	const uint64_t lowest = c->core->as.arch->kernel_start(c->core->as.levels).v;
+	Elf64_Sym first, empty = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (in % 8 || in > MODULE_BYTES - 32 || !u32_of(c, i, (uint32_t)in + 8))
+		return false;
+	for (unsigned word = 0; word < 4; word++)
+		if (word != 1 && u64_of(c, i, (uint32_t)in + word * 8) < lowest)
+			return false;
+	err = hv_read(&c->core->as, hv_gva(u64_of(c, i, (uint32_t)in)), &first, sizeof(first));
+	return !err && !memcmp(&first, &empty, sizeof(first));
+}
+
+static bool fits_kallsyms(const void *ctx, uint32_t off)
+{
+	const struct context *c = ctx;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < c->nr; i++)
+		nr += is_symbols(c, i, off);
+	return nr > c->nr / 2;
+}
+
+static const struct hv_member members[] = {
+	{"state", 4, NULL, fits_state, .code = {{"try_module_get", 0, USE(READ), 4, 2}}},
+	{"list", 16, "list_head", fits_list},
+	{"name", NAME_BYTES, NULL, fits_name},
+	{"kallsyms", 8, NULL, fits_kallsyms},
+	{"refcnt", 4, NULL, fits_refcnt, .not = "state",
+	 .code = {{"module_refcount", 0, USE(READ), 4}, {"try_module_get", 0, 0, 4}}},
+};
+
+/* A module's memory is described by its address and size, and by a pointer back to the module: for
+ * all of the module with the size of the text next to the size (core_layout, up to 6.3), or in an
+ * array of which the text is the first (mem, since 6.4). */
+static const struct form {
+	bool is_array;
+	uint32_t size, other, back;
+} forms[] = {
+	{.size = 8, .other = 12, .back = 24},
+	{.is_array = true, .size = 8, .other = 12, .back = 16},
+	{.is_array = true,
+	 .size = 12,
+	 .other = 8,
+	 .back = 16}, /* since 6.13: is_rox is before it */
+};
+
+#define SIZE_MAX_BYTES (1u << 30)
+
+static bool is_memory(const struct context *c, unsigned i, const struct form *form, uint32_t off)
+{
+	uint64_t base = u64_of(c, i, off);
+	uint32_t size = u32_of(c, i, off + form->size), other = u32_of(c, i, off + form->other);
+
+	if (u64_of(c, i, off + form->back) != c->list[i].at.v ||
+	    base < c->core->as.arch->kernel_start(c->core->as.levels).v ||
+	    base % c->core->as.arch->entry_span(1) || size < 2 || size > SIZE_MAX_BYTES)
+		return false;
+	return form->is_array ? other < 2 : other && other <= size;
+}
+
+static const struct form *find_form(const struct context *c, uint32_t off)
+{
+	for (size_t f = 0; f < HV_ARRAY_LEN(forms); f++) {
+		unsigned nr = 0;
+
+		while (nr < c->nr && is_memory(c, nr, &forms[f], off))
+			nr++;
+		if (nr == c->nr)
+			return &forms[f];
+	}
+	return NULL;
+}
+
+/* Finds the size of an element of the array: each points back to the module. */
+static uint32_t find_stride(const struct context *c, uint32_t off)
+{
+	for (uint32_t stride = 24; stride < 256 && off + stride + 24 <= MODULE_BYTES; stride += 8)
+		if (u64_of(c, 0, off + stride + 16) == c->list[0].at.v)
+			return stride;
+	return 0;
+}
+
+static void add(struct hv_deriving *d, const char *type, const char *member, uint32_t off,
+		uint32_t len_bytes, const char *of)
+{
+	hv_facts_add(&d->facts,
+		     &(struct hv_fact){type, member, off, len_bytes, of, HV_PROVED_BY_MEMORY});
+}
+
+static void add_array(struct hv_deriving *d, const struct form *form, uint32_t off, uint32_t stride)
+{
+	add(d, "module_memory", "base", 0, 8, NULL);
+	add(d, "module_memory", "size", form->size, 4, NULL);
+	add(d, "module_memory", "mtn", form->back, stride - form->back, NULL);
+	add(d, "module", "mem", off, stride, "module_memory");
+	hv_facts_add_number(&d->facts, "MOD_TEXT", 0);
+}
+
+static void add_core(struct hv_deriving *d, const struct form *form, uint32_t off)
+{
+	add(d, "module", "core_layout", off, form->back + 8, "module_layout");
+	add(d, "module_layout", "base", 0, 8, NULL);
+	add(d, "module_layout", "size", form->size, 4, NULL);
+	add(d, "module_layout", "text_size", form->other, 4, NULL);
+	add(d, "module_layout", "mtn", form->back, 8, NULL);
+}
+
+/* Since the pointer back is to the start of the module, it is a second proof of where the list is
+ * in it. */
+static void derive_memory(struct hv_deriving *d, const struct context *c)
+{
+	for (uint32_t off = NAME_OFF + NAME_BYTES; off + 32 <= MODULE_BYTES; off += 8) {
+		const struct form *form = find_form(c, off);
+		uint32_t stride = form && form->is_array ? find_stride(c, off) : 0;
+
+		if (!form || (form->is_array && !stride))
+			continue;
+		if (form->is_array)
+			add_array(d, form, off, stride);
+		else
+			add_core(d, form, off);
+		hv_facts_add_proof(&d->facts, "module", "list", HV_PROVED_BY_OTHER_MEMORY);
+		return;
+	}
+}
+
+static void context_deinit(struct context *c)
+{
+	free(c->list);
+}
+
+void hv_module_members_derive(struct hv_deriving *d)
+{
+	hv_cleanup(context_deinit) struct context c = {.core = d->core};
+	struct hv_gva head;
+
+	if (!hv_core_symbol(d->core, "modules", &head))
+		return;
+	c.list = hv_alloc(MODULES_MAX * sizeof(*c.list));
+	if (!read_modules(&c, head))
+		return;
+	hv_members_derive(d, "module", members, HV_ARRAY_LEN(members), &c, MODULE_BYTES);
+	add(d, "mod_kallsyms", "symtab", 0, 8, NULL);
+	add(d, "mod_kallsyms", "num_symtab", 8, 4, NULL);
+	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
+	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
+	derive_memory(d, &c);
+}

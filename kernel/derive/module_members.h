@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Derives members of struct module from the modules that are loaded. Private to kernel/. */
+#pragma once
+
+#include "kernel/derive/members.h"
+
+/* Adds what is found to D->facts: nothing if there are no modules. Needs nothing else of D but the
+ * core. */
+void hv_module_members_derive(struct hv_deriving *d);

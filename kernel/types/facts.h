@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was derived about the structures of a kernel without BTF, and BTF made of it, so that the
+ * rest of hvtrace reads it as it reads the kernel's own. Pure. Private to kernel/. */
+#pragma once
+
+#include "base/err.h"
+#include "kernel/types/btf.h"
+
+/* Independent proofs of an offset. */
+enum hv_proof {
+	HV_PROVED_BY_CODE = 1 << 0,	  /* a function of the guest's kernel uses it */
+	HV_PROVED_BY_OTHER_CODE = 1 << 1, /* a second function does */
+	HV_PROVED_BY_MEMORY = 1 << 2, /* no other offset contains what the member must contain */
+	HV_PROVED_BY_OTHER_MEMORY = 1 << 3, /* memory shows it in a second way */
+	HV_PROVED_BY_INTERFACE = 1
+				 << 4, /* an interface with the CPU or the hypervisor defines it */
+};
+
+struct hv_fact {
+	const char *type;   /* static, as all names here */
+	const char *member; /* of TYPE; a name without a dot */
+	uint32_t off;
+	uint32_t len_bytes;
+	const char *of;	 /* the type of the member or of its elements; NULL: a number */
+	unsigned proofs; /* of enum hv_proof */
+};
+
+struct hv_number_fact {
+	const char *name; /* of an enumerator */
+	int32_t value;
+};
+
+struct hv_facts {
+	struct hv_fact *list; /* owned */
+	size_t nr, cap;
+	struct hv_number_fact *numbers; /* owned */
+	size_t nr_numbers, numbers_cap;
+};
+
+void hv_facts_deinit(struct hv_facts *f);
+void hv_facts_add(struct hv_facts *f, const struct hv_fact *fact);
+void hv_facts_add_number(struct hv_facts *f, const char *name, int32_t value);
+/* Adds PROOFS to those of a member, if it is known. */
+void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member, unsigned proofs);
+/* Returns NULL if MEMBER of TYPE is unknown. */
+const struct hv_fact *hv_facts_find(const struct hv_facts *f, const char *type, const char *member);
+
+/* Makes BTF with the facts. A structure ends with its last known member. */
+struct hv_err *hv_facts_to_btf(const struct hv_facts *f, struct hv_btf **ret) hv_must_use;
