@@ -357,6 +357,8 @@ bool room_memory_is_right(struct room *r)
 	/* Accept any value in `deepest`. It depends on the stacks recorded earlier in the run. */
 	((struct hv_control *)(r->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF))->deepest =
 		world_control(&r->world)->deepest;
+	if (memcmp(memory, r->expected, MACHINE_LEN) == 0) /* much faster than the loop */
+		return true;
 	for (uint64_t off = 0; off < MACHINE_LEN; off++)
 		if (memory[off] != r->expected[off]) {
 			printf("memory at %#lx: ", (unsigned long)off);
