@@ -152,6 +152,7 @@ END_TEST
 
 START_TEST(all_can_be_listed)
 {
+	static const char letters[] = "abcdef";
 	const char *comm;
 	uint32_t pid;
 	unsigned seen = 0;
@@ -159,9 +160,9 @@ START_TEST(all_can_be_listed)
 	comms = hv_comms_new(3);
 	ck_assert(!hv_comms_at(comms, 0, &pid, &comm));
 	for (uint32_t i = 1; i <= 5; i++)
-		set(i, &"abcdef"[i]);
+		set(i, letters + i);
 	for (size_t i = 0; hv_comms_at(comms, i, &pid, &comm); i++) {
-		ck_assert_str_eq(comm, &"abcdef"[pid]);
+		ck_assert_str_eq(comm, letters + pid);
 		seen |= 1u << pid;
 	}
 	ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
