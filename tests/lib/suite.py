@@ -80,7 +80,7 @@ def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
     """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By default it
     runs with two vCPUs on both kernels, and with one vCPU on one of them. FURTHER: configurations that a run of all cases
     uses only with --all-kernels, because they take long. ALONE: it measures durations; all cases
-    with counted instructions are alone, too."""
+    with counted instructions are alone, too: such a guest uses a CPU even while it is idle."""
 
     def register(run):
         CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
@@ -401,14 +401,19 @@ def parts_of(cases, patterns):
     return parts + [Part(None, [c]) for c in cases if c.configs is None]
 
 
+def weight(part):
+    """A case that makes its guests takes about as long as three others, including their share of a boot."""
+    return len(part.cases) if part.config else 3
+
+
 def split(parts):
-    """Returns the parts that may run in parallel, the one with the most cases first, and those that run alone."""
+    """Returns the parts that may run in parallel, the longest first, and those that run alone."""
     found = {False: [], True: []}
     for part in parts:
         for alone, some in found.items():
             cases = [c for c in part.cases if (c.alone or bool(part.config and part.config.counted)) == alone]
             some += [Part(part.config, cases)] if cases else []
-    return sorted(found[False], key=lambda part: -len(part.cases)), found[True]
+    return sorted(found[False], key=weight, reverse=True), found[True]
 
 
 def run_beside(lab, hv, parts, number, runner):
