@@ -280,9 +280,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.part_bytes = t->plan.part_bytes,
 		.ring_bytes = t->plan.nr_cpus * hv_plan_ring_bytes(&t->plan),
 		.nr_cpus = t->plan.nr_cpus,
+		.nr_sites = s->kernel->sites.nr - s->kernel->sites.nr_invalid,
 	};
-	for (size_t i = 0; i < s->kernel->sites.nr; i++)
-		ret->nr_sites += !s->kernel->sites.list[i].invalid;
 	for (unsigned cpu = 0; cpu < t->plan.nr_cpus; cpu++)
 		add_cpu(s, cpu, ret);
 }

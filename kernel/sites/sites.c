@@ -276,9 +276,10 @@ static uint32_t chain_of(const char *name)
 	return (hash ^ hash >> 16) % NR_CHAINS;
 }
 
-/* Prepends each site to its chain, from the last to the first. */
+/* Prepends each site to its chain, from the last to the first, and counts invalid sites. */
 static void make_chains(struct hv_sites *s)
 {
+	s->nr_invalid = 0;
 	free(s->chain_heads);
 	free(s->chain_next);
 	s->chain_heads = hv_alloc(NR_CHAINS * sizeof(*s->chain_heads));
@@ -288,6 +289,7 @@ static void make_chains(struct hv_sites *s)
 
 		s->chain_next[i] = *head;
 		*head = (uint32_t)i + 1;
+		s->nr_invalid += s->list[i].invalid;
 	}
 }
 

@@ -21,7 +21,8 @@ struct hv_site {
 struct hv_sites {
 	struct hv_site *list; /* owned */
 	size_t nr;
-	char *names; /* owned */
+	size_t nr_invalid; /* sites with `invalid` */
+	char *names;	   /* owned */
 	/* Hash chains for hv_sites_named(): indices + 1, ascending, 0 at the end. Owned; NULL in a
 	 * table that was not read. */
 	uint32_t *chain_heads;

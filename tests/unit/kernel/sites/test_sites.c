@@ -163,6 +163,10 @@ START_TEST(weak_leftovers_are_invalid_where_the_kernel_says_so)
 	check_site(2, FK_BASE + 0x204, "__ftrace_invalid_address___4", NULL);
 	ck_assert(s.f.k.sites.list[0].invalid && s.f.k.sites.list[2].invalid);
 	ck_assert(!s.f.k.sites.list[1].invalid);
+	ck_assert_uint_eq(s.f.k.sites.nr_invalid, 2);
+	hv_sites_leave_out(&s.f.k.sites,
+			   (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_BASE + 0x40)});
+	ck_assert_uint_eq(s.f.k.sites.nr_invalid, 1);
 }
 END_TEST
 
