@@ -5,6 +5,7 @@ Debian's, with the header of its BTF overwritten in guest memory."""
 import contextlib
 import json
 import os
+import struct
 import tempfile
 
 from cases_beside import kill, victims
@@ -152,9 +153,9 @@ def elf_section(path, name):
     with open(path, "rb") as file:
         data = file.read()
     start, nr, names = (int.from_bytes(data[at : at + size], "little") for at, size in ((0x28, 8), (0x3C, 2), (0x3E, 2)))
-    fields = [[int.from_bytes(data[start + 64 * i + at :][:size], "little") for at, size in ((0, 4), (24, 8), (32, 8))] for i in range(nr)]
+    fields = [struct.unpack_from("<I20xQQ", data, start + 64 * i) for i in range(nr)]
     for offset, begin, size in fields:
-        if data[fields[names][1] + offset :].startswith(name + b"\0"):
+        if data.startswith(name + b"\0", fields[names][1] + offset):
             return data[begin : begin + size]
     raise AssertionError(f"{path} has no section {name}")
 
