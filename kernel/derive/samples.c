@@ -9,9 +9,9 @@
 
 #define COMM_BYTES 16u
 #define SWAPPER	   "swapper"
-#define LISTS_MAX  64u /* members of init_task that may be the list */
-#define TASKS_MAX  500000u
-#define FIRST_MAX  48u /* samples from the start of the list; the rest is from its end */
+#define TASKS_MAX  200000u /* in all lists that init_task may contain */
+#define FIRST_MAX  48u	   /* samples from the start of the list */
+#define LAST_MAX   (HV_SAMPLES_MAX - 1 - FIRST_MAX)
 
 void hv_samples_deinit(struct hv_samples *s)
 {
@@ -82,58 +82,77 @@ static struct hv_err *copy_task(const struct hv_kernel_core *core, struct hv_sam
 	return err;
 }
 
-/* Returns whether the links at OFF of the last task that was copied lead to another task, which
- * leads back. */
+/* Returns whether the links at AT, which are at OFF of a task, lead back to BEFORE. Stores the next
+ * link. */
 static bool leads_to_task(const struct hv_kernel_core *core, const struct hv_samples *s,
-			  uint32_t off, uint64_t at, uint64_t before)
+			  uint32_t off, uint64_t at, uint64_t before, uint64_t *ret_next)
 {
-	uint64_t back = 0;
+	uint64_t links[2] = {0};
 	uint8_t comm[COMM_BYTES];
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (at % 8 || at < core->as.arch->kernel_start(core->as.levels).v)
 		return false;
-	err = hv_read_u64(&core->as, hv_gva(at + 8), &back);
-	if (!err)
-		err = hv_read(&core->as, hv_gva(at - off + s->comm), comm, sizeof(comm));
-	return !err && back == before && is_comm((struct hv_span){comm, sizeof(comm)}, 0);
+	err = hv_read(&core->as, hv_gva(at), links, sizeof(links));
+	if (err || links[1] != before)
+		return false;
+	*ret_next = links[0];
+	err = hv_read(&core->as, hv_gva(at - off + s->comm), comm, sizeof(comm));
+	return !err && is_comm((struct hv_span){comm, sizeof(comm)}, 0);
 }
 
 /* Walks the list at OFF. Returns the number of tasks in it besides init_task; 0: it is not a list
- * of tasks that leads back. With RET, copies the first tasks and the last ones. */
-static unsigned walk(const struct hv_kernel_core *core, struct hv_samples *s, uint32_t off,
-		     unsigned nr_tasks)
+ * of tasks that leads back. Each step takes one from *BUDGET. */
+static unsigned walk(const struct hv_kernel_core *core, const struct hv_samples *s, uint32_t off,
+		     unsigned *budget)
 {
 	uint64_t head = s->list[0].at.v + off, before = head, at = 0;
 	unsigned nr = 0;
 
 	if (!hv_span_u64(s->list[0].copy, off, &at) || at == head)
 		return 0;
-	while (at != head) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
+	for (; at != head; nr++) {
+		uint64_t next;
 
-		if (nr == TASKS_MAX || hv_cancel_now(nr) ||
-		    !leads_to_task(core, s, off, at, before))
+		if (!*budget || hv_cancel_now(*budget) ||
+		    !leads_to_task(core, s, off, at, before, &next))
 			return 0;
-		nr++;
-		if (nr_tasks && s->nr < HV_SAMPLES_MAX &&
-		    (nr <= FIRST_MAX || nr + HV_SAMPLES_MAX - FIRST_MAX > nr_tasks))
-			err = copy_task(core, s, hv_gva(at - off));
+		(*budget)--;
 		before = at;
-		if (!err)
-			err = hv_read_u64(&core->as, hv_gva(at), &at);
-		if (err)
-			return 0;
+		at = next;
 	}
 	return nr;
 }
 
+/* Copies up to NR tasks: the first of the list with the offset 0 as LINK, or the last with 8.
+ * Returns false if the list changed. */
+static bool copy_tasks(const struct hv_kernel_core *core, struct hv_samples *s, uint32_t link,
+		       unsigned nr)
+{
+	const uint64_t head = s->list[0].at.v + s->tasks;
+	uint64_t before = head, at = hv_sample_number(&s->list[0], s->tasks + link, 8);
+
+	for (; nr && at != head; nr--) {
+		HV_AUTO_ERR struct hv_err *err = copy_task(core, s, hv_gva(at - s->tasks));
+		const struct hv_sample *copied = &s->list[s->nr - 1];
+
+		if (err || hv_sample_number(copied, s->tasks + 8 - link, 8) != before ||
+		    !is_comm(copied->copy, s->comm))
+			return false;
+		before = at;
+		at = hv_sample_number(copied, s->tasks + link, 8);
+	}
+	return true;
+}
+
+/* A guest can make each member of init_task a list, so all lists together are limited. */
 static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_samples *s)
 {
-	unsigned nr_found = 0, nr_tasks = 0;
+	unsigned nr_found = 0, nr_tasks = 0, budget = TASKS_MAX, nr_first, nr_last;
+	struct hv_err *err;
 
 	for (uint32_t off = 0; off + 16 <= s->bytes_per_task; off += 8) {
-		unsigned nr = walk(core, s, off, 0);
+		unsigned nr = walk(core, s, off, &budget);
 
 		if (nr < 2)
 			continue;
@@ -141,6 +160,13 @@ static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_sam
 		s->tasks = off;
 		nr_found++;
 	}
+	err = hv_cancel_check();
+	if (err)
+		return err;
+	if (!budget)
+		return hv_err_new(ENOENT,
+				  "struct task_struct: lists in init_task have more than %u tasks",
+				  TASKS_MAX);
 	if (nr_found != 1)
 		return hv_err_new(ENOENT,
 				  nr_found ? "struct task_struct: %u members of init_task may be "
@@ -148,9 +174,20 @@ static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_sam
 					   : "struct task_struct: no member of init_task leads to "
 					     "all tasks",
 				  nr_found);
-	if (walk(core, s, s->tasks, nr_tasks) < 2 || s->nr < 3)
+	nr_first = nr_tasks < FIRST_MAX ? nr_tasks : FIRST_MAX;
+	nr_last = nr_tasks - nr_first < LAST_MAX ? nr_tasks - nr_first : LAST_MAX;
+	if (!copy_tasks(core, s, 0, nr_first) || !copy_tasks(core, s, 8, nr_last) || s->nr < 3)
 		return hv_err_new(ENOENT, "the list of all tasks changes too fast");
 	return NULL;
+}
+
+/* A task whose memory cannot be read is like one that is not found. */
+static struct hv_err *copy_init_task(const struct hv_kernel_core *core, struct hv_samples *s,
+				     struct hv_gva init)
+{
+	HV_AUTO_ERR struct hv_err *err = copy_task(core, s, init);
+
+	return err ? hv_err_new(ENOENT, "struct task_struct: init_task: %s", err->message) : NULL;
 }
 
 struct hv_err *hv_samples_read(const struct hv_kernel_core *core, struct hv_samples *ret)
@@ -163,7 +200,7 @@ struct hv_err *hv_samples_read(const struct hv_kernel_core *core, struct hv_samp
 		return err;
 	s.bytes_per_task = find_bytes(core, init);
 	s.bytes = hv_alloc((size_t)HV_SAMPLES_MAX * s.bytes_per_task + 1);
-	err = copy_task(core, &s, init);
+	err = copy_init_task(core, &s, init);
 	if (!err && !find_comm(s.list[0].copy, &s.comm))
 		err = hv_err_new(ENOENT,
 				 "struct task_struct: init_task has no name \"" SWAPPER "\"");
