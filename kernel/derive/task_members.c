@@ -2,6 +2,7 @@
 /* Source: include/linux/sched.h, include/linux/sched/prio.h, include/uapi/linux/sched.h. */
 #include "kernel/derive/task_members.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -25,6 +26,7 @@ struct context {
 	const struct hv_kernel_core *core;
 	const struct hv_samples *samples;
 	const struct hv_facts *facts;
+	uint32_t stack_bytes;
 };
 
 static uint32_t u32_of(const struct context *c, unsigned sample, uint32_t off)
@@ -132,14 +134,13 @@ static bool fits_mm(const void *ctx, uint32_t off)
 static bool fits_saved_sp(const void *ctx, uint32_t off)
 {
 	const struct context *c = ctx;
-	const uint64_t stack_bytes = hv_stack_bytes(c->core);
 	unsigned nr = 0;
 	uint32_t stack;
 
 	if (!find_off(c, "stack", &stack) || off == stack)
 		return false;
 	for (unsigned i = 0; i < c->samples->nr; i++)
-		nr += u64_of(c, i, off) - u64_of(c, i, stack) < stack_bytes;
+		nr += u64_of(c, i, off) - u64_of(c, i, stack) < c->stack_bytes;
 	return nr > c->samples->nr / 2;
 }
 
@@ -232,58 +233,70 @@ static bool fits_cred(const void *ctx, uint32_t off)
 	return nr > c->samples->nr / 2;
 }
 
-/* Returns the offset of the link in struct signal_struct AT that leads to LINK. The structure has
- * other lists, but none leads to LINK. */
-static uint32_t head_of(const struct context *c, uint64_t at, uint64_t link)
-{
-	uint8_t bytes[SIGNAL_BYTES];
-	struct hv_span copy = {bytes, sizeof(bytes)};
-	HV_AUTO_ERR struct hv_err *err = hv_read(&c->core->as, hv_gva(at), bytes, sizeof(bytes));
+/* Copies of the struct signal_struct of each sample; zero if it cannot be read. */
+struct signals {
+	uint64_t at[HV_SAMPLES_MAX];
+	uint8_t bytes[HV_SAMPLES_MAX][SIGNAL_BYTES];
+};
 
-	for (uint32_t off = 0; !err && off < sizeof(bytes); off += 8)
-		if (hv_copy_u64(copy, off) == link)
-			return off;
-	return UINT32_MAX;
+static struct signals *copy_signals(const struct context *c, uint32_t signal)
+{
+	struct signals *s = hv_alloc(sizeof(*s));
+
+	for (unsigned i = 0; i < c->samples->nr; i++) {
+		s->at[i] = u64_of(c, i, signal);
+		hv_err_free(hv_read(&c->core->as, hv_gva(s->at[i]), s->bytes[i], SIGNAL_BYTES));
+	}
+	return s;
 }
 
-/* Finds the list of a process's threads: its head is in the struct signal_struct that the task
- * points to with the member at SIGNAL, and the link in the task leads to the head. */
-static bool is_thread_node(const struct context *c, uint32_t signal, uint32_t off,
+/* Finds the list of a process's threads: its head is in the struct signal_struct of the task, and
+ * the link at OFF in the task leads to the head. */
+static bool is_thread_node(const struct context *c, const struct signals *s, uint32_t off,
 			   uint32_t *ret_head)
 {
 	unsigned nr = 0;
 	uint32_t head = UINT32_MAX;
 
 	for (unsigned i = 0; i < c->samples->nr; i++) {
-		uint64_t at = u64_of(c, i, signal), link = u64_of(c, i, off);
+		uint64_t link = u64_of(c, i, off), in = link - s->at[i];
 
-		if (link - at >= SIGNAL_BYTES || link % 8)
+		if (in >= SIGNAL_BYTES || in % 8)
 			continue;
-		if (nr && link - at != head)
+		if (nr && in != head)
 			return false;
-		head = (uint32_t)(link - at);
-		nr += head_of(c, at, c->samples->list[i].at.v + off) == head;
+		head = (uint32_t)in;
+		nr += hv_copy_u64((struct hv_span){s->bytes[i], SIGNAL_BYTES}, head) ==
+		      c->samples->list[i].at.v + off;
 	}
 	*ret_head = head;
 	return nr > c->samples->nr / 2;
 }
 
+/* Too many members that lead to init_signals are as good as none. */
+#define SIGNALS_MAX 4u
+
 static void derive_threads(struct hv_deriving *d, const struct context *c)
 {
 	struct hv_gva init_signals;
-	unsigned nr_found = 0;
+	unsigned nr_found = 0, nr_signals = 0;
 	uint32_t signal = 0, node = 0, head = 0;
 
 	/* init_signals has a name in every kernel that names its variables. */
 	if (!hv_core_symbol(d->core, "init_signals", &init_signals))
 		return;
 	for (uint32_t s = 0; s + 8 <= c->samples->bytes_per_task; s += 8) {
+		struct signals *signals HV_AUTO_FREE = NULL;
+
 		if (u64_of(c, 0, s) != init_signals.v)
 			continue;
+		if (nr_signals++ == SIGNALS_MAX)
+			return;
+		signals = copy_signals(c, s);
 		for (uint32_t off = 0; off + 16 <= c->samples->bytes_per_task; off += 8) {
 			uint32_t at;
 
-			if (!is_thread_node(c, s, off, &at))
+			if (!is_thread_node(c, signals, off, &at))
 				continue;
 			signal = s;
 			node = off;
@@ -381,7 +394,8 @@ static void derive_lazy(struct hv_deriving *d)
 
 void hv_task_members_derive(struct hv_deriving *d)
 {
-	const struct context context = {d->core, d->samples, &d->facts}, *c = &context;
+	const struct context context = {d->core, d->samples, &d->facts, hv_stack_bytes(d->core)},
+			     *c = &context;
 	const struct hv_fact *flags;
 
 	hv_members_derive(d, "task_struct", of_task, HV_ARRAY_LEN(of_task), c,
