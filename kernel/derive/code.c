@@ -40,8 +40,12 @@ static void add_off(struct hv_code_offs *offs, uint32_t off)
 
 	while (i < offs->nr && offs->list[i] < off)
 		i++;
-	if (offs->nr == HV_CODE_OFFS_MAX || (i < offs->nr && offs->list[i] == off))
+	if (i < offs->nr && offs->list[i] == off)
 		return;
+	if (offs->nr == HV_CODE_OFFS_MAX || off > HV_CODE_OFF_MAX) {
+		offs->has_more = true;
+		return;
+	}
 	memmove(&offs->list[i + 1], &offs->list[i], (offs->nr - i) * sizeof(offs->list[0]));
 	offs->list[i] = off;
 	offs->nr++;

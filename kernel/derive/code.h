@@ -7,6 +7,7 @@
 
 #define HV_CODE_CURRENT	 0xff /* instead of the number of an argument: the current task */
 #define HV_CODE_OFFS_MAX 32u
+#define HV_CODE_OFF_MAX	 0xfffffu /* no structure is larger */
 
 /* Uses of members by a function. */
 struct hv_code_rule {
@@ -22,6 +23,7 @@ struct hv_code_rule {
 struct hv_code_offs {
 	uint32_t list[HV_CODE_OFFS_MAX]; /* ascending */
 	unsigned nr;
+	bool has_more; /* than the list has room for, or at offsets above HV_CODE_OFF_MAX */
 	/* Reads whose value is used later, and instructions that combine a value, which an earlier
 	 * one may have read, with a constant. */
 	unsigned nr_plain, nr_masked;

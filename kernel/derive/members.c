@@ -14,12 +14,13 @@ struct candidates {
 };
 
 /* Leaves the candidates in OFFS. Returns false and leaves all if there is none: then the function
- * uses the member in a way that is not understood. */
+ * uses the member in a way that is not understood. An incomplete list shows nothing, since the
+ * member may be missing from it. */
 static bool restrict_to(struct candidates *c, const struct hv_code_offs *offs)
 {
 	struct candidates both = {0};
 
-	for (unsigned i = 0; i < offs->nr; i++) {
+	for (unsigned i = 0; i < offs->nr && !offs->has_more; i++) {
 		bool is_candidate = c->is_any;
 
 		for (unsigned j = 0; j < c->nr; j++)
