@@ -47,6 +47,22 @@ static bool is_name(const uint8_t *text)
 	return i && i < NAME_BYTES && !text[i];
 }
 
+/* The rest of the copy stays zero if the module's memory ends before it. */
+static struct hv_err *copy_module(const struct hv_address_space *as, struct loaded *l)
+{
+	const uint64_t page = as->arch->entry_span(1);
+	size_t first = page - l->at.v % page;
+	struct hv_err *err;
+
+	if (first > sizeof(l->bytes))
+		first = sizeof(l->bytes);
+	err = hv_read(as, l->at, l->bytes, first);
+	if (!err && first < sizeof(l->bytes))
+		hv_err_free(hv_read(as, hv_gva_add(l->at, first), l->bytes + first,
+				    sizeof(l->bytes) - first));
+	return err;
+}
+
 /* Copies the first modules of the list. Returns false if it is not a list of modules. */
 static bool read_modules(struct context *c, struct hv_gva head)
 {
@@ -58,9 +74,8 @@ static bool read_modules(struct context *c, struct hv_gva head)
 		struct loaded *l = &c->list[c->nr];
 
 		l->at = hv_gva(at - LIST_OFF);
-		err = hv_read(as, l->at, l->bytes, sizeof(l->bytes));
-		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before ||
-		    !is_name(l->bytes + NAME_OFF))
+		err = copy_module(as, l);
+		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before || !is_name(l->bytes + NAME_OFF))
 			return false;
 		before = at;
 		at = u64_of(c, c->nr++, LIST_OFF);
