@@ -34,7 +34,7 @@ static void add(struct hv_deriving *d, const char *type, const char *member, uin
 }
 
 /* Calls IS_AT with the copy of the per-CPU variable at PERCPU of each online CPU. Returns whether
- * it was true for all of them. */
+ * it was true for all of them, and there is one. */
 static bool holds_on_cpus(struct hv_deriving *d, uint64_t percpu,
 			  bool (*is_at)(const struct hv_deriving *d, struct hv_gva at,
 					unsigned cpu))
@@ -42,7 +42,7 @@ static bool holds_on_cpus(struct hv_deriving *d, uint64_t percpu,
 	uint32_t nr_cpus = 1;
 	struct hv_gva at;
 	struct hv_err *err = NULL;
-	bool holds = true;
+	bool holds = true, has_cpu = false;
 
 	if (hv_core_symbol(d->core, "nr_cpu_ids", &at))
 		err = hv_read_u32(&d->core->as, at, &nr_cpus);
@@ -51,8 +51,9 @@ static bool holds_on_cpus(struct hv_deriving *d, uint64_t percpu,
 			continue;
 		err = hv_core_percpu(d->core, percpu, cpu, &at);
 		holds = !err && is_at(d, at, cpu);
+		has_cpu = true;
 	}
-	holds &= !err;
+	holds &= !err && has_cpu;
 	hv_err_free(err);
 	return holds;
 }
