@@ -73,7 +73,7 @@ static void derive_blacklist(struct hv_deriving *d)
 {
 	static const char type[] = "kprobe_blacklist_entry";
 	const struct hv_address_space *as = &d->core->as;
-	uint64_t at = 0, range[2];
+	uint64_t at = 0, entry[BLACK_END / 8 + 1];
 	struct hv_gva head;
 	unsigned nr = 0;
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -82,10 +82,11 @@ static void derive_blacklist(struct hv_deriving *d)
 		return;
 	err = hv_read_u64(as, head, &at);
 	for (; !err && at != head.v && nr < BLACK_MAX; nr++) {
-		err = hv_read(as, hv_gva(at + BLACK_START), range, sizeof(range));
-		if (err || range[0] >= range[1] || range[0] < as->arch->kernel_start(as->levels).v)
+		err = hv_read(as, hv_gva(at), entry, sizeof(entry));
+		if (err || entry[BLACK_START / 8] >= entry[BLACK_END / 8] ||
+		    entry[BLACK_START / 8] < as->arch->kernel_start(as->levels).v)
 			return;
-		err = hv_read_u64(as, hv_gva(at), &at);
+		at = entry[0];
 	}
 	if (err || at != head.v || nr < ENTRIES_MIN)
 		return;
