@@ -1,0 +1,917 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Types that are derived from a guest, and guests that show too little or contradict themselves. */
+#include <check.h>
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "kernel/core/btf_members.h"
+#include "kernel/derive/code.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/derive/fake_guest.h"
+
+#define M  HV_PROVED_BY_MEMORY
+#define MM (HV_PROVED_BY_MEMORY | HV_PROVED_BY_OTHER_MEMORY)
+#define C  HV_PROVED_BY_CODE
+#define CC (HV_PROVED_BY_CODE | HV_PROVED_BY_OTHER_CODE)
+#define I  HV_PROVED_BY_INTERFACE
+
+static void derive(void)
+{
+	struct hv_err *err = hv_types_derive(&fk.k.core, BANNER);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_DERIVED);
+}
+
+static void derive_rest(void)
+{
+	struct hv_err *err = hv_types_derive_rest(&fk.k.core);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+/* Checks that the types cannot be derived, and that nothing is left of them. */
+static void check_refused(int code, const char *message)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_types_derive(&fk.k.core, BANNER);
+
+	ck_assert_msg(err, "not refused: %s", message);
+	ck_assert_str_eq(err->message, message);
+	ck_assert_int_eq(err->code, code);
+	ck_assert_ptr_null(fk.k.core.btf);
+	ck_assert_ptr_null(fk.k.core.types.facts);
+	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_NONE);
+}
+
+static const struct hv_fact *find(const char *type, const char *member)
+{
+	return hv_facts_find(fk.k.core.types.facts, type, member);
+}
+
+static void check_unknown(const char *type, const char *member)
+{
+	uint32_t off;
+	const struct hv_field field = {member, 1, &off};
+	HV_AUTO_ERR struct hv_err *err = hv_fields_find(&fk.k.core, type, &field, 1);
+	HV_AUTO_FREE char *expected =
+		hv_format("kernel without BTF: member %s of struct %s is not known", member, type);
+
+	ck_assert_msg(err, "%s of %s is known", member, type);
+	ck_assert_str_eq(err->message, expected);
+	ck_assert_int_eq(err->code, ENOENT);
+}
+
+static void check_fact(const char *type, const char *member, uint32_t off, unsigned proofs)
+{
+	const struct hv_fact *f = find(type, member);
+	uint32_t in_btf = 0;
+
+	ck_assert_msg(f, "%s of %s is not known", member, type);
+	ck_assert_msg(f->off == off, "%s of %s: 0x%x", member, type, f->off);
+	ck_assert_msg(f->proofs == proofs, "%s of %s: proofs 0x%x", member, type, f->proofs);
+	ck_assert(hv_btf_member(fk.k.core.btf, type, member, &in_btf, NULL));
+	ck_assert_uint_eq(in_btf, off);
+}
+
+/* MEMBER of struct TYPE has one proof: it may be read, and not written or loaded. */
+static void check_unproved(const char *type, const char *member)
+{
+	uint32_t off;
+	const struct hv_field field = {member, 1, &off};
+	HV_AUTO_ERR struct hv_err *unknown = hv_fields_find(&fk.k.core, type, &field, 1);
+	HV_AUTO_ERR struct hv_err *err = hv_fields_find_proved(&fk.k.core, type, &field, 1);
+	HV_AUTO_FREE char *expected = hv_format(
+		"kernel without BTF: where %s of struct %s is has no second proof", member, type);
+
+	ck_assert_msg(!unknown, "%s", unknown ? unknown->message : "");
+	ck_assert_msg(err, "%s of %s is proved", member, type);
+	ck_assert_str_eq(err->message, expected);
+	ck_assert_int_eq(err->code, ENOTSUP);
+	ck_assert(fk.k.core.types.unproved & hv_btf_member_bit(type, member));
+}
+
+static void check_proved(const char *type, const char *member)
+{
+	uint32_t off;
+	const struct hv_field field = {member, 1, &off};
+	struct hv_err *err = hv_fields_find_proved(&fk.k.core, type, &field, 1);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+/* -- everything is derived --------------------------------------------------------------------- */
+
+static const struct expected {
+	const char *type, *member;
+	uint32_t off;
+	unsigned proofs;
+} whole[] = {
+	{"task_struct", "thread_info", 0, CC},
+	{"task_struct", "stack", STACK_OFF, M | CC},
+	{"task_struct", "flags", FLAGS_OFF, M | CC},
+	{"task_struct", "prio", PRIO_OFF, M | C},
+	{"task_struct", "static_prio", STATIC_PRIO_OFF, M | CC},
+	{"task_struct", "rt_priority", RT_PRIORITY_OFF, M | C},
+	{"task_struct", "se", SE_OFF, CC},
+	{"task_struct", "policy", POLICY_OFF, M | CC},
+	{"task_struct", "migration_disabled", MIGRATION_OFF, CC},
+	{"task_struct", "tasks", TASKS_OFF, M},
+	{"task_struct", "pid", PID_OFF, M | CC},
+	{"task_struct", "tgid", TGID_OFF, M | C},
+	{"task_struct", "thread_node", NODE_OFF, MM},
+	{"task_struct", "cred", CRED_OFF, M | C},
+	{"task_struct", "comm", COMM_OFF, M | CC},
+	{"task_struct", "signal", SIGNAL_OFF, M},
+	{"task_struct", "thread", SP_OFF, M | CC},
+	{"thread_info", "flags", 0, CC},
+	{"thread_struct", "sp", 0, M | CC},
+	{"signal_struct", "thread_head", HEAD_OFF, M},
+	{"sched_entity", "group_node", 0, C},
+	{"rq", "cfs_tasks", 0xa30, CC},
+	{"cred", "uid", 8, CC},
+	{"kprobe", "addr", 0x28, CC},
+	{"kprobe", "flags", 0x78, C},
+	{"kprobe", "hlist", 0, I},
+	{"mutex", "owner", 0, C},
+	{"list_head", "prev", 8, I},
+	{"pcpu_hot", "current_task", 0, M | C},
+	{"pcpu_hot", "preempt_count", 8, M | C},
+	{"pcpu_hot", "cpu_number", 12, M | C},
+	{"pcpu_hot", "hardirq_stack_ptr", 24, M},
+	{"cyc2ns", "data", 0, M},
+	{"cyc2ns", "seq", 32, M},
+	{"cyc2ns_data", "cyc2ns_offset", 8, M},
+	{"cpuinfo_x86", "x86_capability", 0x28, M},
+	{"pt_regs", "ip", 128, I},
+	{"kvm_steal_time", "version", 8, I},
+	{"inactive_task_frame", "bp", 40, M},
+	{"inactive_task_frame", "ret_addr", 48, M},
+	{"cea_exception_stacks", "DF_stack", 0x1000, M},
+	{"cea_exception_stacks", "NMI_stack", 0x4000, M},
+	{"cea_exception_stacks", "DB_stack", 0x7000, M},
+	{"cea_exception_stacks", "MCE_stack", 0xa000, M},
+	{"cpu_entry_area", "entry_stack_page", 0x1000, M},
+	{"cpu_entry_area", "estacks", CEA_GUARD - CEA_SP0 + 0x2000, M},
+	{"exception_table_entry", "insn", 0, M},
+	{"exception_table_entry", "fixup", 4, M},
+	{"exception_table_entry", "data", 8, M},
+	{"kprobe_blacklist_entry", "start_addr", 16, M},
+	{"kprobe_blacklist_entry", "end_addr", 24, M},
+};
+
+static const struct expected of_module[] = {
+	{"module", "state", 0, M | C},
+	{"module", "list", LIST_OFF, MM},
+	{"module", "name", NAME_OFF, M},
+	{"module", "kallsyms", KALLSYMS_OFF, M},
+	{"module", "refcnt", REFCNT_OFF, M | CC},
+	{"mod_kallsyms", "num_symtab", 8, M},
+};
+
+static void check_all(const struct expected *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		check_fact(list[i].type, list[i].member, list[i].off, list[i].proofs);
+}
+#define CHECK_ALL(list) check_all(list, HV_ARRAY_LEN(list))
+
+START_TEST(derives_everything)
+{
+	make_modules(CORE_LAYOUT);
+	derive();
+	CHECK_ALL(whole);
+	CHECK_ALL(of_module);
+	check_proved("task_struct", "pid");
+	check_proved("task_struct", "thread_info.flags");
+	check_proved("task_struct", "thread_node");
+	check_proved("pcpu_hot", "current_task");
+	check_proved("module", "list");
+	ck_assert_uint_eq(fk.k.core.types.unproved, 0);
+}
+END_TEST
+
+static double seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* More tasks than are copied. */
+START_TEST(many_tasks)
+{
+	free_guest();
+	make_guest(TASKS);
+	derive();
+	CHECK_ALL(whole);
+}
+END_TEST
+
+START_TEST(pid_1_and_kthreadd_are_enough_processes)
+{
+	link_tasks(3);
+	derive();
+	check_fact("task_struct", "pid", PID_OFF, M | CC);
+	check_fact("task_struct", "stack", STACK_OFF, M | CC);
+}
+END_TEST
+
+/* Without a task with a real-time policy, memory shows neither of them. */
+START_TEST(no_task_with_a_realtime_policy)
+{
+	for (unsigned i = 3; i < 5; i++)
+		for (uint32_t off = PRIO_OFF; off <= NORMAL_PRIO_OFF; off += 4)
+			fk_u32(&fk, task_at[i] + off, 120);
+	for (unsigned i = 3; i < 5; i++) {
+		fk_u32(&fk, task_at[i] + RT_PRIORITY_OFF, 0);
+		fk_u32(&fk, task_at[i] + POLICY_OFF, 0);
+	}
+	derive();
+	check_unknown("task_struct", "rt_priority");
+	check_fact("task_struct", "static_prio", STATIC_PRIO_OFF, M | CC);
+}
+END_TEST
+
+/* -- guests whose types are not derived -------------------------------------------------------- */
+
+START_TEST(a_guest_that_starts)
+{
+	write_list(init_task + TASKS_OFF, init_task + TASKS_OFF, init_task + TASKS_OFF);
+	check_refused(ENOENT, "struct task_struct: no member of init_task leads to all tasks");
+	link_tasks(2);
+	check_refused(ENOENT, "struct task_struct: no member of init_task leads to all tasks");
+}
+END_TEST
+
+START_TEST(preempt_rt)
+{
+	static const char *const banners[] = {"Linux version 6.6 #1 SMP PREEMPT_RT Mon",
+					      "Linux version 4.19 #1 SMP PREEMPT RT Mon"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(banners); i++) {
+		HV_AUTO_ERR struct hv_err *err = hv_types_derive(&fk.k.core, banners[i]);
+
+		ck_assert(err);
+		ck_assert_str_eq(err->message,
+				 "structures of PREEMPT_RT kernels cannot be derived");
+		ck_assert_int_eq(err->code, ENOTSUP);
+	}
+}
+END_TEST
+
+START_TEST(another_architecture)
+{
+	fk.k.core.as.arch = &hv_arch_riscv64;
+	check_refused(ENOTSUP, "structures cannot be derived on riscv64");
+}
+END_TEST
+
+START_TEST(init_task_without_name)
+{
+	fk_str(&fk, init_task + COMM_OFF, "idle");
+	check_refused(ENOENT, "struct task_struct: init_task has no name \"swapper\"");
+}
+END_TEST
+
+START_TEST(init_task_with_two_names)
+{
+	fk_str(&fk, init_task + COMM_OFF + 24, "swapper/0");
+	check_refused(ENOENT, "struct task_struct: init_task has no name \"swapper\"");
+}
+END_TEST
+
+START_TEST(name_without_end)
+{
+	fk_str(&fk, init_task + COMM_OFF, "swapper/123456789");
+	check_refused(ENOENT, "struct task_struct: init_task has no name \"swapper\"");
+	fk_str(&fk, init_task + COMM_OFF, "swapper/0");
+	fk_str(&fk, task_at[5] + COMM_OFF, "a name without an end");
+	check_refused(ENOENT, "struct task_struct: no member of init_task leads to all tasks");
+}
+END_TEST
+
+static void move_init_task(const char *name, uint64_t at)
+{
+	struct hv_symbols *s = &fk.k.core.symbols;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (!strcmp(s->by_addr[i].name, "init_task"))
+			s->by_addr[i] = (struct hv_symbol){hv_gva(at), name, 'D'};
+	fk_symbol(&fk, "after_it", at + TASK_BYTES);
+	hv_symbols_index(s);
+}
+
+START_TEST(init_task_is_not_mapped)
+{
+	move_init_task("init_task", 0xffffffff90000000);
+	check_refused(ENOENT, "struct task_struct: init_task: nothing is mapped at "
+			      "0xffffffff90000000");
+}
+END_TEST
+
+/* The next symbol leaves no room for it. */
+START_TEST(init_task_without_room)
+{
+	move_init_task("init_task", init_task);
+	fk_symbol(&fk, "in_it", init_task + 4);
+	hv_symbols_index(&fk.k.core.symbols);
+	check_refused(ENOENT, "struct task_struct: init_task has no name \"swapper\"");
+}
+END_TEST
+
+START_TEST(no_init_task)
+{
+	move_init_task("other", init_task);
+	check_refused(ENOENT, "kernel has no symbol init_task: it was built without "
+			      "CONFIG_KALLSYMS_ALL");
+}
+END_TEST
+
+/* Two members of init_task lead to all tasks. */
+START_TEST(two_lists_of_tasks)
+{
+	for (unsigned i = 0; i < nr_tasks; i++) {
+		uint64_t task = task_at[i] + TASKS_OFF + 16;
+
+		write_list(task, task_at[(i + 1) % nr_tasks] + TASKS_OFF + 16,
+			   task_at[(i + nr_tasks - 1) % nr_tasks] + TASKS_OFF + 16);
+	}
+	check_refused(ENOENT,
+		      "struct task_struct: 2 members of init_task may be the list of all tasks");
+}
+END_TEST
+
+static const char no_list[] = "struct task_struct: no member of init_task leads to all tasks";
+
+START_TEST(list_with_a_cycle)
+{
+	/* It does not lead back to init_task. */
+	fk_u64(&fk, task_at[9] + TASKS_OFF, task_at[4] + TASKS_OFF);
+	check_refused(ENOENT, no_list);
+	/* A task is its own successor and predecessor. */
+	write_list(task_at[5] + TASKS_OFF, task_at[5] + TASKS_OFF, task_at[5] + TASKS_OFF);
+	check_refused(ENOENT, no_list);
+}
+END_TEST
+
+START_TEST(list_that_leaves_memory)
+{
+	static const uint64_t bad[] = {0,
+				       8,
+				       0xffffffff81000001,
+				       0xfffffffffffffff8,
+				       0xffff888000000000,
+				       0x8000000000000000};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
+		fk_u64(&fk, task_at[7] + TASKS_OFF, bad[i]);
+		check_refused(ENOENT, no_list);
+	}
+	link_tasks(nr_tasks);
+	fk_u64(&fk, task_at[7] + TASKS_OFF + 8, task_at[1] + TASKS_OFF);
+	check_refused(ENOENT, no_list);
+}
+END_TEST
+
+#define LONG_AT	   UINT64_C(0xffffb00000000000)
+#define LONG_GPA   0xe00000u
+#define LONG_NODES (1u << 16) /* in each of the lists */
+#define LONG_LISTS 4u
+
+/* A node at a multiple of 32 bytes has the links, and then a name, which makes it a task for a
+ * member of init_task at a multiple of 32 bytes. The last node leads nowhere. */
+static void make_long_list(uint32_t off, uint64_t from, uint64_t *to)
+{
+	_Static_assert(COMM_OFF % 32 == 16, "the name of a node");
+	uint64_t before = init_task + off;
+
+	fk_u64(&fk, before, from);
+	for (unsigned i = 0; i < LONG_NODES; i++, from += 32, to += 4) {
+		to[0] = i + 1 < LONG_NODES ? from + 32 : 0;
+		to[1] = before;
+		memcpy(&to[2], "task", 5);
+		before = from;
+	}
+}
+
+/* Several members of init_task are long lists. No list is too long, but all together are. */
+START_TEST(many_long_lists)
+{
+	double before = seconds();
+	uint64_t *to = (uint64_t *)(fk.machine.ram + LONG_GPA);
+	uint64_t bytes = 32 * LONG_NODES;
+
+	xm_map(&fk.machine, fk.k.core.as.root, 4, 2, hv_gva(LONG_AT), hv_gpa(LONG_GPA),
+	       LONG_LISTS * bytes >> 21, XM_W);
+	for (unsigned i = 0; i < LONG_LISTS; i++)
+		make_long_list(0x80 + i * 32, LONG_AT + i * bytes, to + i * bytes / 8);
+	check_refused(ENOENT, "struct task_struct: lists in init_task have more than 200000 tasks");
+	/* with sanitizers, on a busy machine */
+	ck_assert_double_lt(seconds() - before, 30);
+}
+END_TEST
+
+/* -- members that are not found, or have one proof --------------------------------------------- */
+
+/* Code is missing: these have only the proof in memory. */
+START_TEST(code_is_missing)
+{
+	static const char *const functions[] = {
+		"bpf_get_current_comm", "__set_task_comm",
+		"__get_task_comm",	"bpf_get_current_uid_gid",
+		"set_freezable",	"exit_signals",
+		"__switch_to",		"put_task_stack",
+		"irq_enter_rcu",	"set_task_stack_end_magic",
+		"set_user_nice",	"sched_fork",
+		"get_rr_interval_rt",	"__x64_sys_getuid",
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(functions); i++)
+		remove_code(functions[i]);
+	derive();
+	check_fact("task_struct", "comm", COMM_OFF, M);
+	check_unproved("task_struct", "comm");
+	check_fact("task_struct", "stack", STACK_OFF, M);
+	check_unproved("task_struct", "stack");
+	check_fact("task_struct", "static_prio", STATIC_PRIO_OFF, M);
+	check_unproved("task_struct", "static_prio");
+	check_fact("task_struct", "rt_priority", RT_PRIORITY_OFF, M);
+	check_unproved("task_struct", "rt_priority");
+	check_fact("task_struct", "cred", CRED_OFF, M);
+	check_unproved("task_struct", "cred");
+	check_unknown("cred", "uid");
+	check_fact("pcpu_hot", "current_task", 0, M);
+	check_unproved("pcpu_hot", "current_task");
+	check_proved("task_struct", "pid");
+}
+END_TEST
+
+/* Each member that every kernel has. */
+START_TEST(needed_member_is_missing)
+{
+	for (unsigned i = 0; i < nr_tasks; i++)
+		fk_u64(&fk, stack_at[i], 0);
+	check_refused(ENOENT, "neither code nor memory shows where stack of struct task_struct is");
+	for (unsigned i = 0; i < nr_tasks; i++)
+		make_task(i);
+	/* no task may be a kernel thread */
+	fk_u32(&fk, task_at[1] + FLAGS_OFF, PF_KTHREAD);
+	check_refused(ENOENT, "neither code nor memory shows where flags of struct task_struct is");
+	make_task(1);
+	fk_u32(&fk, task_at[6] + TGID_OFF, 5);
+	check_refused(ENOENT, "neither code nor memory shows where tgid of struct task_struct is");
+	fk_u32(&fk, task_at[6] + PID_OFF, 5);
+	check_refused(ENOENT, "neither code nor memory shows where pid of struct task_struct is");
+	make_task(6);
+	fk_u32(&fk, task_at[6] + PID_OFF, 1u << 23);
+	check_refused(ENOENT, "neither code nor memory shows where tgid of struct task_struct is");
+}
+END_TEST
+
+/* The order in the kernel decides which is the pid; only code can tell. */
+START_TEST(pid_is_ambiguous_without_code)
+{
+	remove_code("trace_event_raw_event_sched_kthread_stop");
+	remove_code("trace_event_raw_event_sched_process_template");
+	check_refused(ENOENT, "neither code nor memory shows where pid of struct task_struct is");
+}
+END_TEST
+
+START_TEST(pid_with_one_function)
+{
+	remove_code("trace_event_raw_event_sched_kthread_stop");
+	derive();
+	check_fact("task_struct", "pid", PID_OFF, M | CC);
+	forget_types();
+	remove_code("bpf_get_current_pid_tgid");
+	derive();
+	check_fact("task_struct", "pid", PID_OFF, M | C);
+	check_fact("task_struct", "tgid", TGID_OFF, M);
+	check_unproved("task_struct", "tgid");
+}
+END_TEST
+
+/* A second member fits memory, and no code chooses. */
+START_TEST(second_member_fits)
+{
+	for (unsigned i = 0; i < nr_tasks; i++)
+		fk_u64(&fk, task_at[i] + 0x600, stack_at[i]);
+	derive();
+	check_fact("task_struct", "stack", STACK_OFF, M | CC);
+	forget_types();
+	remove_code("__switch_to");
+	remove_code("put_task_stack");
+	remove_code("set_task_stack_end_magic");
+	check_refused(ENOENT, "neither code nor memory shows where stack of struct task_struct is");
+}
+END_TEST
+
+/* The code uses another member than memory shows, so it is no proof. */
+START_TEST(code_contradicts_memory)
+{
+	set_code("__switch_to", CODE("\x48\x8b\x46\x28" /* mov 0x28(%rsi),%rax */
+				     "\xc3" /* ret */));
+	set_code("put_task_stack", CODE("\x48\x8b\x7f\x28" /* mov 0x28(%rdi),%rdi */
+					"\xc3" /* ret */));
+	set_code("set_task_stack_end_magic", CODE("\x48\x8b\x47\x28" /* mov 0x28(%rdi),%rax */
+						  "\xc3" /* ret */));
+	derive();
+	check_fact("task_struct", "stack", STACK_OFF, M);
+	check_unproved("task_struct", "stack");
+}
+END_TEST
+
+/* Without memory, a second function that uses other members is no proof. */
+START_TEST(code_contradicts_code)
+{
+	set_code("__x64_sys_getuid",
+		 CODE("\x65\x48\x8b\x04\x25\x00\x10\x00\x00" /* mov %gs:0x1000,%rax */
+		      "\x48\x8b\x80\x48\x05\x00\x00"	     /* mov 0x548(%rax),%rax */
+		      "\x8b\x78\x18"			     /* mov 0x18(%rax),%edi */
+		      "\xc3" /* ret */));
+	derive();
+	check_fact("cred", "uid", 0x18, C);
+	check_unproved("cred", "uid");
+}
+END_TEST
+
+START_TEST(code_uses_several_members)
+{
+	remove_code("__x64_sys_getuid");
+	derive();
+	check_unknown("cred", "uid");
+}
+END_TEST
+
+/* Offsets that no structure has, in code that uses nothing else. In BTF they would wrap. */
+START_TEST(code_with_large_offsets)
+{
+	set_code("mutex_is_locked",
+		 CODE("\x48\x8b\x87\x00\x00\x00\x20" /* mov 0x20000000(%rdi),%rax */
+		      "\xc3" /* ret */));
+	derive();
+	check_unknown("mutex", "owner");
+}
+END_TEST
+
+/* A function that uses more members than are kept shows nothing, because the right one may be
+ * missing from the list. */
+START_TEST(code_with_too_many_members)
+{
+	char bytes[4 * (HV_CODE_OFFS_MAX + 1)];
+
+	set_code("arch_arm_kprobe", CODE("\x48\x8b\x77\x28" /* mov 0x28(%rdi),%rsi */
+					 "\x48\x8b\x7f\x30" /* mov 0x30(%rdi),%rdi */
+					 "\xc3" /* ret */));
+	for (unsigned i = 0; i <= HV_CODE_OFFS_MAX; i++) {
+		/* 0x28 is the last one */
+		unsigned off = i == HV_CODE_OFFS_MAX ? 0x28 : i * 4 == 0x28 ? 0x2a : i * 4;
+		const char move[] = {0x48, (char)0x8b, 0x77, (char)off};
+
+		memcpy(bytes + i * sizeof(move), move, sizeof(move)); /* mov OFF(%rdi),%rsi */
+	}
+	set_code("arch_disarm_kprobe", bytes, sizeof(bytes));
+	derive();
+	check_unknown("kprobe", "addr");
+}
+END_TEST
+
+/* The constant in the instruction chooses the member. */
+START_TEST(code_sets_flags_of_two_members)
+{
+	set_code("register_kprobe", CODE("\x83\x4f\x70\x02" /* orl $2,0x70(%rdi) */
+					 "\x83\x4f\x78\x01" /* orl $1,0x78(%rdi) */
+					 "\xc3" /* ret */));
+	derive();
+	check_fact("kprobe", "flags", 0x78, C);
+}
+END_TEST
+
+/* So do the length, and whether it is read or written. */
+START_TEST(code_uses_members_in_other_ways)
+{
+	set_code("arch_arm_kprobe", CODE("\x48\x89\x77\x30" /* mov %rsi,0x30(%rdi) */
+					 "\x8b\x57\x20"	    /* mov 0x20(%rdi),%edx */
+					 "\x48\x8d\x4f\x38" /* lea 0x38(%rdi),%rcx */
+					 "\x48\x8b\x7f\x28" /* mov 0x28(%rdi),%rdi */
+					 "\xc3" /* ret */));
+	remove_code("arch_disarm_kprobe");
+	derive();
+	check_fact("kprobe", "addr", 0x28, C);
+}
+END_TEST
+
+START_TEST(unknown_members_of_a_trace_line)
+{
+	set_code("tracing_gen_ctx_irq_test",
+		 CODE("\x65\x48\x8b\x14\x25\x00\x10\x00\x00" /* mov %gs:0x1000,%rdx */
+		      "\x0f\xb7\x82\xb0\x01\x00\x00"	     /* movzwl 0x1b0(%rdx),%eax */
+		      "\x48\x8b\x0a"			     /* mov (%rdx),%rcx */
+		      "\x8b\x42\x10"			     /* mov 0x10(%rdx),%eax */
+		      "\xc3" /* ret */));
+	check_refused(ENOENT, "code does not show which members of struct task_struct a trace line "
+			      "contains");
+}
+END_TEST
+
+START_TEST(no_cpu_is_online)
+{
+	fk_u32(&fk, online, 0);
+	derive();
+	check_unknown("pcpu_hot", "current_task");
+	check_unknown("cyc2ns", "seq");
+}
+END_TEST
+
+START_TEST(cpu_numbers_are_wrong)
+{
+	fk_u32(&fk, fk.areas[1] + HOT + 12, 0);
+	fk_u32(&fk, fk.areas[1] + CYC2NS, 7);
+	fk_u32(&fk, ids, UINT32_MAX);
+	derive();
+	check_unknown("pcpu_hot", "current_task");
+	check_unknown("cyc2ns", "seq");
+	check_fact("task_struct", "pid", PID_OFF, M | CC);
+}
+END_TEST
+
+/* The pointers of threads lead elsewhere. */
+START_TEST(threads_lead_elsewhere)
+{
+	for (unsigned i = 0; i < nr_tasks; i++)
+		fk_u64(&fk, signal_at[i] + HEAD_OFF, 0xffff888000000000);
+	derive();
+	check_unknown("task_struct", "thread_node");
+	check_unknown("task_struct", "signal");
+}
+END_TEST
+
+/* Every word of init_task leads to init_signals. */
+START_TEST(many_pointers_to_signals)
+{
+	for (uint32_t off = 0x5a0; off < SP_OFF; off += 8)
+		fk_u64(&fk, init_task + off, init_signals);
+	derive();
+	check_unknown("task_struct", "thread_node");
+	check_fact("task_struct", "pid", PID_OFF, M | CC);
+}
+END_TEST
+
+START_TEST(tables_of_another_form)
+{
+	fk_u32(&fk, exceptions + 12 * 5, 0);
+	fk_u64(&fk, black_at + 32 * 5 + 16, FK_BASE + 0x100000);
+	derive();
+	check_unknown("exception_table_entry", "insn");
+	check_unknown("kprobe_blacklist_entry", "start_addr");
+	forget_types();
+	make_tables();
+	/* the addresses do not ascend */
+	fk_u32(&fk, exceptions, (uint32_t)(FK_BASE + 0xa000 - exceptions));
+	derive();
+	check_unknown("exception_table_entry", "insn");
+}
+END_TEST
+
+START_TEST(blacklist_without_end)
+{
+	fk_u64(&fk, black_at + 32 * (ENTRIES - 1), black_at);
+	derive();
+	check_unknown("kprobe_blacklist_entry", "start_addr");
+	forget_types();
+	fk_u64(&fk, black_at + 32 * (ENTRIES - 1), 0xffff888000000000);
+	derive();
+	check_unknown("kprobe_blacklist_entry", "start_addr");
+}
+END_TEST
+
+/* -- modules ----------------------------------------------------------------------------------- */
+
+START_TEST(module_memory)
+{
+	static const struct {
+		enum module_form form;
+		const char *base, *size;
+		uint32_t size_off;
+	} rows[] = {
+		{CORE_LAYOUT, "core_layout.base", "core_layout.text_size", 12},
+		{MEM, "mem.base", "mem.size", 8},
+		{MEM_WITH_ROX, "mem.base", "mem.size", 12},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
+		uint32_t off = 0, bytes = 0;
+		int64_t text = -1;
+
+		make_modules(rows[i].form);
+		derive();
+		CHECK_ALL(of_module);
+		ck_assert(hv_btf_member(fk.k.core.btf, "module", rows[i].base, &off, NULL));
+		ck_assert_uint_eq(off, MEM_OFF);
+		ck_assert(hv_btf_member(fk.k.core.btf, "module", rows[i].size, &off, NULL));
+		ck_assert_uint_eq(off, MEM_OFF + rows[i].size_off);
+		ck_assert_int_eq(hv_btf_enumerator(fk.k.core.btf, "MOD_TEXT", &text),
+				 rows[i].form != CORE_LAYOUT);
+		if (rows[i].form != CORE_LAYOUT) {
+			ck_assert(hv_btf_size(fk.k.core.btf, "module_memory", &bytes));
+			ck_assert_uint_eq(bytes, MEM_BYTES);
+		}
+		forget_types();
+	}
+}
+END_TEST
+
+START_TEST(modules_are_loaded_later)
+{
+	const struct hv_btf *first;
+
+	derive();
+	first = fk.k.core.btf;
+	check_unknown("module", "list");
+	derive_rest();
+	ck_assert_ptr_eq(fk.k.core.btf, first);
+	check_unknown("module", "list");
+	make_modules(MEM);
+	derive_rest();
+	CHECK_ALL(whole);
+	CHECK_ALL(of_module);
+	/* those who still have the old types can use them */
+	ck_assert_ptr_eq(fk.k.core.types.replaced, first);
+	check_proved("module", "refcnt");
+	first = fk.k.core.btf;
+	derive_rest();
+	ck_assert_ptr_eq(fk.k.core.btf, first);
+}
+END_TEST
+
+START_TEST(types_of_other_sources_are_not_changed)
+{
+	make_modules(MEM);
+	fk.k.core.types.from = HV_TYPES_IN_FILE;
+	derive_rest();
+	ck_assert_ptr_null(fk.k.core.btf);
+	fk.k.core.types.from = HV_TYPES_NONE;
+}
+END_TEST
+
+/* The memory after the module's structure is not mapped. */
+START_TEST(module_at_the_end_of_its_memory)
+{
+	const uint64_t page = FK_MODULES + (2u << 20);
+	uint64_t from = module_at[0] = 0, at = page - MODULE_BYTES;
+
+	make_modules(CORE_LAYOUT);
+	from = module_at[MODULES - 1];
+	memcpy(fk_host(&fk, at), fk_host(&fk, from), MODULE_BYTES);
+	fk_u64(&fk, at + KALLSYMS_OFF, at + SYMBOLS_OFF);
+	fk_u64(&fk, at + MEM_OFF + 24, at);
+	fk_u64(&fk, module_at[MODULES - 2] + LIST_OFF, at + LIST_OFF);
+	fk_u64(&fk, modules_head + 8, at + LIST_OFF);
+	derive();
+	CHECK_ALL(of_module);
+}
+END_TEST
+
+START_TEST(hostile_modules)
+{
+	static const struct {
+		uint32_t off;
+		uint64_t value;
+	} bad[] = {
+		{LIST_OFF, 0xffff888000000000},
+		{LIST_OFF, 0},
+		{LIST_OFF, 0xfffffffffffffff8},
+		{LIST_OFF + 8, 8},
+		{NAME_OFF, 0},
+		{NAME_OFF, 0x2020202020202020},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
+		make_modules(CORE_LAYOUT);
+		fk_u64(&fk, module_at[1] + bad[i].off, bad[i].value);
+		derive();
+		check_unknown("module", "list");
+		check_unknown("module", "refcnt");
+		forget_types();
+	}
+	make_modules(CORE_LAYOUT);
+	memset(fk_host(&fk, module_at[2] + NAME_OFF), 'x', 56); /* no end */
+	derive();
+	check_unknown("module", "name");
+}
+END_TEST
+
+START_TEST(hostile_module_members)
+{
+	make_modules(CORE_LAYOUT);
+	for (unsigned i = 0; i < MODULES; i++) {
+		fk_u32(&fk, module_at[i] + MEM_OFF + 8, UINT32_MAX); /* 4 GiB */
+		fk_u64(&fk, module_at[i] + SYMBOLS_OFF, 0xffff888000000000);
+	}
+	derive();
+	check_unknown("module", "core_layout.base");
+	check_unknown("module", "kallsyms");
+	check_fact("module", "list", LIST_OFF, M);
+	check_unproved("module", "list");
+	forget_types();
+	make_modules(CORE_LAYOUT);
+	for (unsigned i = 0; i < MODULES; i++)
+		fk_u32(&fk, (module_at[i] & ~0xfffull) + 0x4000,
+		       1); /* the first symbol has a name */
+	derive();
+	check_unknown("module", "kallsyms");
+	forget_types();
+	make_modules(MEM);
+	for (unsigned i = 0; i < MODULES; i++)
+		fk_u64(&fk, module_at[i] + MEM_OFF, 0x1000); /* an address of a process */
+	derive();
+	check_fact("module", "mem", MEM_OFF + MEM_BYTES, M);
+}
+END_TEST
+
+/* A list that does not lead back is as good as a long one. */
+START_TEST(list_of_modules_with_a_cycle)
+{
+	make_modules(CORE_LAYOUT);
+	fk_u64(&fk, module_at[2] + LIST_OFF, module_at[0] + LIST_OFF);
+	derive();
+	check_unknown("module", "list");
+}
+END_TEST
+
+/* The code of modules is missing. */
+START_TEST(module_code_is_missing)
+{
+	remove_code("try_module_get");
+	make_modules(CORE_LAYOUT);
+	derive();
+	check_unknown("module", "state");
+	check_fact("module", "refcnt", REFCNT_OFF, M | C);
+	forget_types();
+	remove_code("module_refcount");
+	derive();
+	check_unknown("module", "refcnt");
+}
+END_TEST
+
+static void setup(void)
+{
+	make_guest(20);
+}
+
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, free_guest);
+	tcase_add_test(tc, derives_everything);
+	tcase_add_test(tc, many_tasks);
+	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
+	tcase_add_test(tc, no_task_with_a_realtime_policy);
+	tcase_add_test(tc, a_guest_that_starts);
+	tcase_add_test(tc, preempt_rt);
+	tcase_add_test(tc, another_architecture);
+	tcase_add_test(tc, init_task_without_name);
+	tcase_add_test(tc, init_task_with_two_names);
+	tcase_add_test(tc, name_without_end);
+	tcase_add_test(tc, init_task_is_not_mapped);
+	tcase_add_test(tc, init_task_without_room);
+	tcase_add_test(tc, no_init_task);
+	tcase_add_test(tc, two_lists_of_tasks);
+	tcase_add_test(tc, list_with_a_cycle);
+	tcase_add_test(tc, list_that_leaves_memory);
+	tcase_add_test(tc, many_long_lists);
+	tcase_add_test(tc, code_is_missing);
+	tcase_add_test(tc, needed_member_is_missing);
+	tcase_add_test(tc, pid_is_ambiguous_without_code);
+	tcase_add_test(tc, pid_with_one_function);
+	tcase_add_test(tc, second_member_fits);
+	tcase_add_test(tc, code_contradicts_memory);
+	tcase_add_test(tc, code_contradicts_code);
+	tcase_add_test(tc, code_uses_several_members);
+	tcase_add_test(tc, code_with_large_offsets);
+	tcase_add_test(tc, code_with_too_many_members);
+	tcase_add_test(tc, code_sets_flags_of_two_members);
+	tcase_add_test(tc, code_uses_members_in_other_ways);
+	tcase_add_test(tc, unknown_members_of_a_trace_line);
+	tcase_add_test(tc, no_cpu_is_online);
+	tcase_add_test(tc, cpu_numbers_are_wrong);
+	tcase_add_test(tc, threads_lead_elsewhere);
+	tcase_add_test(tc, many_pointers_to_signals);
+	tcase_add_test(tc, tables_of_another_form);
+	tcase_add_test(tc, blacklist_without_end);
+	tcase_add_test(tc, module_memory);
+	tcase_add_test(tc, modules_are_loaded_later);
+	tcase_add_test(tc, types_of_other_sources_are_not_changed);
+	tcase_add_test(tc, module_at_the_end_of_its_memory);
+	tcase_add_test(tc, hostile_modules);
+	tcase_add_test(tc, hostile_module_members);
+	tcase_add_test(tc, list_of_modules_with_a_cycle);
+	tcase_add_test(tc, module_code_is_missing);
+}
+
+int main(void)
+{
+	return run_suite("derive", add_tests);
+}
