@@ -69,11 +69,13 @@ static unsigned look_at_code(const struct hv_deriving *d, const struct hv_member
 	if (through && off_of(d, "task_struct", through) == UINT32_MAX)
 		return 0;
 	for (unsigned i = 0; i < HV_MEMBER_RULES && m->code[i].function; i++) {
+		/* Several rules for a function are next to each other. */
+		bool is_other = !i || strcmp(m->code[i].function, m->code[i - 1].function) != 0;
 		struct hv_code_offs offs;
 
 		hv_code_offs_find(d->core, &d->current, &m->code[i],
 				  off_of(d, "task_struct", through), &offs);
-		nr += restrict_to(c, &offs);
+		nr += restrict_to(c, &offs) && is_other;
 	}
 	return nr;
 }
