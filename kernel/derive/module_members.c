@@ -256,9 +256,22 @@ static void context_deinit(struct context *c)
 	free(c->list);
 }
 
+/* Whether modules can be read. A module that is being loaded shows less than one that is live. */
+static bool is_complete(const struct hv_deriving *d)
+{
+	static const char *const needed[] = {"state", "list", "name", "kallsyms"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(needed); i++)
+		if (!hv_facts_find(&d->facts, "module", needed[i]))
+			return false;
+	return hv_facts_find(&d->facts, "module", "mem") ||
+	       hv_facts_find(&d->facts, "module", "core_layout");
+}
+
 void hv_module_members_derive(struct hv_deriving *d)
 {
 	hv_cleanup(context_deinit) struct context c = {.core = d->core};
+	const size_t nr = d->facts.nr, nr_numbers = d->facts.nr_numbers;
 	struct hv_gva head;
 
 	if (!hv_core_symbol(d->core, "modules", &head))
@@ -272,4 +285,8 @@ void hv_module_members_derive(struct hv_deriving *d)
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
 	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
 	derive_memory(d, &c);
+	if (is_complete(d))
+		return;
+	d->facts.nr = nr;
+	d->facts.nr_numbers = nr_numbers;
 }

@@ -813,8 +813,15 @@ START_TEST(hostile_module_members)
 	derive();
 	check_unknown("module", "core_layout.base");
 	check_unknown("module", "kallsyms");
-	check_fact("module", "list", LIST_OFF, M);
-	check_unproved("module", "list");
+	check_unknown("module", "list");
+	check_unknown("mod_kallsyms", "symtab");
+	forget_types();
+	make_modules(CORE_LAYOUT);
+	for (unsigned i = 0; i < MODULES; i++)
+		fk_u32(&fk, module_at[i] + MEM_OFF + 8, UINT32_MAX);
+	derive();
+	check_unknown("module", "core_layout.base");
+	check_unknown("module", "list");
 	forget_types();
 	make_modules(CORE_LAYOUT);
 	for (unsigned i = 0; i < MODULES; i++)
@@ -841,18 +848,38 @@ START_TEST(list_of_modules_with_a_cycle)
 }
 END_TEST
 
-/* The code of modules is missing. */
+/* While a module is loaded, its symbols are in memory that is freed later. */
+START_TEST(first_module_is_being_loaded)
+{
+	make_modules(MEM);
+	for (unsigned i = 0; i < MODULES; i++)
+		fk_u64(&fk, module_at[i] + KALLSYMS_OFF, FK_MODULES + 0x8000);
+	derive();
+	check_unknown("module", "kallsyms");
+	check_unknown("module", "list");
+	derive_rest();
+	check_unknown("module", "list");
+	ck_assert_ptr_null(fk.k.core.types.replaced);
+	make_modules(MEM);
+	derive_rest();
+	CHECK_ALL(of_module);
+}
+END_TEST
+
 START_TEST(module_code_is_missing)
 {
-	remove_code("try_module_get");
-	make_modules(CORE_LAYOUT);
+	int64_t text;
+
+	remove_code("module_refcount");
+	make_modules(MEM);
 	derive();
-	check_unknown("module", "state");
 	check_fact("module", "refcnt", REFCNT_OFF, M | C);
 	forget_types();
-	remove_code("module_refcount");
+	remove_code("try_module_get");
 	derive();
-	check_unknown("module", "refcnt");
+	check_unknown("module", "state");
+	check_unknown("module", "list");
+	ck_assert(!hv_btf_enumerator(fk.k.core.btf, "MOD_TEXT", &text));
 }
 END_TEST
 
@@ -908,6 +935,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, hostile_modules);
 	tcase_add_test(tc, hostile_module_members);
 	tcase_add_test(tc, list_of_modules_with_a_cycle);
+	tcase_add_test(tc, first_module_is_being_loaded);
 	tcase_add_test(tc, module_code_is_missing);
 }
 
