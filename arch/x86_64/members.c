@@ -719,7 +719,7 @@ static void execute(const struct insn *insn, struct registers *registers)
  * last executed. */
 struct flow {
 	struct function function;
-	struct registers before[INSNS_MAX];
+	struct registers *before; /* of each instruction of the function */
 	bool is_reached[INSNS_MAX];
 	bool is_pending[INSNS_MAX];
 	uint16_t pending[INSNS_MAX];
@@ -875,13 +875,16 @@ static void report(const struct flow *f, unsigned index, hv_member_use_fn fn, vo
 void x86_64_follow_members(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx)
 {
 	struct flow *f HV_AUTO_FREE = hv_alloc(sizeof(*f));
+	struct registers *before HV_AUTO_FREE = NULL;
 
 	if (code.len_bytes > CODE_MAX_BYTES)
 		code.len_bytes = CODE_MAX_BYTES;
 	f->function.at = at.v;
 	read_function(&f->function, code);
-	if (f->function.has_jump_table)
+	if (f->function.has_jump_table || !f->function.nr)
 		return;
+	before = hv_alloc(f->function.nr * sizeof(*before));
+	f->before = before;
 	follow(f);
 	/* At instructions that no path reaches, nothing is known. */
 	for (unsigned i = 0; i < f->function.nr; i++)
