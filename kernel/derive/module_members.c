@@ -75,7 +75,8 @@ static bool read_modules(struct context *c, struct hv_gva head)
 
 		l->at = hv_gva(at - LIST_OFF);
 		err = copy_module(as, l);
-		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before || !is_name(l->bytes + NAME_OFF))
+		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before ||
+		    !is_name(l->bytes + NAME_OFF))
 			return false;
 		before = at;
 		at = u64_of(c, c->nr++, LIST_OFF);
