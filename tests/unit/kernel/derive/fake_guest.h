@@ -23,6 +23,7 @@ enum {
 	POLICY_OFF = 0x1a4,
 	MIGRATION_OFF = 0x1b0,
 	TASKS_OFF = 0x2f0,
+	MM_OFF = 0x348,
 	PID_OFF = 0x3c0,
 	TGID_OFF = 0x3c4,
 	NODE_OFF = 0x480,
@@ -104,6 +105,9 @@ static const struct code codes[] = {
 	      "\xc3" /* ret */)},
 	{"__switch_to",
 	 CODE("\x48\x8b\x46\x20" /* mov 0x20(%rsi),%rax */
+	      "\xc3" /* ret */)},
+	{"get_task_mm",
+	 CODE("\x48\x8b\x87\x48\x03\x00\x00" /* mov 0x348(%rdi),%rax */
 	      "\xc3" /* ret */)},
 	{"put_task_stack",
 	 CODE("\x48\x8b\x7f\x20" /* mov 0x20(%rdi),%rdi */
@@ -249,6 +253,7 @@ static inline void make_task(unsigned i)
 
 	fk_u64(&fk, task + STACK_OFF, stack_at[i]);
 	fk_u32(&fk, task + FLAGS_OFF, i == 1 || i > 4 ? 0x400100 : PF_KTHREAD | 0x40);
+	fk_u64(&fk, task + MM_OFF, i == 1 || i > 4 ? FK_BASE + 0x7000 + 64 * i : 0);
 	fk_u32(&fk, task + PRIO_OFF, rt ? 99 - rt : 120);
 	fk_u32(&fk, task + STATIC_PRIO_OFF, 120);
 	fk_u32(&fk, task + NORMAL_PRIO_OFF, rt ? 99 - rt : 120);

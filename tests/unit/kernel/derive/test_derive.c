@@ -109,6 +109,7 @@ static const struct expected {
 	{"task_struct", "thread_info", 0, CC},
 	{"task_struct", "stack", STACK_OFF, M | CC},
 	{"task_struct", "flags", FLAGS_OFF, M | CC},
+	{"task_struct", "mm", MM_OFF, M | C},
 	{"task_struct", "prio", PRIO_OFF, M | C},
 	{"task_struct", "static_prio", STATIC_PRIO_OFF, M | CC},
 	{"task_struct", "rt_priority", RT_PRIORITY_OFF, M | C},
@@ -453,20 +454,37 @@ START_TEST(needed_member_is_missing)
 {
 	for (unsigned i = 0; i < nr_tasks; i++)
 		fk_u64(&fk, stack_at[i], 0);
-	check_refused(ENOENT, "neither code nor memory shows where stack of struct task_struct is");
+	check_refused(
+		ENOENT,
+		"the guest's code and memory do not show where stack of struct task_struct is");
 	for (unsigned i = 0; i < nr_tasks; i++)
 		make_task(i);
 	/* no task may be a kernel thread */
 	fk_u32(&fk, task_at[1] + FLAGS_OFF, PF_KTHREAD);
-	check_refused(ENOENT, "neither code nor memory shows where flags of struct task_struct is");
+	check_refused(
+		ENOENT,
+		"the guest's code and memory do not show where flags of struct task_struct is");
 	make_task(1);
+	fk_u64(&fk, task_at[1] + MM_OFF, 0); /* it has not executed a program yet */
+	check_refused(ENOENT,
+		      "the guest's code and memory do not show where mm of struct task_struct is");
+	make_task(1);
+	fk_u32(&fk, features, 0);
+	check_refused(ENOENT, "the guest's code and memory do not show where x86_capability of "
+			      "struct cpuinfo_x86 is");
+	make_tables();
 	fk_u32(&fk, task_at[6] + TGID_OFF, 5);
-	check_refused(ENOENT, "neither code nor memory shows where tgid of struct task_struct is");
+	check_refused(
+		ENOENT,
+		"the guest's code and memory do not show where tgid of struct task_struct is");
 	fk_u32(&fk, task_at[6] + PID_OFF, 5);
-	check_refused(ENOENT, "neither code nor memory shows where pid of struct task_struct is");
+	check_refused(ENOENT,
+		      "the guest's code and memory do not show where pid of struct task_struct is");
 	make_task(6);
 	fk_u32(&fk, task_at[6] + PID_OFF, 1u << 23);
-	check_refused(ENOENT, "neither code nor memory shows where tgid of struct task_struct is");
+	check_refused(
+		ENOENT,
+		"the guest's code and memory do not show where tgid of struct task_struct is");
 }
 END_TEST
 
@@ -475,7 +493,8 @@ START_TEST(pid_is_ambiguous_without_code)
 {
 	remove_code("trace_event_raw_event_sched_kthread_stop");
 	remove_code("trace_event_raw_event_sched_process_template");
-	check_refused(ENOENT, "neither code nor memory shows where pid of struct task_struct is");
+	check_refused(ENOENT,
+		      "the guest's code and memory do not show where pid of struct task_struct is");
 }
 END_TEST
 
@@ -504,7 +523,9 @@ START_TEST(second_member_fits)
 	remove_code("__switch_to");
 	remove_code("put_task_stack");
 	remove_code("set_task_stack_end_magic");
-	check_refused(ENOENT, "neither code nor memory shows where stack of struct task_struct is");
+	check_refused(
+		ENOENT,
+		"the guest's code and memory do not show where stack of struct task_struct is");
 }
 END_TEST
 
