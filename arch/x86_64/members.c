@@ -890,3 +890,37 @@ void x86_64_follow_members(struct hv_span code, struct hv_gva at, hv_member_use_
 	for (unsigned i = 0; i < f->function.nr; i++)
 		report(f, i, fn, ctx);
 }
+
+static bool distance_use(const struct insn *insn, struct hv_member_use *ret)
+{
+	const struct memory *m = &insn->memory;
+
+	*ret = (struct hv_member_use){.from = HV_ROOT_UNKNOWN, .kind = HV_MEMBER_ADDRESS};
+	if (m->kind == MEMORY_REGISTER && m->reg != RSP) {
+		ret->off = (uint32_t)m->at;
+		ret->kind = m->is_written ? HV_MEMBER_WRITE : HV_MEMBER_READ;
+		ret->len_bytes = m->len_bytes;
+		ret->has_mask = insn->has_mask;
+		ret->mask = insn->mask;
+		return true;
+	}
+	ret->off = (uint32_t)insn->result.distance;
+	return insn->result.kind == RESULT_SUM && insn->result.distance && insn->result.from != RSP;
+}
+
+void x86_64_list_uses(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx)
+{
+	struct function *f HV_AUTO_FREE = hv_alloc(sizeof(*f));
+	struct hv_member_use use;
+
+	if (code.len_bytes > CODE_MAX_BYTES)
+		code.len_bytes = CODE_MAX_BYTES;
+	f->at = at.v;
+	read_function(f, code);
+	for (unsigned i = 0; i < f->nr; i++) {
+		if (!distance_use(&f->insns[i], &use))
+			continue;
+		use.insn = hv_gva(at.v + f->insns[i].off);
+		fn(ctx, &use);
+	}
+}

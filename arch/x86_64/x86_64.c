@@ -78,6 +78,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.is_bare_jump = x86_64_is_bare_jump,
 	.link = x86_64_link,
 	.follow_members = x86_64_follow_members,
+	.list_uses = x86_64_list_uses,
 	.walk_code = x86_64_walk_code,
 	.classify_count = x86_64_classify_count,
 	.count_begins = X86_64_COUNT_BEGINS,

@@ -79,6 +79,7 @@ size_t x86_64_move(struct hv_span insns, struct hv_gva from, struct hv_gva at, u
 
 /* members.c */
 void x86_64_follow_members(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx);
+void x86_64_list_uses(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx);
 
 /* link.c */
 const char *x86_64_link(const struct hv_trampoline_image *image,

@@ -77,3 +77,33 @@ void hv_code_offs_find(const struct hv_kernel_core *core, const struct hv_code_c
 		return;
 	core->as.arch->follow_members(hv_function_code(core, at, CODE_BYTES), at, note, &s);
 }
+
+bool hv_code_offs_have(const struct hv_code_offs *offs, uint32_t off)
+{
+	for (unsigned i = 0; i < offs->nr; i++)
+		if (offs->list[i] == off)
+			return true;
+	return false;
+}
+
+bool hv_code_follow(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		    void *ctx)
+{
+	struct hv_gva at;
+
+	if (!core->as.arch->follow_members || !hv_core_symbol(core, function, &at))
+		return false;
+	core->as.arch->follow_members(hv_function_code(core, at, CODE_BYTES), at, fn, ctx);
+	return true;
+}
+
+bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		  void *ctx)
+{
+	struct hv_gva at;
+
+	if (!core->as.arch->list_uses || !hv_core_symbol(core, function, &at))
+		return false;
+	core->as.arch->list_uses(hv_function_code(core, at, CODE_BYTES), at, fn, ctx);
+	return true;
+}

@@ -3,6 +3,7 @@
  * Private to kernel/. */
 #pragma once
 
+#include "arch/arch.h"
 #include "kernel/core/core.h"
 
 #define HV_CODE_CURRENT	 0xff /* instead of the number of an argument: the current task */
@@ -40,3 +41,11 @@ struct hv_code_current {
 void hv_code_offs_find(const struct hv_kernel_core *core, const struct hv_code_current *current,
 		       const struct hv_code_rule *rule, uint32_t through_off,
 		       struct hv_code_offs *ret);
+bool hv_code_offs_have(const struct hv_code_offs *offs, uint32_t off);
+/* Calls FN for each use of a member by FUNCTION, as arch->follow_members() does. Returns false if
+ * the kernel lacks the function. */
+bool hv_code_follow(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		    void *ctx);
+/* Like hv_code_follow(), with arch->list_uses(). */
+bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		  void *ctx);

@@ -5,10 +5,12 @@
 
 #include "arch/arch.h"
 #include "kernel/core/btf_members.h"
+#include "kernel/derive/event_members.h"
 #include "kernel/derive/members.h"
 #include "kernel/derive/module_members.h"
 #include "kernel/derive/table_members.h"
 #include "kernel/derive/task_members.h"
+#include "kernel/derive/tracepoint_members.h"
 #include "kernel/derive/x86_64_members.h"
 
 #define USE(kind) (1u << HV_MEMBER_##kind)
@@ -142,6 +144,8 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	hv_members_derive(&d, "mutex", of_mutex, HV_ARRAY_LEN(of_mutex), NULL, 0);
 	hv_module_members_derive(&d);
 	hv_table_members_derive(&d);
+	hv_event_members_derive(&d);
+	hv_tracepoint_members_derive(&d);
 	err = check_found(&d);
 	if (!err)
 		err = hv_facts_to_btf(&d.facts, &core->btf);

@@ -17,7 +17,7 @@ struct hv_member {
 	/* Returns whether the member may be at OFF. NULL: memory shows nothing. */
 	bool (*fits)(const void *ctx, uint32_t off);
 	/* The member is not at the offset of this one, which precedes it in the list. */
-	const char * not ;
+	const char *except;
 	/* Functions whose uses include the member. */
 	struct hv_code_rule code[HV_MEMBER_RULES];
 };

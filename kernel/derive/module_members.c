@@ -153,7 +153,7 @@ static const struct hv_member members[] = {
 	{"list", 16, "list_head", fits_list},
 	{"name", NAME_BYTES, NULL, fits_name},
 	{"kallsyms", 8, NULL, fits_kallsyms},
-	{"refcnt", 4, NULL, fits_refcnt, .not = "state",
+	{"refcnt", 4, NULL, fits_refcnt, .except = "state",
 	 .code = {{"module_refcount", 0, USE(READ), 4}, {"try_module_get", 0, 0, 4}}},
 };
 

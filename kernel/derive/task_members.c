@@ -327,7 +327,7 @@ static const struct hv_member of_task[] = {
 	 .code = {{"trace_event_raw_event_sched_kthread_stop", 1, USE(READ), 4},
 		  {"trace_event_raw_event_sched_process_template", 1, USE(READ), 4},
 		  {"bpf_get_current_pid_tgid", HV_CODE_CURRENT, USE(READ), 4}}},
-	{"tgid", 4, NULL, fits_pid, .not = "pid",
+	{"tgid", 4, NULL, fits_pid, .except = "pid",
 	 .code = {{"bpf_get_current_pid_tgid", HV_CODE_CURRENT, USE(READ), 4}}},
 	{"flags", 4, NULL, fits_flags,
 	 .code = {{"set_freezable", HV_CODE_CURRENT, USE(WRITE), 4, 0xffff7fff},
@@ -396,10 +396,15 @@ void hv_task_members_derive(struct hv_deriving *d)
 {
 	const struct context context = {d->core, d->samples, &d->facts, hv_stack_bytes(d->core)},
 			     *c = &context;
-	const struct hv_fact *flags;
+	const struct hv_fact *flags, *policy;
 
 	hv_members_derive(d, "task_struct", of_task, HV_ARRAY_LEN(of_task), c,
 			  c->samples->bytes_per_task);
+	/* The tasks with a real-time policy, and no others, have such a priority. */
+	policy = hv_facts_find(&d->facts, "task_struct", "policy");
+	if (policy && policy->proofs & HV_PROVED_BY_CODE)
+		hv_facts_add_proof(&d->facts, "task_struct", "rt_priority",
+				   HV_PROVED_BY_OTHER_MEMORY);
 	hv_members_derive(d, "thread_info", of_thread_info, HV_ARRAY_LEN(of_thread_info), c, 0);
 	hv_members_derive(d, "rq", of_queue, HV_ARRAY_LEN(of_queue), c, 0);
 	if (hv_facts_find(&d->facts, "task_struct", "se"))

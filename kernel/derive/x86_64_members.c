@@ -300,8 +300,9 @@ static void derive_exception_stacks(struct hv_deriving *d)
 	}
 }
 
-/* The CPU enters the kernel from user mode on the stack that ends at sp0 of its TSS. It is a page of
- * the CPU's struct cpu_entry_area, as the stacks of exceptions are, after the page of the GDT. */
+/* The CPU enters the kernel from user mode on the stack that ends at sp0 of its TSS. It is a page
+ * of the CPU's struct cpu_entry_area, as the stacks of exceptions are, after the page of the GDT.
+ */
 #define TSS_SP0 4u
 
 static void derive_entry_stack(struct hv_deriving *d)

@@ -59,9 +59,11 @@ bool hv_print_value_enumerator(const struct hv_kernel *k, const char *name, int6
 	return k->core.btf && hv_btf_enumerator(k->core.btf, name, ret);
 }
 
+/* A derived structure ends with its last known member. */
 bool hv_print_value_size(const struct hv_kernel *k, const char *type, uint32_t *ret_bytes)
 {
-	return k->core.btf && hv_btf_size(k->core.btf, type, ret_bytes);
+	return k->core.btf && k->core.types.from != HV_TYPES_DERIVED &&
+	       hv_btf_size(k->core.btf, type, ret_bytes);
 }
 
 bool hv_print_value_member(const struct hv_kernel *k, const char *type, const char *member,

@@ -26,6 +26,7 @@ void hv_facts_deinit(struct hv_facts *f)
 {
 	free(f->list);
 	free(f->numbers);
+	free(f->sizes);
 	*f = (struct hv_facts){0};
 }
 
@@ -39,6 +40,12 @@ void hv_facts_add_number(struct hv_facts *f, const char *name, int32_t value)
 {
 	f->numbers = hv_grow(f->numbers, f->nr_numbers, &f->numbers_cap, 16, sizeof(*f->numbers));
 	f->numbers[f->nr_numbers++] = (struct hv_number_fact){name, value};
+}
+
+void hv_facts_add_size(struct hv_facts *f, const char *type, uint32_t len_bytes)
+{
+	f->sizes = hv_grow(f->sizes, f->nr_sizes, &f->sizes_cap, 16, sizeof(*f->sizes));
+	f->sizes[f->nr_sizes++] = (struct hv_size_fact){type, len_bytes};
 }
 
 const struct hv_fact *hv_facts_find(const struct hv_facts *f, const char *type, const char *member)
@@ -56,6 +63,9 @@ void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member
 	if (fact)
 		fact->proofs |= proofs;
 }
+
+/* Beside the kind of a structure: the upper 8 bits of an offset are the length of a bit-field. */
+#define HAS_BIT_FIELDS (1u << 31)
 
 struct bytes {
 	uint8_t *list; /* owned */
@@ -126,6 +136,9 @@ static uint32_t size_of(const struct hv_facts *facts, const char *type)
 		if (!strcmp(f->type, type) && f->off + f->len_bytes > end)
 			end = f->off + f->len_bytes;
 	}
+	for (size_t i = 0; i < facts->nr_sizes; i++)
+		if (!strcmp(facts->sizes[i].type, type) && facts->sizes[i].len_bytes > end)
+			end = facts->sizes[i].len_bytes;
 	return end;
 }
 
@@ -155,11 +168,15 @@ static uint32_t element_id(struct making *m, const struct hv_fact *f)
 static void add_struct(struct making *m, const char *name)
 {
 	const struct hv_facts *facts = m->facts;
-	uint32_t nr = 0;
+	uint32_t nr = 0, flag = 0;
 
-	for (size_t i = 0; i < facts->nr; i++)
-		nr += !strcmp(facts->list[i].type, name);
-	add_type(m, name, KIND_STRUCT, nr, size_of(facts, name));
+	for (size_t i = 0; i < facts->nr; i++) {
+		if (strcmp(facts->list[i].type, name) != 0)
+			continue;
+		nr++;
+		flag |= facts->list[i].bits ? HAS_BIT_FIELDS : 0;
+	}
+	add_type(m, name, KIND_STRUCT, nr | flag, size_of(facts, name));
 	for (size_t i = 0; i < facts->nr; i++) {
 		const struct hv_fact *f = &facts->list[i];
 
@@ -168,7 +185,7 @@ static void add_struct(struct making *m, const char *name)
 		add_u32(&m->types, add_string(m, f->member));
 		add_u32(&m->types, is_array(facts, f) ? ID_STRUCTS + m->nr_names + m->nr_arrays++
 						      : element_id(m, f));
-		add_u32(&m->types, f->off * 8);
+		add_u32(&m->types, (uint32_t)f->bits << 24 | (f->off * 8 + f->bit));
 	}
 }
 

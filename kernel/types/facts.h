@@ -23,6 +23,15 @@ struct hv_fact {
 	uint32_t len_bytes;
 	const char *of;	 /* the type of the member or of its elements; NULL: a number */
 	unsigned proofs; /* of enum hv_proof */
+	/* A bit-field has BITS bits, starting at BIT of the byte at OFF, in a number of LEN_BYTES.
+	 * 0: not a bit-field. */
+	uint8_t bits, bit;
+};
+
+/* A structure that does not end with its last known member. */
+struct hv_size_fact {
+	const char *type;
+	uint32_t len_bytes;
 };
 
 struct hv_number_fact {
@@ -35,15 +44,18 @@ struct hv_facts {
 	size_t nr, cap;
 	struct hv_number_fact *numbers; /* owned */
 	size_t nr_numbers, numbers_cap;
+	struct hv_size_fact *sizes; /* owned */
+	size_t nr_sizes, sizes_cap;
 };
 
 void hv_facts_deinit(struct hv_facts *f);
 void hv_facts_add(struct hv_facts *f, const struct hv_fact *fact);
 void hv_facts_add_number(struct hv_facts *f, const char *name, int32_t value);
+void hv_facts_add_size(struct hv_facts *f, const char *type, uint32_t len_bytes);
 /* Adds PROOFS to those of a member, if it is known. */
 void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member, unsigned proofs);
 /* Returns NULL if MEMBER of TYPE is unknown. */
 const struct hv_fact *hv_facts_find(const struct hv_facts *f, const char *type, const char *member);
 
-/* Makes BTF with the facts. A structure ends with its last known member. */
+/* Makes BTF with the facts. A structure without a known size ends with its last known member. */
 struct hv_err *hv_facts_to_btf(const struct hv_facts *f, struct hv_btf **ret) hv_must_use;

@@ -22,7 +22,7 @@ struct uses {
 	uint64_t last; /* address of the last instruction */
 };
 
-static const char *const roots[] = {"arg", "variable", "percpu", "current"};
+static const char *const roots[] = {"arg", "variable", "percpu", "current", "unknown"};
 static const char *const kinds[] = {"address", "read", "write"};
 
 static void print(struct uses *uses, const char *format, uint64_t v)
@@ -772,8 +772,27 @@ START_TEST(changed_code_ends)
 }
 END_TEST
 
+START_TEST(lists_uses_of_unknown_pointers)
+{
+	static const uint8_t code[] = {
+		0x48, 0x8d, 0x82, 0x58, 0xf4, 0xff, 0xff, /* lea -0xba8(%rdx), %rax */
+		0xf0, 0x80, 0x48, 0x08, 0x02,		  /* lock orb $2, 8(%rax) */
+		0x48, 0x8b, 0x44, 0x24, 0x08,		  /* mov 8(%rsp), %rax */
+		0xc3,
+	};
+	struct uses uses = {0};
+
+	hv_arch_x86_64.list_uses((struct hv_span){code, sizeof(code)}, hv_gva(FUNCTION), note,
+				 &uses);
+	ck_assert_ptr_null(strstr(uses.text, "read"));
+	ck_assert_ptr_nonnull(strstr(uses.text, "+0xfffff458 address 0"));
+	ck_assert_ptr_nonnull(strstr(uses.text, "+0x8 write 1 mask 0x2"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, lists_uses_of_unknown_pointers);
 	tcase_add_loop_test(tc, uses_are_followed, 0, (int)HV_ARRAY_LEN(rows));
 	tcase_add_test(tc, unknown_code_ends);
 	tcase_add_test(tc, long_functions_are_cut);

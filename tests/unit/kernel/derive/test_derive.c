@@ -112,7 +112,7 @@ static const struct expected {
 	{"task_struct", "mm", MM_OFF, M | C},
 	{"task_struct", "prio", PRIO_OFF, M | C},
 	{"task_struct", "static_prio", STATIC_PRIO_OFF, M | CC},
-	{"task_struct", "rt_priority", RT_PRIORITY_OFF, M | C},
+	{"task_struct", "rt_priority", RT_PRIORITY_OFF, M | HV_PROVED_BY_OTHER_MEMORY | C},
 	{"task_struct", "se", SE_OFF, C},
 	{"task_struct", "policy", POLICY_OFF, M | CC},
 	{"task_struct", "migration_disabled", MIGRATION_OFF, CC},

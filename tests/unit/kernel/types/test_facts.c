@@ -217,8 +217,34 @@ static void teardown(void)
 	hv_facts_deinit(&facts);
 }
 
+START_TEST(bit_fields_and_sizes)
+{
+	struct hv_facts f = {0};
+	struct hv_btf *btf = NULL;
+	uint32_t off = 0, nr = 0, size = 0;
+	struct hv_err *err;
+
+	hv_facts_add(&f, &(struct hv_fact){"s", "whole", 4, 4, NULL, 0});
+	hv_facts_add(&f, &(struct hv_fact){"s", "part", 8, 4, NULL, 0, .bits = 7, .bit = 1});
+	hv_facts_add_size(&f, "s", 40);
+	err = hv_facts_to_btf(&f, &btf);
+	ck_assert_ptr_null(err);
+	ck_assert(hv_btf_bits(btf, "s", "part", &off, &nr));
+	ck_assert_uint_eq(off, 65);
+	ck_assert_uint_eq(nr, 7);
+	ck_assert(hv_btf_bits(btf, "s", "whole", &off, &nr));
+	ck_assert_uint_eq(off, 32);
+	ck_assert_uint_eq(nr, 32);
+	ck_assert(hv_btf_size(btf, "s", &size));
+	ck_assert_uint_eq(size, 40);
+	hv_btf_free(btf);
+	hv_facts_deinit(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, bit_fields_and_sizes);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, numbers_have_their_offset_and_size);
 	tcase_add_test(tc, structures_end_with_their_last_member);

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Source: include/linux/jump_label.h, kernel/jump_label.c, include/linux/static_call_types.h,
+ * kernel/static_call_inline.c, include/linux/module.h. */
+#include "kernel/derive/jump_members.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/prefix.h"
+#include "kernel/core/fields.h"
+
+#define USE(kind)     (1u << HV_MEMBER_##kind)
+#define TABLE_MAX     (8u << 20)
+#define ENTRIES_MIN   32u
+#define MODULES_MAX   32u
+#define MODULE_BYTES  2048u /* that are searched */
+#define NAME_END      80u   /* struct module begins with its state, list and name */
+#define LAYOUTS_BYTES 160u
+#define NEAR	      (UINT64_C(64) << 20) /* the code of a module is not further apart */
+#define FLAGS	      UINT64_C(3)	   /* of a key in an entry, and of the entries in a key */
+#define LINKED	      UINT64_C(2)	   /* struct static_key points to a list of tables */
+#define DIRECT	      UINT64_C(1) /* struct static_call_key points to a table, not to a list */
+
+static void add(struct hv_deriving *d, const char *type, const char *member, uint32_t off,
+		uint32_t len_bytes, const char *of, unsigned proofs)
+{
+	hv_facts_add(&d->facts, &(struct hv_fact){type, member, off, len_bytes, of, proofs});
+}
+
+/* -- tables ------------------------------------------------------------------------------------ */
+
+struct table {
+	uint64_t at;
+	uint8_t *bytes; /* owned */
+	uint32_t len_bytes;
+};
+
+static void table_deinit(struct table *t)
+{
+	free(t->bytes);
+}
+
+static bool read_table(const struct hv_kernel_core *core, const char *start, const char *stop,
+		       struct table *ret)
+{
+	uint64_t at = hv_symbol_of(core, start, ""), end = hv_symbol_of(core, stop, "");
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!at || end <= at || end - at > TABLE_MAX)
+		return false;
+	*ret = (struct table){at, hv_alloc(end - at), (uint32_t)(end - at)};
+	err = hv_read(&core->as, hv_gva(at), ret->bytes, ret->len_bytes);
+	return !err;
+}
+
+static struct hv_span span_of(const struct table *t)
+{
+	return (struct hv_span){t->bytes, t->len_bytes};
+}
+
+/* The address to which the number of 4 or 8 bytes at OFF is the distance. */
+static uint64_t relative(const struct table *t, uint32_t off, unsigned len_bytes)
+{
+	return t->at + off +
+	       (len_bytes == 8 ? hv_copy_u64(span_of(t), off)
+			       : (uint64_t)(int32_t)hv_copy_u32(span_of(t), off));
+}
+
+static bool is_in_image(const struct hv_kernel_core *core, uint64_t at)
+{
+	return hv_gva_in(hv_gva(at), core->image.all);
+}
+
+/* -- static keys ------------------------------------------------------------------------------- */
+
+/* Addresses are absolute before 4.19 (50ff18ab497a) and on some architectures. */
+enum form { FORM_NONE, FORM_RELATIVE, FORM_ABSOLUTE };
+static const uint32_t jump_bytes[] = {[FORM_RELATIVE] = 16, [FORM_ABSOLUTE] = 24};
+
+struct jump {
+	uint64_t code, target, key;
+};
+
+static struct jump jump_at(const struct table *t, enum form form, uint32_t off)
+{
+	if (form == FORM_RELATIVE)
+		return (struct jump){relative(t, off, 4), relative(t, off + 4, 4),
+				     relative(t, off + 8, 8) & ~FLAGS};
+	return (struct jump){hv_copy_u64(span_of(t), off), hv_copy_u64(span_of(t), off + 8),
+			     hv_copy_u64(span_of(t), off + 16) & ~FLAGS};
+}
+
+static bool has_form(const struct hv_kernel_core *core, const struct table *t, enum form form)
+{
+	const uint32_t nr = t->len_bytes / jump_bytes[form];
+
+	if (t->len_bytes % jump_bytes[form] || nr < ENTRIES_MIN)
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct jump j = jump_at(t, form, i * jump_bytes[form]);
+
+		if (!is_in_image(core, j.code) || !is_in_image(core, j.target) ||
+		    !is_in_image(core, j.key) || j.key % 8)
+			return false;
+	}
+	return true;
+}
+
+static enum form find_form(const struct hv_kernel_core *core, const struct table *t)
+{
+	bool is_relative = has_form(core, t, FORM_RELATIVE),
+	     is_absolute = has_form(core, t, FORM_ABSOLUTE);
+
+	if (is_relative == is_absolute)
+		return FORM_NONE;
+	return is_relative ? FORM_RELATIVE : FORM_ABSOLUTE;
+}
+
+/* A key points to its first entry, with flags. Checks that this is the second word of a key, for
+ * all keys without a list. */
+static bool has_entries(const struct hv_kernel_core *core, const struct table *t, enum form form)
+{
+	unsigned nr = 0;
+	uint64_t before = 0;
+
+	for (uint32_t off = 0; off < t->len_bytes; off += jump_bytes[form]) {
+		struct jump j = jump_at(t, form, off);
+		uint64_t entries = 0;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (j.key == before)
+			continue;
+		before = j.key;
+		err = hv_read_u64(&core->as, hv_gva(j.key + 8), &entries);
+		if (err || entries & LINKED || !(entries & ~FLAGS))
+			continue;
+		if ((entries & ~FLAGS) != t->at + off)
+			return false;
+		nr++;
+	}
+	return nr >= ENTRIES_MIN;
+}
+
+/* A list of the tables that have entries of a key: the next table, then the entries and the module,
+ * in this order or in the other one. */
+static bool is_table_list(const struct hv_kernel_core *core, uint64_t at, const struct table *t,
+			  uint32_t entries_off, uint32_t module_off)
+{
+	for (unsigned nr = 0; at && nr < 64; nr++) {
+		uint64_t words[3];
+		HV_AUTO_ERR struct hv_err *err =
+			hv_read(&core->as, hv_gva(at), words, sizeof(words));
+
+		if (err)
+			return false;
+		/* The link without a module is the kernel's. */
+		if (!words[module_off / 8] && words[entries_off / 8] - t->at < t->len_bytes)
+			return true;
+		at = words[0];
+	}
+	return false;
+}
+
+static void derive_key_list(struct hv_deriving *d, const struct table *t, enum form form)
+{
+	static const char type[] = "static_key_mod";
+	uint64_t before = 0;
+
+	for (uint32_t off = 0; off < t->len_bytes; off += jump_bytes[form]) {
+		struct jump j = jump_at(t, form, off);
+		uint64_t list = 0;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (j.key == before)
+			continue;
+		before = j.key;
+		err = hv_read_u64(&d->core->as, hv_gva(j.key + 8), &list);
+		if (!err && list & LINKED && list & ~FLAGS &&
+		    !is_table_list(d->core, list & ~FLAGS, t, 8, 16))
+			return;
+	}
+	add(d, type, "next", 0, 8, NULL, HV_PROVED_BY_MEMORY);
+	add(d, type, "entries", 8, 8, NULL, HV_PROVED_BY_MEMORY);
+	add(d, type, "mod", 16, 8, NULL, HV_PROVED_BY_MEMORY);
+}
+
+static const struct hv_member of_key[] = {
+	{"enabled", 4, NULL, NULL,
+	 .code = {{"static_key_count", 0, USE(READ), 4},
+		  {"static_key_fast_inc_not_disabled", 0, 0, 4},
+		  {"static_key_slow_inc_cpuslocked", 0, 0, 4},
+		  {"static_key_enable_cpuslocked", 0, 0, 4}}},
+};
+
+static void derive_keys(struct hv_deriving *d)
+{
+	static const char type[] = "jump_entry";
+	hv_cleanup(table_deinit) struct table t = {0};
+	enum form form;
+	uint32_t len;
+
+	if (!read_table(d->core, "__start___jump_table", "__stop___jump_table", &t))
+		return;
+	form = find_form(d->core, &t);
+	if (form == FORM_NONE || !has_entries(d->core, &t, form))
+		return;
+	len = form == FORM_RELATIVE ? 4 : 8;
+	add(d, type, "code", 0, len, NULL, HV_PROVED_BY_MEMORY);
+	add(d, type, "target", len, len, NULL, HV_PROVED_BY_MEMORY);
+	add(d, type, "key", 2 * len, 8, NULL, HV_PROVED_BY_MEMORY);
+	hv_members_derive(d, "static_key", of_key, HV_ARRAY_LEN(of_key), NULL, 0);
+	add(d, "static_key", "entries", 8, 8, NULL, HV_PROVED_BY_MEMORY);
+	derive_key_list(d, &t, form);
+}
+
+bool hv_jump_key_find(const struct hv_kernel_core *core, const char *prefix,
+		      const struct hv_objects *objects, uint32_t *ret_off)
+{
+	hv_cleanup(table_deinit) struct table t = {0};
+	unsigned nr = 0;
+	enum form form;
+
+	if (!read_table(core, "__start___jump_table", "__stop___jump_table", &t))
+		return false;
+	form = find_form(core, &t);
+	for (uint32_t off = 0; form != FORM_NONE && off < t.len_bytes; off += jump_bytes[form]) {
+		uint64_t key = jump_at(&t, form, off).key;
+		const struct hv_symbol *s = hv_symbols_at(&core->symbols, hv_gva(key));
+
+		if (!s || !hv_starts_with(s->name, prefix) || key - s->addr.v >= objects->len_bytes)
+			continue;
+		if (nr++ && key - s->addr.v != *ret_off)
+			return false;
+		*ret_off = (uint32_t)(key - s->addr.v);
+	}
+	return nr >= HV_OBJECTS_MIN;
+}
+
+/* -- static calls ------------------------------------------------------------------------------ */
+
+#define SITE_BYTES 8u
+
+static bool is_site_table(const struct hv_kernel_core *core, const struct table *t)
+{
+	if (t->len_bytes % SITE_BYTES || t->len_bytes / SITE_BYTES < ENTRIES_MIN)
+		return false;
+	for (uint32_t off = 0; off < t->len_bytes; off += SITE_BYTES)
+		if (!is_in_image(core, relative(t, off, 4)) ||
+		    !is_in_image(core, relative(t, off + 4, 4) & ~FLAGS))
+			return false;
+	return true;
+}
+
+/* Returns whether the word at OFF of all keys is a table with an entry of this key, or a list. */
+static bool has_sites(const struct hv_kernel_core *core, const struct table *t,
+		      const struct hv_objects *keys, uint32_t off)
+{
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < keys->nr; i++) {
+		uint64_t word = hv_object_u64(&keys->list[i], off), at = (word & ~DIRECT) - t->at;
+
+		if (!(word & ~DIRECT))
+			continue;
+		if (!(word & DIRECT)) {
+			if (!is_table_list(core, word, t, 16, 8))
+				return false;
+			continue;
+		}
+		if (at >= t->len_bytes || at % SITE_BYTES ||
+		    (relative(t, (uint32_t)at + 4, 4) & ~FLAGS) != keys->list[i].at.v)
+			return false;
+		nr++;
+	}
+	return nr >= HV_OBJECTS_MIN;
+}
+
+static void add_sites(struct hv_deriving *d, uint32_t mods)
+{
+	add(d, "static_call_key", "mods", mods, 8, NULL, HV_PROVED_BY_MEMORY);
+	add(d, "static_call_site", "addr", 0, 4, NULL, HV_PROVED_BY_MEMORY);
+	add(d, "static_call_site", "key", 4, 4, NULL, HV_PROVED_BY_MEMORY);
+	add(d, "static_call_mod", "next", 0, 8, NULL, HV_PROVED_BY_MEMORY);
+	add(d, "static_call_mod", "mod", 8, 8, NULL, HV_PROVED_BY_MEMORY);
+	add(d, "static_call_mod", "sites", 16, 8, NULL, HV_PROVED_BY_MEMORY);
+}
+
+/* Calls of tracepoints: the function is that of the tracepoint while it has no single callback. */
+static void derive_calls(struct hv_deriving *d)
+{
+	static const struct hv_code_rule written = {"__static_call_update", 0, USE(WRITE), 8};
+	hv_cleanup(table_deinit) struct table t = {0};
+	hv_cleanup(hv_objects_deinit) struct hv_objects keys = {0};
+	unsigned proofs = HV_PROVED_BY_MEMORY;
+	struct hv_code_offs offs;
+	uint32_t func;
+
+	hv_objects_read(d->core, "__SCK__tp_func_", "__traceiter_", &keys);
+	if (!hv_objects_find_pointers(d->core, &keys, "__traceiter_", &func) || func != 0)
+		return;
+	hv_code_offs_find(d->core, &d->current, &written, 0, &offs);
+	if (hv_code_offs_have(&offs, func))
+		proofs |= HV_PROVED_BY_CODE;
+	add(d, "static_call_key", "func", func, 8, NULL, proofs);
+	if (read_table(d->core, "__start_static_call_sites", "__stop_static_call_sites", &t) &&
+	    is_site_table(d->core, &t) && has_sites(d->core, &t, &keys, func + 8))
+		add_sites(d, func + 8);
+}
+
+/* -- tables of modules ------------------------------------------------------------------------- */
+
+struct module {
+	uint64_t at;
+	struct hv_gva text;
+	uint8_t bytes[MODULE_BYTES];
+};
+
+struct modules {
+	const struct hv_kernel_core *core;
+	struct module *list; /* owned */
+	unsigned nr;
+};
+
+static void modules_deinit(struct modules *m)
+{
+	free(m->list);
+}
+
+static uint64_t word_of(const struct module *m, uint32_t off)
+{
+	return hv_copy_u64((struct hv_span){m->bytes, MODULE_BYTES}, off);
+}
+
+static uint32_t u32_of(const struct module *m, uint32_t off)
+{
+	return hv_copy_u32((struct hv_span){m->bytes, MODULE_BYTES}, off);
+}
+
+/* The kernel can be without modules: then none has a table that contradicts the code. */
+static bool read_modules(const struct hv_deriving *d, struct modules *ret)
+{
+	const struct hv_fact *list = hv_facts_find(&d->facts, "module", "list"),
+			     *memory = hv_facts_find(&d->facts, "module", "mem");
+	uint64_t head = hv_symbol_of(d->core, "modules", ""), at = 0;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!memory)
+		memory = hv_facts_find(&d->facts, "module", "core_layout");
+	if (!head)
+		return false;
+	ret->list = hv_alloc(MODULES_MAX * sizeof(*ret->list));
+	err = hv_read_u64(&d->core->as, hv_gva(head), &at);
+	if (err || at == head)
+		return !err;
+	while (list && memory && !err && at != head && ret->nr < MODULES_MAX) {
+		struct module *m = &ret->list[ret->nr++];
+
+		m->at = at - list->off;
+		err = hv_read(&d->core->as, hv_gva(m->at), m->bytes, sizeof(m->bytes));
+		m->text = hv_gva(word_of(m, memory->off));
+		at = word_of(m, list->off);
+	}
+	return !err && ret->nr;
+}
+
+/* A member of struct module that points to a table, and its number of entries DISTANCE bytes after
+ * it. An entry starts with the distance to code of the module. */
+struct module_table {
+	const char *pointer, *number;
+	uint32_t entry_bytes;
+	int distance;
+	const char *function; /* called when a module is loaded */
+};
+
+static bool is_module_table(const struct modules *all, const struct module *m, uint64_t at,
+			    uint32_t nr, uint32_t bytes)
+{
+	if (nr > TABLE_MAX / bytes)
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t entry = at + (uint64_t)i * bytes;
+		uint32_t distance = 0;
+		HV_AUTO_ERR struct hv_err *err =
+			hv_read_u32(&all->core->as, hv_gva(entry), &distance);
+
+		/* Code that was freed after the start was near, too. */
+		if (err || entry + (uint64_t)(int32_t)distance - m->text.v + NEAR > 2 * NEAR)
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether the tables of all modules are valid. *RET_USED: a module has a table. */
+static bool fits_all(const struct modules *all, const struct module_table *t, uint32_t pointer,
+		     bool *ret_used)
+{
+	const uint32_t number = pointer + (uint32_t)t->distance;
+
+	*ret_used = false;
+	if (pointer > MODULE_BYTES - 16)
+		return false;
+	for (unsigned i = 0; i < all->nr; i++) {
+		const struct module *m = &all->list[i];
+		uint64_t at = word_of(m, pointer);
+		uint32_t nr = u32_of(m, number);
+
+		*ret_used |= nr != 0;
+		if (nr && (at % 4 || !is_module_table(all, m, at, nr, t->entry_bytes)))
+			return false;
+	}
+	return true;
+}
+
+struct module_reads {
+	struct hv_code_offs pointers, numbers;
+};
+
+static void note_module_read(void *ctx, const struct hv_member_use *use)
+{
+	struct module_reads *r = ctx;
+	struct hv_code_offs *offs = use->len_bytes == 8 ? &r->pointers : &r->numbers;
+
+	if (use->kind != HV_MEMBER_READ || use->len_bytes < 4 || use->off < NAME_END ||
+	    use->off > MODULE_BYTES || hv_code_offs_have(offs, use->off) ||
+	    offs->nr == HV_CODE_OFFS_MAX)
+		return;
+	offs->list[offs->nr++] = use->off;
+}
+
+static void derive_module_table(struct hv_deriving *d, const struct modules *all,
+				const struct module_table *t)
+{
+	struct module_reads r = {0};
+	uint32_t found = 0;
+	unsigned nr_found = 0;
+	bool is_used = false;
+	const struct hv_fact *layout = hv_facts_find(&d->facts, "module", "core_layout");
+
+	hv_code_list(d->core, t->function, note_module_read, &r);
+	for (unsigned i = 0; i < r.pointers.nr; i++) {
+		uint32_t off = r.pointers.list[i];
+		bool used;
+
+		/* The memory of a module, in two structures, is no table. */
+		if (layout && off - layout->off < LAYOUTS_BYTES)
+			continue;
+		if (!hv_code_offs_have(&r.numbers, off + (uint32_t)t->distance) ||
+		    !fits_all(all, t, off, &used) || (is_used && !used))
+			continue;
+		/* A table that modules have is better than one that is always empty. */
+		nr_found = used && !is_used ? 1 : nr_found + 1;
+		is_used = used;
+		found = off;
+	}
+	if (nr_found != 1)
+		return;
+	add(d, "module", t->pointer, found, 8, NULL, HV_PROVED_BY_CODE | HV_PROVED_BY_MEMORY);
+	add(d, "module", t->number, found + (uint32_t)t->distance, 4, NULL,
+	    HV_PROVED_BY_CODE | HV_PROVED_BY_MEMORY);
+}
+
+static void derive_module_tables(struct hv_deriving *d)
+{
+	const struct hv_fact *code = hv_facts_find(&d->facts, "jump_entry", "code");
+	const struct module_table jumps = {"jump_entries", "num_jump_entries", 16, 8,
+					   "jump_label_module_notify"},
+				  calls = {"static_call_sites", "num_static_call_sites", SITE_BYTES,
+					   -4, "static_call_module_notify"};
+	hv_cleanup(modules_deinit) struct modules all = {.core = d->core};
+
+	if (!code || code->len_bytes != 4 || !read_modules(d, &all))
+		return;
+	derive_module_table(d, &all, &jumps);
+	if (hv_facts_find(&d->facts, "static_call_site", "addr"))
+		derive_module_table(d, &all, &calls);
+}
+
+void hv_jump_members_derive(struct hv_deriving *d)
+{
+	derive_keys(d);
+	derive_calls(d);
+	derive_module_tables(d);
+}
