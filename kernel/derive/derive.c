@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "kernel/core/btf_members.h"
 #include "kernel/derive/event_members.h"
+#include "kernel/derive/jump_members.h"
 #include "kernel/derive/members.h"
 #include "kernel/derive/module_members.h"
 #include "kernel/derive/table_members.h"
@@ -171,6 +172,7 @@ struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core)
 		return NULL;
 	d.facts = *core->types.facts;
 	hv_module_members_derive(&d);
+	hv_jump_modules_derive(&d);
 	*core->types.facts = d.facts;
 	if (!hv_facts_find(&d.facts, "module", "list"))
 		return NULL;

@@ -469,33 +469,46 @@ static uint32_t find_call(const struct context *c, const uint8_t *bytes)
 	return UINT32_MAX;
 }
 
-static bool add_file(const struct context *c, uint64_t array, uint64_t at, struct files *f)
+/* The file AT is of an event of the core kernel. */
+static bool find_in_file(const struct context *c, uint64_t array, uint64_t at, struct files *ret)
+{
+	uint8_t bytes[FILE_BYTES];
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (at % 8 || at < lowest(c))
+		return false;
+	err = hv_read(&c->core->as, hv_gva(at), bytes, sizeof(bytes));
+	if (err)
+		return false;
+	ret->call = find_call(c, bytes);
+	ret->array = find_word(bytes, array);
+	return ret->call != UINT32_MAX && ret->array != UINT32_MAX;
+}
+
+static bool is_file(const struct context *c, uint64_t array, uint64_t at, const struct files *f)
 {
 	uint8_t bytes[FILE_BYTES];
 	HV_AUTO_ERR struct hv_err *err = hv_read(&c->core->as, hv_gva(at), bytes, sizeof(bytes));
 
-	if (err)
-		return false;
-	if (!f->nr) {
-		f->call = find_call(c, bytes);
-		f->array = find_word(bytes, array);
-	}
-	f->nr++;
-	return f->call != UINT32_MAX && f->array != UINT32_MAX &&
-	       hv_copy_u64((struct hv_span){bytes, sizeof(bytes)}, f->array) == array &&
+	return !err && hv_copy_u64((struct hv_span){bytes, sizeof(bytes)}, f->array) == array &&
 	       is_call(c, hv_copy_u64((struct hv_span){bytes, sizeof(bytes)}, f->call));
 }
 
-/* Returns whether HEAD is the list of the files of ARRAY. */
+/* Returns whether HEAD is the list of the files of ARRAY. Files of modules come first, because new
+ * ones are added there. */
 static bool is_files(const struct context *c, uint64_t array, uint64_t head, struct files *ret)
 {
 	struct files f = {0};
 	uint64_t before = head, at = 0, back = 0;
-	HV_AUTO_ERR struct hv_err *err = hv_read_u64(&c->core->as, hv_gva(head), &at);
+	HV_AUTO_ERR struct hv_err *err = hv_read_u64(&c->core->as, hv_gva(head + 8), &back);
 
+	if (err || back == head || !find_in_file(c, array, back, &f))
+		return false;
+	err = hv_read_u64(&c->core->as, hv_gva(head), &at);
 	while (!err && at != head) {
-		if (at % 8 || at < lowest(c) || f.nr == FILES_MAX || !add_file(c, array, at, &f))
+		if (at % 8 || at < lowest(c) || f.nr == FILES_MAX || !is_file(c, array, at, &f))
 			return false;
+		f.nr++;
 		err = hv_read_u64(&c->core->as, hv_gva(at + 8), &back);
 		if (err || back != before)
 			return false;

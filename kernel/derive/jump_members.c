@@ -460,7 +460,7 @@ static void derive_module_table(struct hv_deriving *d, const struct modules *all
 	    HV_PROVED_BY_CODE | HV_PROVED_BY_MEMORY);
 }
 
-static void derive_module_tables(struct hv_deriving *d)
+void hv_jump_modules_derive(struct hv_deriving *d)
 {
 	const struct hv_fact *code = hv_facts_find(&d->facts, "jump_entry", "code");
 	const struct module_table jumps = {"jump_entries", "num_jump_entries", 16, 8,
@@ -480,5 +480,5 @@ void hv_jump_members_derive(struct hv_deriving *d)
 {
 	derive_keys(d);
 	derive_calls(d);
-	derive_module_tables(d);
+	hv_jump_modules_derive(d);
 }

@@ -10,6 +10,9 @@
  * static_call_key, static_call_site and static_call_mod. */
 void hv_jump_members_derive(struct hv_deriving *d);
 
+/* The part of it that needs modules, and their members. */
+void hv_jump_modules_derive(struct hv_deriving *d);
+
 /* Finds the offset of the static key in variables with the prefix PREFIX, from the jump entries
  * that have such keys. Returns false unless all have the same offset. */
 bool hv_jump_key_find(const struct hv_kernel_core *core, const char *prefix,

@@ -57,7 +57,14 @@ static struct hv_err *find_links(const struct hv_kernel_core *core,
 		return NULL;
 	t->has_links = true;
 	err = hv_fields_find(core, names->link, link, HV_ARRAY_LEN(link));
-	return err ? err : hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
+	if (!err)
+		err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
+	t->has_module_tables = !err;
+	if (err && !hv_types_are_whole(core) && hv_modules_are_none(core)) {
+		hv_err_free(err);
+		err = NULL;
+	}
+	return err;
 }
 
 /* Fails with ENOENT if the kernel lacks a type or member, which the message names. */
@@ -116,9 +123,11 @@ static bool find_module_end(const struct site_tables *t, uint64_t module, uint64
 	const struct hv_address_space *as = &t->k->core.as;
 	uint64_t start = 0;
 	uint32_t nr = 0;
-	HV_AUTO_ERR struct hv_err *err =
-		hv_read_u64(as, hv_gva(module + t->table->module_entries), &start);
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
+	if (!t->table->has_module_tables)
+		return false;
+	err = hv_read_u64(as, hv_gva(module + t->table->module_entries), &start);
 	if (!err)
 		err = hv_read_u32(as, hv_gva(module + t->table->module_nr), &nr);
 	*ret_end = start + (uint64_t)nr * t->table->entry_len_bytes;

@@ -453,6 +453,13 @@ bool hv_modules_are_at(const struct hv_kernel_core *core, struct hv_gva head)
 	return false;
 }
 
+bool hv_modules_are_none(const struct hv_kernel_core *core)
+{
+	struct hv_gva head;
+
+	return hv_core_symbol(core, "modules", &head) && is_empty(core, head);
+}
+
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr)
 {
 	size_t nr = HV_BISECT(i, m->nr, m->list[i].text.start.v <= addr.v);

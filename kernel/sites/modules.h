@@ -22,6 +22,8 @@ struct hv_modules {
 
 struct hv_err *hv_modules_read(const struct hv_kernel_core *core,
 			       struct hv_modules *ret) hv_must_use;
+/* Returns whether the kernel has loaded no module. Needs no types. */
+bool hv_modules_are_none(const struct hv_kernel_core *core);
 /* Returns whether HEAD can be the list of modules, for kernels that do not export its name: each
  * entry must look like a module, and the links must lead back to HEAD. An empty list only has to
  * link to itself. */
