@@ -106,7 +106,7 @@ static void derive(struct hv_deriving *d, const char *type, const struct hv_memb
 		fact.proofs |= HV_PROVED_BY_CODE;
 	if (nr_functions > 1)
 		fact.proofs |= HV_PROVED_BY_OTHER_CODE;
-	leave_out(&c, off_of(d, type, m->except ));
+	leave_out(&c, off_of(d, type, m->except));
 	if (c.is_any || c.nr != 1)
 		return;
 	fact.off = c.list[0];
