@@ -476,10 +476,10 @@ typedef void (*hv_data_use_fn)(void *ctx, const struct hv_data_use *use);
 
 #define HV_MEMBER_STEPS_MAX 3
 
-/* A use of a member of a structure by code: of the memory OFF bytes after a pointer. The pointer is
- * the value of the root, or is read from there through NR_STEPS pointers: each step is the offset
- * of the next pointer. `a->b->c` with the argument a has one step, the offset of b, and the offset
- * of c as OFF. */
+/* An instruction that uses a member of a structure: the memory OFF bytes after a pointer. The
+ * pointer is the root, or is reached from the root through NR_STEPS loads: STEPS[i] is the offset
+ * of load i. `a->b->c` with the argument a has one step, the offset of b, and the offset of c as
+ * OFF. */
 struct hv_member_use {
 	struct hv_gva insn; /* address of the instruction */
 	enum {
@@ -690,12 +690,12 @@ struct hv_arch {
 	 * of addresses. CODE begins with the function's first instruction; only its first 4 KiB and
 	 * 1,024 instructions are examined, up to the first unknown one. CODE may have any contents.
 	 * An instruction is reported only if it uses the member of the same pointer on all paths
-	 * that reach it through jumps and branches in CODE. Not followed are values on the stack,
-	 * jumps to an address in a register, and execution that continues after ud2 or an
-	 * exception. Functions with a jump table report nothing. NULL: not supported. */
+	 * that reach it through jumps and branches in CODE. Ignores values on the stack, jumps to
+	 * an address in a register, and execution after ud2 or an exception. Reports nothing for
+	 * functions with a jump table. NULL: not supported. */
 	void (*follow_members)(struct hv_span code, struct hv_gva at, hv_member_use_fn fn,
 			       void *ctx);
-	/* Calls FN for each instruction of CODE, as follow_members() does, that uses memory at a
+	/* Like follow_members(), but calls FN for each instruction of CODE that uses memory at a
 	 * constant distance from a register other than the stack pointer, or adds a constant to
 	 * such a register. The value of the register is not known, and the distance, which may be
 	 * negative, is the offset. NULL: not supported. */

@@ -187,8 +187,7 @@ struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
 				   "write could not be kept from being executed");
 }
 
-/* The types are found even if no source has them. If not, that is one more reason why there are
- * none. */
+/* Derives the types if no source has them. A failure is added to core->no_types and is no error. */
 static struct hv_err *derive_types(struct hv_kernel_core *core, const struct hv_identity *id)
 {
 	struct hv_err *err = hv_types_derive(core, id->banner);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which members of structures a function uses: follows pointers from the function's arguments and
- * from variables through its registers, with capstone. It does not follow values on the stack. */
+/* Finds the members of structures that a function uses: decodes it with capstone and follows
+ * pointers from its arguments and from variables through its registers. It does not follow values
+ * on the stack. */
 #include "arch/x86_64/x86_64.h"
 
 #include <capstone/capstone.h>
@@ -277,8 +278,8 @@ static struct form form_of(const cs_insn *insn)
 	return (struct form){insn->id, NO_USE, ALL};
 }
 
-/* By number, and by length: 8, 4, 2 and 1 bytes; the last column is the second byte, whose value is
- * not followed. */
+/* Rows: register numbers. Columns: the lowest 8, 4, 2 and 1 bytes, and the second byte, whose value
+ * is not followed. */
 #define NR_PARTS 5
 static const x86_reg register_names[NR_REGISTERS][NR_PARTS] = {
 	{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},

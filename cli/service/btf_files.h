@@ -24,7 +24,7 @@ struct btf_files {
 		int fd;	    /* owned: O_PATH; -1: there is none, or it cannot be used */
 	} dirs[BTF_FILES_DIRS_MAX];
 	size_t nr_dirs;
-	bool is_given;		/* the directory is the user's, who wants a file from there */
+	bool is_given;		/* the user named the directory, so it must have the file */
 	struct hv_text skipped; /* packaged directories that cannot be used, and why */
 	char *release;		/* owned: the only one that is answered; NULL: none was asked for */
 	/* The copy; -1: no file was copied. */
@@ -58,8 +58,9 @@ bool btf_files_equal(const struct btf_files *f, const char *file);
 void btf_files_close(struct btf_files *f);
 #define AUTO_BTF_FILES hv_cleanup(btf_files_close)
 
-/* Copies the file for RELEASE unless a file was copied. ENOENT: there is no file in
- * the packaged directories, and the message lists them. EINVAL: the user's directory has none. EPERM: another release was requested before. */
+/* Copies the file for RELEASE unless a file was copied. ENOENT: no packaged directory has the file;
+ * the message lists them. EINVAL: the user's directory lacks it. EPERM: another release was
+ * requested before. */
 struct hv_err *btf_files_find(struct btf_files *f, const char *release) hv_must_use;
 
 /* Returns whether a copy was passed on. */

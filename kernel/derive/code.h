@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Offsets that functions of the guest's kernel use, from their code in hvtrace's copy of the image.
- * Private to kernel/. */
+/* Finds the offsets of members that functions of the guest's kernel use, in hvtrace's copy of their
+ * code. Private to kernel/. */
 #pragma once
 
 #include "arch/arch.h"
@@ -17,16 +17,17 @@ struct hv_code_rule {
 	uint8_t kinds;	      /* 1 << HV_MEMBER_*, or 0: all */
 	uint8_t len_bytes;    /* 0: any */
 	uint64_t mask;	      /* the constant in the instruction; 0: any */
-	/* The structure is what this member of the structure above points to; NULL: itself. */
+	/* NULL: the argument points to the structure. Otherwise this pointer in struct task_struct
+	 * does; all rules of a member have an equal one. */
 	const char *through;
 };
 
 struct hv_code_offs {
 	uint32_t list[HV_CODE_OFFS_MAX]; /* ascending */
 	unsigned nr;
-	bool has_more; /* than the list has room for, or at offsets above HV_CODE_OFF_MAX */
-	/* Reads whose value is used later, and instructions that combine a value, which an earlier
-	 * one may have read, with a constant. */
+	/* The list is incomplete: it is full, or an offset exceeds HV_CODE_OFF_MAX. */
+	bool has_more;
+	/* Uses without a constant, and uses with one (has_mask of struct hv_member_use). */
 	unsigned nr_plain, nr_masked;
 };
 
@@ -36,8 +37,8 @@ struct hv_code_current {
 	unsigned nr;
 };
 
-/* THROUGH_OFF is the offset of RULE->through. Finds nothing if the kernel has no such function, or if
- * its code is not understood. */
+/* Finds the offsets that match RULE. THROUGH_OFF is the offset of RULE->through. The list stays
+ * empty if the kernel lacks the function or its code cannot be followed. */
 void hv_code_offs_find(const struct hv_kernel_core *core, const struct hv_code_current *current,
 		       const struct hv_code_rule *rule, uint32_t through_off,
 		       struct hv_code_offs *ret);

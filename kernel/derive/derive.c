@@ -79,16 +79,16 @@ static struct hv_err *refuse(const struct hv_kernel_core *core, const char *vers
 	if (!find_arch(core->as.arch))
 		return hv_err_new(ENOTSUP, "structures cannot be derived on %s",
 				  core->as.arch->name);
-	/* Counts that a trace line shows are in members that are not derived. */
+	/* A trace line of these kernels shows counts whose members are not derived. */
 	if (strstr(version, " PREEMPT_RT ") || strstr(version, " PREEMPT RT "))
 		return hv_err_new(ENOTSUP, "structures of PREEMPT_RT kernels cannot be derived");
 	return NULL;
 }
 
-/* Without them nothing can be traced safely. */
+/* Derivation fails if one of these members is unknown. */
 static const struct {
 	const char *type, *member;
-	const char *of_kernels_with; /* this symbol; NULL: all */
+	const char *of_kernels_with; /* needed only if the kernel has this symbol; NULL: always */
 } needed[] = {
 	{"task_struct", "comm", NULL},
 	{"task_struct", "pid", NULL},
@@ -116,8 +116,9 @@ static struct hv_err *check_found(const struct hv_deriving *d)
 					  "the guest's code and memory do not show where %s of "
 					  "struct %s is",
 					  needed[i].member, needed[i].type);
-	/* What the guest's own traces show of a task: the thread flags and, in kernels that have
-	 * it, the count of migrate_disable(). */
+	/* For a trace line the guest's tracer reads the thread flags and, in some kernels,
+	 * migration_disabled of the current task. If it uses more members, hvtrace's lines would
+	 * differ from the guest's. */
 	hv_code_offs_find(d->core, &d->current, &context, 0, &offs);
 	if (offs.nr > 2 ||
 	    (offs.nr == 2 && !hv_facts_find(&d->facts, "task_struct", "migration_disabled")))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Derives types of a kernel without BTF from the guest's code and memory. Both are untrusted: the
- * number of steps is bounded, and a member that is not found is left out, which refuses what needs
- * it. Private to kernel/. */
+ * number of steps is bounded, and a member that is not found stays unknown, and features that need
+ * it are refused. Private to kernel/. */
 #pragma once
 
 #include "kernel/core/core.h"
@@ -11,6 +11,7 @@
  * supported, and with ENOENT if the guest's tasks are not found, such as while it starts. */
 struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version) hv_must_use;
 
-/* Adds what could not be derived while the guest had no modules, once it has some. Then core->btf is
- * a new one; the old one is kept until the end. */
+/* Derives the members of struct module when the guest has its first module. Then it replaces
+ * core->btf and keeps the old one in core->types.replaced until hv_core_deinit(), because callers
+ * may still use it. */
 struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core) hv_must_use;

@@ -112,7 +112,8 @@ static unsigned read_list(const struct hv_kernel_core *core, uint64_t head, stru
 
 /* -- the fields that every record has ---------------------------------------------------------- */
 
-/* struct trace_entry, of which each kernel has the first ones. Those of PREEMPT_RT follow. */
+/* Members of struct trace_entry. All kernels have the first NR_COMMON_IN_ALL; some, such as
+ * PREEMPT_RT kernels, have others. */
 static const struct {
 	const char *member;
 	const char *type;
@@ -242,9 +243,9 @@ static bool derive_common(struct context *c)
 
 /* -- fields and templates ---------------------------------------------------------------------- */
 
-/* Adds the fields of the list at HEAD, whose templates are at TEMPLATES, if they agree so far: the
- * kernel copies the pointers to name and type. STRIDE is the size of a template, which starts with
- * the type. */
+/* Adds the fields of the list at HEAD until one has another name pointer than its template in the
+ * array TEMPLATES. The kernel copies these pointers. STRIDE is the size of a template, which starts
+ * with the type. */
 static void add_class(struct context *c, uint64_t head, uint64_t templates, uint32_t stride)
 {
 	HV_AUTO_FREE struct field *fields = hv_alloc(LIST_MAX * sizeof(*fields));
@@ -266,8 +267,8 @@ static void add_class(struct context *c, uint64_t head, uint64_t templates, uint
 	}
 }
 
-/* Returns whether each template of a list of at least three fields has the pointers of its field.
- */
+/* Returns whether each template has the name pointer of its field. *RET_DECIDES: at least three
+ * fields were compared, so a wrong STRIDE is unlikely to fit. */
 static bool has_stride(const struct context *c, uint64_t head, uint64_t templates, uint32_t stride,
 		       bool *ret_decides)
 {

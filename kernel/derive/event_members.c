@@ -469,7 +469,8 @@ static uint32_t find_call(const struct context *c, const uint8_t *bytes)
 	return UINT32_MAX;
 }
 
-/* The file AT is of an event of the core kernel. */
+/* Finds the offsets of the event and of the trace array in the file at AT. Fails if the event is
+ * not of the core kernel. */
 static bool find_in_file(const struct context *c, uint64_t array, uint64_t at, struct files *ret)
 {
 	uint8_t bytes[FILE_BYTES];
@@ -494,8 +495,8 @@ static bool is_file(const struct context *c, uint64_t array, uint64_t at, const 
 	       is_call(c, hv_copy_u64((struct hv_span){bytes, sizeof(bytes)}, f->call));
 }
 
-/* Returns whether HEAD is the list of the files of ARRAY. Files of modules come first, because new
- * ones are added there. */
+/* Returns whether HEAD is the list of the files of ARRAY. The kernel adds new files at the front,
+ * so files of modules precede the others. */
 static bool is_files(const struct context *c, uint64_t array, uint64_t head, struct files *ret)
 {
 	struct files f = {0};
@@ -637,7 +638,7 @@ static void derive_formats(struct context *c)
 	err = hv_read_u64(&c->core->as, hv_gva(head), &at);
 	if (!err && at != head)
 		err = hv_read_u64(&c->core->as, hv_gva(at + 16), &string);
-	/* In an empty list, no offset is used. */
+	/* If the list is empty, the offsets cannot be checked and are not used. */
 	if (err || (at != head && !hv_event_text_read(c->core, string, text)))
 		return;
 	add(c, type, "list", 0, 16, "list_head");

@@ -59,7 +59,7 @@ static struct hv_span span_of(const struct table *t)
 	return (struct hv_span){t->bytes, t->len_bytes};
 }
 
-/* The address to which the number of 4 or 8 bytes at OFF is the distance. */
+/* Returns the address that the relative reference at OFF, of LEN_BYTES (4 or 8), refers to. */
 static uint64_t relative(const struct table *t, uint32_t off, unsigned len_bytes)
 {
 	return t->at + off +
@@ -286,7 +286,8 @@ static void add_sites(struct hv_deriving *d, uint32_t mods)
 	add(d, "static_call_mod", "sites", 16, 8, NULL, HV_PROVED_BY_MEMORY);
 }
 
-/* Calls of tracepoints: the function is that of the tracepoint while it has no single callback. */
+/* Static calls of tracepoints lead to __traceiter_NAME unless the tracepoint has exactly one
+ * callback. */
 static void derive_calls(struct hv_deriving *d)
 {
 	static const struct hv_code_rule written = {"__static_call_update", 0, USE(WRITE), 8};
@@ -337,7 +338,7 @@ static uint32_t u32_of(const struct module *m, uint32_t off)
 	return hv_copy_u32((struct hv_span){m->bytes, MODULE_BYTES}, off);
 }
 
-/* The kernel can be without modules: then none has a table that contradicts the code. */
+/* Returns true with an empty list if the guest has no modules. */
 static bool read_modules(const struct hv_deriving *d, struct modules *ret)
 {
 	const struct hv_fact *list = hv_facts_find(&d->facts, "module", "list"),
@@ -384,7 +385,7 @@ static bool is_module_table(const struct modules *all, const struct module *m, u
 		HV_AUTO_ERR struct hv_err *err =
 			hv_read_u32(&all->core->as, hv_gva(entry), &distance);
 
-		/* Code that was freed after the start was near, too. */
+		/* Entries for the module's init code, which is freed, are also within NEAR. */
 		if (err || entry + (uint64_t)(int32_t)distance - m->text.v + NEAR > 2 * NEAR)
 			return false;
 	}
@@ -442,7 +443,7 @@ static void derive_module_table(struct hv_deriving *d, const struct modules *all
 		uint32_t off = r.pointers.list[i];
 		bool used;
 
-		/* The memory of a module, in two structures, is no table. */
+		/* core_layout and init_layout also contain pointers and sizes, but no table. */
 		if (layout && off - layout->off < LAYOUTS_BYTES)
 			continue;
 		if (!hv_code_offs_have(&r.numbers, off + (uint32_t)t->distance) ||

@@ -10,7 +10,8 @@
  * static_call_key, static_call_site and static_call_mod. */
 void hv_jump_members_derive(struct hv_deriving *d);
 
-/* The part of it that needs modules, and their members. */
+/* Adds the members of struct module that lead to these tables. D->facts must have its other members
+ * if there are modules. */
 void hv_jump_modules_derive(struct hv_deriving *d);
 
 /* Finds the offset of the static key in variables with the prefix PREFIX, from the jump entries

@@ -13,9 +13,8 @@ struct candidates {
 	bool is_any; /* no source has restricted them yet */
 };
 
-/* Leaves the candidates in OFFS. Returns false and leaves all if there is none: then the function
- * uses the member in a way that is not understood. An incomplete list shows nothing, since the
- * member may be missing from it. */
+/* Keeps only the candidates that OFFS contains. Returns false and keeps all if OFFS contains no
+ * candidate, because the code was not understood, or if OFFS is incomplete. */
 static bool restrict_to(struct candidates *c, const struct hv_code_offs *offs)
 {
 	struct candidates both = {0};
@@ -33,7 +32,7 @@ static bool restrict_to(struct candidates *c, const struct hv_code_offs *offs)
 	return both.nr;
 }
 
-/* Too many candidates are as good as none. */
+/* If more than CANDIDATES_MAX offsets fit, memory proves nothing. */
 static void find_in_memory(const struct hv_member *m, const void *ctx, uint32_t struct_bytes,
 			   struct candidates *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Derives members of one structure: each offset that the code of known functions uses, and that
- * contains in memory what the member must contain. If all sources leave one offset, it is the
- * member's, and the sources are its proofs. Private to kernel/. */
+/* Derives members of a structure. Two sources restrict the offset: known functions that use the
+ * member, and values in memory. If one offset remains, it is the member's, and the sources that
+ * agree are its proofs. A function that uses none of the offsets is ignored. Private to kernel/. */
 #pragma once
 
 #include "kernel/derive/code.h"
@@ -18,7 +18,7 @@ struct hv_member {
 	bool (*fits)(const void *ctx, uint32_t off);
 	/* The member is not at the offset of this one, which precedes it in the list. */
 	const char *except;
-	/* Functions whose uses include the member. */
+	/* Functions that use the member. Rules for one function must be adjacent. */
 	struct hv_code_rule code[HV_MEMBER_RULES];
 };
 
@@ -29,7 +29,7 @@ struct hv_deriving {
 	struct hv_facts facts;
 };
 
-/* Adds the members of TYPE that are found to D->facts. FITS of each gets CTX, which has
+/* Adds the members of TYPE that are found to D->facts. Calls FITS with CTX, for offsets below
  * STRUCT_BYTES. */
 void hv_members_derive(struct hv_deriving *d, const char *type, const struct hv_member *list,
 		       size_t nr, const void *ctx, uint32_t struct_bytes);

@@ -109,7 +109,7 @@ static bool fits_state(const void *ctx, uint32_t off)
 	return off < LIST_OFF && nr_live > c->nr / 2;
 }
 
-/* Modules that nobody uses have 1. */
+/* The count of an unused module is 1. */
 static bool fits_refcnt(const void *ctx, uint32_t off)
 {
 	const struct context *c = ctx;
@@ -157,9 +157,9 @@ static const struct hv_member members[] = {
 	 .code = {{"module_refcount", 0, USE(READ), 4}, {"try_module_get", 0, 0, 4}}},
 };
 
-/* A module's memory is described by its address and size, and by a pointer back to the module: for
- * all of the module with the size of the text next to the size (core_layout, up to 6.3), or in an
- * array of which the text is the first (mem, since 6.4). */
+/* struct module describes its memory by address, size and a pointer back to the module. Up to 6.3,
+ * core_layout describes all of it, and text_size follows size. Since 6.4, mem is an array, and the
+ * text is its first element. */
 static const struct form {
 	bool is_array;
 	uint32_t size, other, back;
@@ -233,8 +233,7 @@ static void add_core(struct hv_deriving *d, const struct form *form, uint32_t of
 	add(d, "module_layout", "mtn", form->back, 8, NULL);
 }
 
-/* Since the pointer back is to the start of the module, it is a second proof of where the list is
- * in it. */
+/* The pointer back to the start of the module is a second proof of the offset of list. */
 static void derive_memory(struct hv_deriving *d, const struct context *c)
 {
 	for (uint32_t off = NAME_OFF + NAME_BYTES; off + 32 <= MODULE_BYTES; off += 8) {

@@ -4,7 +4,6 @@
 
 #include "kernel/derive/members.h"
 
-/* Adds what is found to D->facts: nothing if there are no modules, or if they do not show all that
- * is needed to read modules, such as while the first one is loaded. Needs nothing else of D but the
- * core. */
+/* Adds either all members that reading modules needs to D->facts, or nothing: for example if there
+ * are no modules or the first one is still loading. Uses only D->core and D->facts. */
 void hv_module_members_derive(struct hv_deriving *d);

@@ -21,7 +21,8 @@ struct hv_objects {
 };
 
 /* Copies variables with the prefix PREFIX. If PARTNER is not NULL, there must also be a symbol with
- * the prefix PARTNER and the same name. Variables with less room than most are left out. */
+ * the prefix PARTNER and the same name. Skips variables shorter than LEN_BYTES: three quarters of
+ * them have at least so much room before the next symbol. */
 void hv_objects_read(const struct hv_kernel_core *core, const char *prefix, const char *partner,
 		     struct hv_objects *ret);
 void hv_objects_deinit(struct hv_objects *o);
@@ -29,7 +30,7 @@ void hv_objects_deinit(struct hv_objects *o);
 uint64_t hv_object_u64(const struct hv_object *o, uint32_t off);
 uint32_t hv_object_u32(const struct hv_object *o, uint32_t off);
 
-/* Returns whether VALUE is what the member of O must have. */
+/* Returns whether the member of O can have VALUE. */
 typedef bool (*hv_object_fn)(void *ctx, const struct hv_object *o, uint64_t value);
 
 #define HV_OBJECTS_MIN 4u /* with fewer objects nothing is found */

@@ -82,8 +82,8 @@ static struct hv_err *copy_task(const struct hv_kernel_core *core, struct hv_sam
 	return err;
 }
 
-/* Returns whether the links at AT, which are at OFF of a task, lead back to BEFORE. Stores the next
- * link. */
+/* Returns whether AT is the list node at OFF in a task with a valid name, and its prev is BEFORE.
+ * Stores its next. */
 static bool leads_to_task(const struct hv_kernel_core *core, const struct hv_samples *s,
 			  uint32_t off, uint64_t at, uint64_t before, uint64_t *ret_next)
 {
@@ -181,7 +181,7 @@ static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_sam
 	return NULL;
 }
 
-/* A task whose memory cannot be read is like one that is not found. */
+/* Fails with ENOENT if init_task cannot be read. */
 static struct hv_err *copy_init_task(const struct hv_kernel_core *core, struct hv_samples *s,
 				     struct hv_gva init)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copies of tasks of a guest whose struct task_struct is unknown: init_task and processes of the
- * list that starts there. Finds them through what every kernel has: the name "swapper" in
- * init_task, and a list of tasks which leads back to init_task. Private to kernel/. */
+ * list that starts there. Finds the name "swapper" in init_task, and then the member of init_task
+ * that is a list of named tasks. Private to kernel/. */
 #pragma once
 
 #include "kernel/core/core.h"

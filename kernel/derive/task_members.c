@@ -108,7 +108,7 @@ static bool fits_stack(const void *ctx, uint32_t off)
 	return nr > c->samples->nr / 2;
 }
 
-/* Kernel threads have none. A process has none before it executes its first program and while it
+/* Kernel threads have no mm. A process has no mm before it executes its first program and while it
  * ends. */
 static bool fits_mm(const void *ctx, uint32_t off)
 {
@@ -169,7 +169,7 @@ static bool fits_prio(const void *ctx, uint32_t off)
 	return fits_static_prio(ctx, off + 4);
 }
 
-/* Tasks with a real-time policy have the priority from which normal_prio is computed. */
+/* rt_priority is 99 - normal_prio in tasks with a real-time policy, and 0 in others. */
 static bool fits_rt_priority(const void *ctx, uint32_t off)
 {
 	const struct context *c = ctx;
@@ -273,7 +273,7 @@ static bool is_thread_node(const struct context *c, const struct signals *s, uin
 	return nr > c->samples->nr / 2;
 }
 
-/* Too many members that lead to init_signals are as good as none. */
+/* If more members lead to init_signals, none is chosen. */
 #define SIGNALS_MAX 4u
 
 static void derive_threads(struct hv_deriving *d, const struct context *c)
@@ -337,7 +337,8 @@ static const struct hv_member of_task[] = {
 		  {"put_task_stack", 0, USE(READ), 8},
 		  {"set_task_stack_end_magic", 0, USE(READ), 8}}},
 	{"mm", 8, NULL, fits_mm, .code = {{"get_task_mm", 0, USE(READ), 8}}},
-	/* The member sp of its struct thread_struct. */
+	/* The offset of thread.sp. x86_64_members.c sets thread_struct.sp to 0, so the sum is
+	 * right. */
 	{"thread", 8, "thread_struct", fits_saved_sp,
 	 .code = {{"__switch_to_asm", 0, USE(WRITE), 8}, {"__switch_to_asm", 1, USE(READ), 8}}},
 	{"static_prio", 4, NULL, fits_static_prio,
@@ -353,7 +354,8 @@ static const struct hv_member of_task[] = {
 	{"migration_disabled", 2, NULL, fits_migration,
 	 .code = {{"tracing_gen_ctx_irq_test", HV_CODE_CURRENT, USE(READ), 2},
 		  {"migrate_disable", HV_CODE_CURRENT, USE(WRITE), 2}}},
-	/* The link in the list of a CPU's tasks. */
+	/* The offset of se.group_node, the link in a CPU's list of tasks. sched_entity.group_node
+	 * is set to 0. */
 	{"se", 16, "sched_entity", NULL,
 	 .code = {{"set_next_task_fair", 1, USE(ADDRESS)},
 		  {"set_next_task_fair", 1, USE(WRITE), 8}}},
@@ -400,7 +402,8 @@ void hv_task_members_derive(struct hv_deriving *d)
 
 	hv_members_derive(d, "task_struct", of_task, HV_ARRAY_LEN(of_task), c,
 			  c->samples->bytes_per_task);
-	/* The tasks with a real-time policy, and no others, have such a priority. */
+	/* fits_policy() found that exactly the tasks with a real-time policy have an
+	 * rt_priority. */
 	policy = hv_facts_find(&d->facts, "task_struct", "policy");
 	if (policy && policy->proofs & HV_PROVED_BY_CODE)
 		hv_facts_add_proof(&d->facts, "task_struct", "rt_priority",
@@ -413,7 +416,8 @@ void hv_task_members_derive(struct hv_deriving *d)
 	hv_members_derive(d, "cred", of_cred, HV_ARRAY_LEN(of_cred), c, 0);
 	derive_threads(d, c);
 	derive_lazy(d);
-	/* The code uses it relative to the task, which begins with it. */
+	/* Functions read thread_info.flags at offset 0 of the task, so the task begins with
+	 * thread_info. */
 	flags = hv_facts_find(&d->facts, "thread_info", "flags");
 	if (flags && !flags->off)
 		hv_facts_add(&d->facts, &(struct hv_fact){"task_struct", "thread_info", 0, 8,

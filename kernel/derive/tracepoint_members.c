@@ -42,7 +42,8 @@ static bool find_off(const struct context *c, const char *type, const char *memb
 	return f;
 }
 
-/* Returns the offsets of FUNCTION's argument that it uses so. */
+/* Returns the offsets at which FUNCTION uses the target of ARGUMENT with these kinds and this
+ * length. */
 static struct hv_code_offs uses(const struct context *c, const char *function, unsigned argument,
 				unsigned kinds, unsigned len_bytes)
 {
@@ -56,8 +57,8 @@ static struct hv_code_offs uses(const struct context *c, const char *function, u
 
 /* -- struct tracepoint ------------------------------------------------------------------------- */
 
-/* Functions that change a tracepoint, their first argument. The compiler may have put the first
- * ones into the others. */
+/* Functions that add or remove a callback of a tracepoint, their first argument. The compiler may
+ * have inlined the first ones into the others. */
 static const char *const adders[] = {"tracepoint_add_func", "tracepoint_probe_register_prio",
 				     "tracepoint_probe_register"};
 static const char *const removers[] = {"tracepoint_remove_func", "tracepoint_probe_unregister"};
@@ -80,7 +81,7 @@ static bool is_name(void *ctx, const struct hv_object *o, uint64_t value)
 	       !strncmp(text, o->name, HV_EVENT_TEXT_BYTES - 1);
 }
 
-/* Only the array of callbacks is written. */
+/* These functions write only one pointer of the tracepoint: the array of callbacks. */
 static void derive_funcs(const struct context *c)
 {
 	struct hv_code_offs added = uses_of(c, adders, HV_ARRAY_LEN(adders), USE(WRITE), 8),
@@ -199,7 +200,7 @@ static void derive_tracepoint(const struct context *c)
 
 #define CALLERS_MAX 32u
 
-/* The function of a tracepoint calls all callbacks of an array. */
+/* How __traceiter_NAME() walks the array of callbacks. */
 struct loop {
 	uint32_t highest; /* of the pointers that are read */
 	uint32_t stride;
@@ -283,7 +284,7 @@ static void derive_callback(const struct context *c)
 
 #define BACK_MAX 8
 
-/* Distances backwards. */
+/* Constants from 8 to 64 that code subtracts from a pointer. */
 struct back {
 	uint32_t list[BACK_MAX];
 	unsigned nr;
@@ -339,7 +340,7 @@ struct enabling {
 	bool is_other, sets, clears;
 };
 
-/* event_enable_trigger() disables or enables another event: it only sets or clears the bit. */
+/* event_enable_trigger() changes only the bit EVENT_FILE_FL_SOFT_DISABLED of the file's flags. */
 static void note_enabling(void *ctx, const struct hv_member_use *use)
 {
 	struct enabling *e = ctx;
@@ -458,7 +459,7 @@ struct marking {
 	bool uses_node, is_other;
 };
 
-/* The only bit that the functions set or clear, of all tasks. */
+/* Notes the bit that syscall_regfunc() sets, or syscall_unregfunc() clears, in each task. */
 static void note_marking(void *ctx, const struct hv_member_use *use)
 {
 	struct marking *m = ctx;

@@ -87,8 +87,8 @@ static bool is_hot(const struct hv_deriving *d, struct hv_gva at, unsigned cpu)
 		       d->core->as.arch->kernel_start(d->core->as.levels).v;
 }
 
-/* The pointer to the end of the interrupt stack, or to its last word, is the only other pointer to
- * the end of a page, except for the one to the end of the task's stack. */
+/* Returns the offset of hardirq_stack_ptr, or 0. It points to the last word of a page, which is not
+ * 0; top_of_stack points to the end of a page. */
 static uint32_t find_irq_stack(const struct hv_deriving *d, struct hv_gva hot)
 {
 	const uint64_t page = d->core->as.arch->entry_span(1);
@@ -210,8 +210,8 @@ void hv_x86_64_first_derive(struct hv_deriving *d)
 	derive_cpu_features(d);
 }
 
-/* A sleeping task's stack pointer points to its registers, of which bp is the last, and then to the
- * address where it resumes. Nearly all tasks resume at the same one. */
+/* A sleeping task's stack pointer points to its saved registers. bp is the last of them; the
+ * address where the task resumes follows. Nearly all tasks resume at the same one. */
 #define FRAME_WORDS_MIN 5u
 #define FRAME_WORDS_MAX 12u
 

@@ -5,7 +5,7 @@
 
 #include "kernel/derive/members.h"
 
-/* The first step: finds D->current, and what needs nothing that was derived before. */
+/* Finds D->current and derives members that need no other derived member. Call it first. */
 void hv_x86_64_first_derive(struct hv_deriving *d);
 /* The last step: stacks, which needs members of tasks. */
 void hv_x86_64_stacks_derive(struct hv_deriving *d);

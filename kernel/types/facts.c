@@ -64,7 +64,8 @@ void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member
 		fact->proofs |= proofs;
 }
 
-/* Beside the kind of a structure: the upper 8 bits of an offset are the length of a bit-field. */
+/* A flag in the info word of a structure: the upper 8 bits of an offset are the length of a
+ * bit-field. */
 #define HAS_BIT_FIELDS (1u << 31)
 
 struct bytes {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was derived about the structures of a kernel without BTF, and BTF made of it, so that the
- * rest of hvtrace reads it as it reads the kernel's own. Pure. Private to kernel/. */
+/* Members that hvtrace derived in a kernel without BTF. hv_facts_to_btf() turns them into BTF, so
+ * all other code reads them like the kernel's own. Pure. Private to kernel/. */
 #pragma once
 
 #include "base/err.h"
@@ -8,12 +8,16 @@
 
 /* Independent proofs of an offset. */
 enum hv_proof {
-	HV_PROVED_BY_CODE = 1 << 0,	  /* a function of the guest's kernel uses it */
-	HV_PROVED_BY_OTHER_CODE = 1 << 1, /* a second function does */
-	HV_PROVED_BY_MEMORY = 1 << 2, /* no other offset contains what the member must contain */
-	HV_PROVED_BY_OTHER_MEMORY = 1 << 3, /* memory shows it in a second way */
-	HV_PROVED_BY_INTERFACE = 1
-				 << 4, /* an interface with the CPU or the hypervisor defines it */
+	/* a function of the guest's kernel uses it */
+	HV_PROVED_BY_CODE = 1 << 0,
+	/* a second function does */
+	HV_PROVED_BY_OTHER_CODE = 1 << 1,
+	/* no other offset contains what the member must contain */
+	HV_PROVED_BY_MEMORY = 1 << 2,
+	/* memory shows it in a second way */
+	HV_PROVED_BY_OTHER_MEMORY = 1 << 3,
+	/* it is equal in all kernels, or defined by the CPU or the hypervisor */
+	HV_PROVED_BY_INTERFACE = 1 << 4,
 };
 
 struct hv_fact {
@@ -23,12 +27,12 @@ struct hv_fact {
 	uint32_t len_bytes;
 	const char *of;	 /* the type of the member or of its elements; NULL: a number */
 	unsigned proofs; /* of enum hv_proof */
-	/* A bit-field has BITS bits, starting at BIT of the byte at OFF, in a number of LEN_BYTES.
+	/* A bit-field has BITS bits from bit BIT of the byte at OFF; its type has LEN_BYTES. BITS
 	 * 0: not a bit-field. */
 	uint8_t bits, bit;
 };
 
-/* A structure that does not end with its last known member. */
+/* The size of a structure that is longer than its known members. */
 struct hv_size_fact {
 	const char *type;
 	uint32_t len_bytes;

@@ -26,7 +26,7 @@ HEADER_BYTES = 24
 
 @contextlib.contextmanager
 def without_btf(t):
-    """The kernel's BTF has no header meanwhile. Yields a directory with the BTF, as RELEASE.btf."""
+    """Overwrites the header of the kernel's BTF until the block ends. Yields a directory with the BTF, and its release."""
     release = t.guest.run("uname -r").strip()
     memory = Memory(t.guest)
     at, btf = memory.hide_btf()
@@ -112,7 +112,7 @@ def derived(t):
 
 @case(configs=(ONE_VCPU[-1], OLDEST), further=(ONE_VCPU[0], NEWEST))
 def derived_offsets_equal_btf(t):
-    """Without BTF and without a file: each offset that hvtrace derives is that of the kernel's BTF."""
+    """Without BTF and without a file: each offset that hvtrace derives equals that in the BTF."""
     with without_btf(t) as (directory, release):
         with open(f"{directory}/{release}.btf", "rb") as file:
             btf = Btf(file.read())

@@ -194,7 +194,7 @@ def all_functions(test, make_memory, compare, tracers):
 
 def ends_with_sleepers(test, memory, compare):
     """A graph of all functions. Tasks that sleep in traced functions get their return addresses back after detach, and
-    after kill -9 and recover, and continue. COMPARE finds no changed site in the text of PLACES."""
+    after kill -9 and recover, and continue. COMPARE finds no changed site in the text of MEMORY."""
     guest, hv = test.guest, test.hv
     before = memory.snapshot()
     for verb in ("detach", "recover"):

@@ -40,7 +40,7 @@ class Btf:
         return self.strings[off : self.strings.index(b"\0", off)].decode()
 
     def _compound(self, number):
-        """Returns the structure that type NUMBER is, or whose array it is."""
+        """Returns the members of the structure or union NUMBER, also through typedefs, qualifiers and arrays, or None."""
         while number:
             kind, _name, to, members = self.types[number]
             if kind in (STRUCT, UNION):

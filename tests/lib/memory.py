@@ -69,7 +69,7 @@ class Memory:
             os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
 
     def hide_btf(self):
-        """Overwrites the header of the kernel's BTF. Returns where it is and what it was."""
+        """Overwrites the header of the kernel's BTF. Returns the address of the BTF and its bytes."""
         lines = self.domain.run("grep -E ' __st(art|op)_BTF$' /proc/kallsyms").splitlines()
         start, stop = sorted(int(line.split()[0], 16) for line in lines)
         btf = self.read_image(start, stop - start)

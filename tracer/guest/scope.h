@@ -21,7 +21,7 @@ void hv_scope_free(struct hv_scope *scope);
 void hv_scope_set_recording(struct hv_scope *scope, enum hv_switch to);
 /* Returns the present value, which an action in the guest (actions.h) may have changed. */
 unsigned hv_scope_recording(const struct hv_scope *scope);
-/* Suspends recording until ON is 0 again. Actions still switch recording as usual. */
+/* Suspends recording (HV_ON) or resumes it (HV_OFF). Actions still switch recording as usual. */
 void hv_scope_set_paused(struct hv_scope *scope, enum hv_switch to);
 
 /* Stops recording on the vCPUs whose byte in MUTED is not 0. NULL: records on all. */

@@ -299,7 +299,7 @@ static struct hv_err *follow_forks(struct hv_instance *in, enum hv_switch to)
 	return err;
 }
 
-/* Prepares the guest or the host for setting OPTION to ON. */
+/* Prepares the guest or the host for setting OPTION to TO. */
 static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option,
 				     enum hv_switch to)
 {

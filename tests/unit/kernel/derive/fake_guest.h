@@ -386,7 +386,7 @@ static inline uint64_t variable(const char *name, uint64_t len_bytes)
 	return at;
 }
 
-/* A guest with NR processes and no modules. */
+/* Makes a guest with NR tasks, including init_task, and no modules. */
 static inline void make_guest(unsigned nr)
 {
 	fk_init(&fk);

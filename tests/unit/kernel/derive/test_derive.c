@@ -459,7 +459,7 @@ START_TEST(needed_member_is_missing)
 		"the guest's code and memory do not show where stack of struct task_struct is");
 	for (unsigned i = 0; i < nr_tasks; i++)
 		make_task(i);
-	/* no task may be a kernel thread */
+	/* pid 1 must not be a kernel thread */
 	fk_u32(&fk, task_at[1] + FLAGS_OFF, PF_KTHREAD);
 	check_refused(
 		ENOENT,
@@ -610,7 +610,7 @@ START_TEST(code_sets_flags_of_two_members)
 }
 END_TEST
 
-/* So do the length, and whether it is read or written. */
+/* The length and the kind of the use choose the member. */
 START_TEST(code_uses_members_in_other_ways)
 {
 	set_code("arch_arm_kprobe", CODE("\x48\x89\x77\x30" /* mov %rsi,0x30(%rdi) */
@@ -669,7 +669,7 @@ START_TEST(threads_lead_elsewhere)
 }
 END_TEST
 
-/* Every word of init_task leads to init_signals. */
+/* More words of init_task than SIGNALS_MAX point to init_signals. */
 START_TEST(many_pointers_to_signals)
 {
 	for (uint32_t off = 0x5a0; off < SP_OFF; off += 8)
@@ -859,7 +859,7 @@ START_TEST(hostile_module_members)
 }
 END_TEST
 
-/* A list that does not lead back is as good as a long one. */
+/* The last module leads to the first one instead of the list's head. */
 START_TEST(list_of_modules_with_a_cycle)
 {
 	make_modules(CORE_LAYOUT);
