@@ -528,16 +528,22 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 }
 
 /* Our changes for events may be in modules. If the guest's list of modules cannot be read, the
- * other changes must still be undone. */
-static void read_modules(struct hv_kernel *k)
+ * other changes must still be undone. But derived types of modules can be lacking for a moment,
+ * while a module is loaded. */
+static struct hv_err *read_modules(struct hv_kernel *k)
 {
 	struct hv_modules modules;
-	HV_AUTO_ERR struct hv_err *err = hv_modules_read(&k->core, &modules);
+	struct hv_err *err = hv_modules_read(&k->core, &modules);
 
-	if (err)
-		return;
+	if (err && !hv_types_are_whole(&k->core))
+		return hv_err_in(err, "modules");
+	if (err) {
+		hv_err_free(err);
+		return NULL;
+	}
 	hv_modules_deinit(&k->modules);
 	k->modules = modules;
+	return NULL;
 }
 
 static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_header *header,
@@ -548,7 +554,9 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	struct hv_tracee *t = s->tracee;
 	struct hv_err *err;
 
-	read_modules(t->kernel);
+	err = read_modules(t->kernel);
+	if (err)
+		return err;
 	memcpy(entries, hv_region_journal(&t->region), len);
 	t->range = hv_region_range(header);
 	hv_tracee_plan_as(t, header->map_len_bytes);

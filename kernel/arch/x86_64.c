@@ -329,7 +329,8 @@ struct pvclock {
 		tsc_shift; /* in struct pvclock_vcpu_time_info */
 };
 
-/* Returns the function that sched_clock() calls, or 0 if it calls native_sched_clock() directly. */
+/* Returns the function that sched_clock() calls, or 0 if it calls native_sched_clock() directly.
+ * UINT64_MAX: it is not known. */
 static struct hv_err *find_function(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	struct hv_gva at;
@@ -341,6 +342,9 @@ static struct hv_err *find_function(const struct hv_kernel_core *core, uint64_t 
 	if (core->btf && hv_core_symbol(core, "pv_ops", &at) &&
 	    hv_btf_member(core->btf, "paravirt_patch_template", "time.sched_clock", &off, NULL))
 		return hv_read_u64(&core->as, hv_gva_add(at, off), ret);
+	/* No function that is known: the clock is that of the CPU, without a scale. */
+	if (!hv_types_are_whole(core) && hv_core_symbol(core, "pv_ops", &at))
+		*ret = UINT64_MAX;
 	return NULL;
 }
 

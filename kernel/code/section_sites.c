@@ -657,6 +657,9 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
 	if (!s.arch->classify_irqs)
 		return hv_err_new(EOPNOTSUPP, "not supported yet on %s", s.arch->name);
+	if (!hv_irqs_are_paravirt(k) && !hv_types_are_whole(&k->core))
+		return hv_err_new(EOPNOTSUPP, "where a kernel without BTF switches interrupts is "
+					      "not known");
 	if (!hv_irqs_are_paravirt(k))
 		return hv_err_new(EOPNOTSUPP, "the kernel has no room where it switches interrupts"
 					      " (CONFIG_PARAVIRT_XXL)");

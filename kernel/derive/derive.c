@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "base/cancel.h"
 #include "kernel/core/btf_members.h"
 #include "kernel/derive/event_members.h"
 #include "kernel/derive/jump_members.h"
@@ -97,6 +98,15 @@ static const struct {
 	{"task_struct", "stack", NULL},
 	{"task_struct", "thread_info", NULL},
 	{"task_struct", "mm", NULL}, /* unknown while the kernel starts */
+	/* Detaching reads all stacks. */
+	{"task_struct", "tasks", NULL},
+	{"task_struct", "signal", NULL},
+	{"task_struct", "thread_node", NULL},
+	{"signal_struct", "thread_head", NULL},
+	{"task_struct", "thread", NULL},
+	{"task_struct", "se", "runqueues"},
+	{"rq", "cfs_tasks", "runqueues"},
+	{"pcpu_hot", "hardirq_stack_ptr", "pcpu_hot"},
 	{"cpuinfo_x86", "x86_capability", "boot_cpu_data"},
 	{"cea_exception_stacks", "MCE_stack", "cea_exception_stacks"},
 	{"cpu_entry_area", "estacks", "cea_exception_stacks"},
@@ -148,7 +158,9 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	hv_table_members_derive(&d);
 	hv_event_members_derive(&d);
 	hv_tracepoint_members_derive(&d);
-	err = check_found(&d);
+	err = hv_cancel_check();
+	if (!err)
+		err = check_found(&d);
 	if (!err)
 		err = hv_facts_to_btf(&d.facts, &core->btf);
 	if (err) {
@@ -167,19 +179,24 @@ struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core)
 	struct hv_deriving d = {.core = core};
 	struct hv_btf *whole;
 	struct hv_err *err;
+	size_t nr;
 
 	if (core->types.from != HV_TYPES_DERIVED ||
 	    hv_facts_find(core->types.facts, "module", "list"))
 		return NULL;
 	d.facts = *core->types.facts;
+	nr = d.facts.nr;
 	hv_module_members_derive(&d);
-	hv_jump_modules_derive(&d);
+	if (hv_facts_find(&d.facts, "module", "list"))
+		hv_jump_modules_derive(&d);
 	*core->types.facts = d.facts;
-	if (!hv_facts_find(&d.facts, "module", "list"))
+	if (d.facts.nr == nr)
 		return NULL;
 	err = hv_facts_to_btf(&d.facts, &whole);
-	if (err)
+	if (err) {
+		core->types.facts->nr = nr;
 		return err;
+	}
 	core->types.replaced = core->btf;
 	core->btf = whole;
 	core->types.unproved = find_unproved(&d.facts);

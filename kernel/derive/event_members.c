@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "base/cancel.h"
 #include "base/prefix.h"
 #include "kernel/core/fields.h"
 #include "kernel/derive/event_fields.h"
@@ -497,7 +498,8 @@ static bool is_file(const struct context *c, uint64_t array, uint64_t at, const 
 
 /* Returns whether HEAD is the list of the files of ARRAY. The kernel adds new files at the front,
  * so files of modules precede the others. */
-static bool is_files(const struct context *c, uint64_t array, uint64_t head, struct files *ret)
+static bool is_files(const struct context *c, uint64_t array, uint64_t head, unsigned *budget,
+		     struct files *ret)
 {
 	struct files f = {0};
 	uint64_t before = head, at = 0, back = 0;
@@ -507,9 +509,11 @@ static bool is_files(const struct context *c, uint64_t array, uint64_t head, str
 		return false;
 	err = hv_read_u64(&c->core->as, hv_gva(head), &at);
 	while (!err && at != head) {
-		if (at % 8 || at < lowest(c) || f.nr == FILES_MAX || !is_file(c, array, at, &f))
+		if (at % 8 || at < lowest(c) || !*budget || hv_cancel_now(*budget) ||
+		    !is_file(c, array, at, &f))
 			return false;
 		f.nr++;
+		(*budget)--;
 		err = hv_read_u64(&c->core->as, hv_gva(at + 8), &back);
 		if (err || back != before)
 			return false;
@@ -538,7 +542,7 @@ static void derive_array(struct context *c)
 	uint64_t arrays = hv_symbol_of(c->core, "ftrace_trace_arrays", ""),
 		 top = hv_symbol_of(c->core, "global_trace", ""), last = 0;
 	struct files files = {0};
-	unsigned nr_found = 0;
+	unsigned nr_found = 0, budget = FILES_MAX; /* of all lists that are tried */
 	uint32_t events = 0, room;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -551,7 +555,7 @@ static void derive_array(struct context *c)
 	if (err || last - top >= room)
 		return;
 	for (uint32_t off = 0; off + 16 <= room; off += 8) {
-		if (!is_files(c, top, top + off, &files))
+		if (!is_files(c, top, top + off, &budget, &files))
 			continue;
 		events = off;
 		nr_found++;

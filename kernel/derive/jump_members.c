@@ -7,20 +7,24 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "base/cancel.h"
 #include "base/prefix.h"
 #include "kernel/core/fields.h"
+#include "kernel/derive/module_members.h"
 
-#define USE(kind)     (1u << HV_MEMBER_##kind)
-#define TABLE_MAX     (8u << 20)
-#define ENTRIES_MIN   32u
-#define MODULES_MAX   32u
-#define MODULE_BYTES  2048u /* that are searched */
-#define NAME_END      80u   /* struct module begins with its state, list and name */
-#define LAYOUTS_BYTES 160u
-#define NEAR	      (UINT64_C(64) << 20) /* the code of a module is not further apart */
-#define FLAGS	      UINT64_C(3)	   /* of a key in an entry, and of the entries in a key */
-#define LINKED	      UINT64_C(2)	   /* struct static_key points to a list of tables */
-#define DIRECT	      UINT64_C(1) /* struct static_call_key points to a table, not to a list */
+#define USE(kind)	 (1u << HV_MEMBER_##kind)
+#define TABLE_MAX	 (8u << 20)
+#define MODULE_TABLE_MAX (1u << 20) /* bytes */
+#define KEYS_MAX	 65536u
+#define ENTRIES_MIN	 32u
+#define MODULES_MAX	 32u
+#define MODULE_BYTES	 2048u /* that are searched */
+#define NAME_END	 80u   /* struct module begins with its state, list and name */
+#define LAYOUTS_BYTES	 160u
+#define NEAR		 (UINT64_C(64) << 20) /* the code of a module is not further apart */
+#define FLAGS		 UINT64_C(3) /* of a key in an entry, and of the entries in a key */
+#define LINKED		 UINT64_C(2) /* struct static_key points to a list of tables */
+#define DIRECT		 UINT64_C(1) /* struct static_call_key points to a table, not to a list */
 
 static void add(struct hv_deriving *d, const char *type, const char *member, uint32_t off,
 		uint32_t len_bytes, const char *of, unsigned proofs)
@@ -166,6 +170,7 @@ static void derive_key_list(struct hv_deriving *d, const struct table *t, enum f
 {
 	static const char type[] = "static_key_mod";
 	uint64_t before = 0;
+	unsigned nr = 0;
 
 	for (uint32_t off = 0; off < t->len_bytes; off += jump_bytes[form]) {
 		struct jump j = jump_at(t, form, off);
@@ -175,6 +180,8 @@ static void derive_key_list(struct hv_deriving *d, const struct table *t, enum f
 		if (j.key == before)
 			continue;
 		before = j.key;
+		if (hv_cancel_now(nr) || nr++ == KEYS_MAX)
+			return;
 		err = hv_read_u64(&d->core->as, hv_gva(j.key + 8), &list);
 		if (!err && list & LINKED && list & ~FLAGS &&
 		    !is_table_list(d->core, list & ~FLAGS, t, 8, 16))
@@ -338,7 +345,7 @@ static uint32_t u32_of(const struct module *m, uint32_t off)
 	return hv_copy_u32((struct hv_span){m->bytes, MODULE_BYTES}, off);
 }
 
-/* Returns true with an empty list if the guest has no modules. */
+/* Returns false if the guest has no modules. */
 static bool read_modules(const struct hv_deriving *d, struct modules *ret)
 {
 	const struct hv_fact *list = hv_facts_find(&d->facts, "module", "list"),
@@ -353,12 +360,12 @@ static bool read_modules(const struct hv_deriving *d, struct modules *ret)
 	ret->list = hv_alloc(MODULES_MAX * sizeof(*ret->list));
 	err = hv_read_u64(&d->core->as, hv_gva(head), &at);
 	if (err || at == head)
-		return !err;
+		return false;
 	while (list && memory && !err && at != head && ret->nr < MODULES_MAX) {
 		struct module *m = &ret->list[ret->nr++];
 
 		m->at = at - list->off;
-		err = hv_read(&d->core->as, hv_gva(m->at), m->bytes, sizeof(m->bytes));
+		err = hv_module_copy(&d->core->as, hv_gva(m->at), m->bytes, sizeof(m->bytes));
 		m->text = hv_gva(word_of(m, memory->off));
 		at = word_of(m, list->off);
 	}
@@ -377,19 +384,23 @@ struct module_table {
 static bool is_module_table(const struct modules *all, const struct module *m, uint64_t at,
 			    uint32_t nr, uint32_t bytes)
 {
-	if (nr > TABLE_MAX / bytes)
+	HV_AUTO_FREE uint8_t *copy = NULL;
+	struct hv_span table;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (nr > MODULE_TABLE_MAX / bytes || hv_cancel_now(0))
 		return false;
-	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t entry = at + (uint64_t)i * bytes;
-		uint32_t distance = 0;
-		HV_AUTO_ERR struct hv_err *err =
-			hv_read_u32(&all->core->as, hv_gva(entry), &distance);
+	copy = hv_alloc((size_t)nr * bytes + 1);
+	table = (struct hv_span){copy, (size_t)nr * bytes};
+	err = hv_read(&all->core->as, hv_gva(at), copy, table.len_bytes);
+	for (uint32_t off = 0; !err && off < table.len_bytes; off += bytes) {
+		uint64_t code = at + off + (uint64_t)(int32_t)hv_copy_u32(table, off);
 
 		/* Entries for the module's init code, which is freed, are also within NEAR. */
-		if (err || entry + (uint64_t)(int32_t)distance - m->text.v + NEAR > 2 * NEAR)
+		if (code - m->text.v + NEAR > 2 * NEAR)
 			return false;
 	}
-	return true;
+	return !err;
 }
 
 /* Returns whether the tables of all modules are valid. *RET_USED: a module has a table. */
@@ -470,7 +481,8 @@ void hv_jump_modules_derive(struct hv_deriving *d)
 					   -4, "static_call_module_notify"};
 	hv_cleanup(modules_deinit) struct modules all = {.core = d->core};
 
-	if (!code || code->len_bytes != 4 || !read_modules(d, &all))
+	if (!code || code->len_bytes != 4 || hv_facts_find(&d->facts, "module", "jump_entries") ||
+	    !read_modules(d, &all))
 		return;
 	derive_module_table(d, &all, &jumps);
 	if (hv_facts_find(&d->facts, "static_call_site", "addr"))

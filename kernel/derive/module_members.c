@@ -47,19 +47,19 @@ static bool is_name(const uint8_t *text)
 	return i && i < NAME_BYTES && !text[i];
 }
 
-/* The rest of the copy stays zero if the module's memory ends before it. */
-static struct hv_err *copy_module(const struct hv_address_space *as, struct loaded *l)
+struct hv_err *hv_module_copy(const struct hv_address_space *as, struct hv_gva at, uint8_t *ret,
+			      size_t len_bytes)
 {
 	const uint64_t page = as->arch->entry_span(1);
-	size_t first = page - l->at.v % page;
+	size_t first = page - at.v % page;
 	struct hv_err *err;
 
-	if (first > sizeof(l->bytes))
-		first = sizeof(l->bytes);
-	err = hv_read(as, l->at, l->bytes, first);
-	if (!err && first < sizeof(l->bytes))
-		hv_err_free(hv_read(as, hv_gva_add(l->at, first), l->bytes + first,
-				    sizeof(l->bytes) - first));
+	if (first > len_bytes)
+		first = len_bytes;
+	memset(ret, 0, len_bytes);
+	err = hv_read(as, at, ret, first);
+	if (!err && first < len_bytes)
+		hv_err_free(hv_read(as, hv_gva_add(at, first), ret + first, len_bytes - first));
 	return err;
 }
 
@@ -74,7 +74,7 @@ static bool read_modules(struct context *c, struct hv_gva head)
 		struct loaded *l = &c->list[c->nr];
 
 		l->at = hv_gva(at - LIST_OFF);
-		err = copy_module(as, l);
+		err = hv_module_copy(as, l->at, l->bytes, sizeof(l->bytes));
 		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before ||
 		    !is_name(l->bytes + NAME_OFF))
 			return false;
@@ -109,14 +109,16 @@ static bool fits_state(const void *ctx, uint32_t off)
 	return off < LIST_OFF && nr_live > c->nr / 2;
 }
 
-/* The count of an unused module is 1. */
+/* The count of an unused module is 1. A session that died can have left its claim (patcher/). */
+#define CLAIM (1u << 29)
+
 static bool fits_refcnt(const void *ctx, uint32_t off)
 {
 	const struct context *c = ctx;
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < c->nr; i++)
-		nr += u32_of(c, i, off) && u32_of(c, i, off) < 1u << 20;
+		nr += u32_of(c, i, off) && (u32_of(c, i, off) & ~CLAIM) < 1u << 20;
 	return nr > c->nr / 2;
 }
 
@@ -166,10 +168,9 @@ static const struct form {
 } forms[] = {
 	{.size = 8, .other = 12, .back = 24},
 	{.is_array = true, .size = 8, .other = 12, .back = 16},
-	{.is_array = true,
-	 .size = 12,
-	 .other = 8,
-	 .back = 16}, /* since 6.13: is_rox is before it */
+	/* is_rox is before the size; 6.13 and 6.14 also have rw_copy there. */
+	{.is_array = true, .size = 12, .other = 8, .back = 16},
+	{.is_array = true, .size = 20, .other = 16, .back = 24},
 };
 
 #define SIZE_MAX_BYTES (1u << 30)
@@ -200,10 +201,11 @@ static const struct form *find_form(const struct context *c, uint32_t off)
 }
 
 /* Finds the size of an element of the array: each points back to the module. */
-static uint32_t find_stride(const struct context *c, uint32_t off)
+static uint32_t find_stride(const struct context *c, const struct form *form, uint32_t off)
 {
-	for (uint32_t stride = 24; stride < 256 && off + stride + 24 <= MODULE_BYTES; stride += 8)
-		if (u64_of(c, 0, off + stride + 16) == c->list[0].at.v)
+	for (uint32_t stride = form->back + 8;
+	     stride < 256 && off + stride + form->back + 8 <= MODULE_BYTES; stride += 8)
+		if (u64_of(c, 0, off + stride + form->back) == c->list[0].at.v)
 			return stride;
 	return 0;
 }
@@ -238,7 +240,7 @@ static void derive_memory(struct hv_deriving *d, const struct context *c)
 {
 	for (uint32_t off = NAME_OFF + NAME_BYTES; off + 32 <= MODULE_BYTES; off += 8) {
 		const struct form *form = find_form(c, off);
-		uint32_t stride = form && form->is_array ? find_stride(c, off) : 0;
+		uint32_t stride = form && form->is_array ? find_stride(c, form, off) : 0;
 
 		if (!form || (form->is_array && !stride))
 			continue;
@@ -285,8 +287,10 @@ void hv_module_members_derive(struct hv_deriving *d)
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
 	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
 	derive_memory(d, &c);
-	if (is_complete(d))
+	if (is_complete(d)) {
+		hv_facts_add_number(&d->facts, "MODULE_STATE_LIVE", 0);
 		return;
+	}
 	d->facts.nr = nr;
 	d->facts.nr_numbers = nr_numbers;
 }

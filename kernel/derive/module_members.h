@@ -7,3 +7,8 @@
 /* Adds either all members that reading modules needs to D->facts, or nothing: for example if there
  * are no modules or the first one is still loading. Uses only D->core and D->facts. */
 void hv_module_members_derive(struct hv_deriving *d);
+
+/* Copies LEN_BYTES from the start of a struct module. If its memory ends before that, the rest of
+ * the copy is zero. */
+struct hv_err *hv_module_copy(const struct hv_address_space *as, struct hv_gva at, uint8_t *ret,
+			      size_t len_bytes) hv_must_use;

@@ -126,7 +126,7 @@ bool hv_objects_find_pointers(const struct hv_kernel_core *core, const struct hv
 		expected[i] = hv_symbol_of(core, prefix, o->list[i].name);
 		nr_expected += expected[i] != 0;
 	}
-	if (!nr_expected)
+	if (nr_expected < HV_OBJECTS_MIN)
 		return false;
 	for (uint32_t off = 0; off + 8 <= o->len_bytes; off += 8) {
 		size_t nr = 0;

@@ -9,6 +9,7 @@
 
 #define COMM_BYTES 16u
 #define SWAPPER	   "swapper"
+#define WALKS_MAX  3
 #define TASKS_MAX  200000u /* in all lists that init_task may contain */
 #define FIRST_MAX  48u	   /* samples from the start of the list */
 #define LAST_MAX   (HV_SAMPLES_MAX - 1 - FIRST_MAX)
@@ -146,7 +147,7 @@ static bool copy_tasks(const struct hv_kernel_core *core, struct hv_samples *s, 
 }
 
 /* A guest can make each member of init_task a list, so all lists together are limited. */
-static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_samples *s)
+static struct hv_err *find_list_once(const struct hv_kernel_core *core, struct hv_samples *s)
 {
 	unsigned nr_found = 0, nr_tasks = 0, budget = TASKS_MAX, nr_first, nr_last;
 	struct hv_err *err;
@@ -179,6 +180,19 @@ static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_sam
 	if (!copy_tasks(core, s, 0, nr_first) || !copy_tasks(core, s, 8, nr_last) || s->nr < 3)
 		return hv_err_new(ENOENT, "the list of all tasks changes too fast");
 	return NULL;
+}
+
+/* The list changes while the guest runs. */
+static struct hv_err *find_list(const struct hv_kernel_core *core, struct hv_samples *s)
+{
+	struct hv_err *err = find_list_once(core, s);
+
+	for (unsigned i = 1; i < WALKS_MAX && err && err->code == ENOENT; i++) {
+		hv_err_free(err);
+		s->nr = 1;
+		err = find_list_once(core, s);
+	}
+	return err;
 }
 
 /* Fails with ENOENT if init_task cannot be read. */

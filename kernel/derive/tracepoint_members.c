@@ -199,6 +199,7 @@ static void derive_tracepoint(const struct context *c)
 /* -- struct tracepoint_func, struct tp_probes -------------------------------------------------- */
 
 #define CALLERS_MAX 32u
+#define TRIES_MAX   128u /* functions that are looked at */
 
 /* How __traceiter_NAME() walks the array of callbacks. */
 struct loop {
@@ -228,7 +229,7 @@ static uint32_t find_element(const struct context *c)
 	uint32_t stride = 0;
 	unsigned nr = 0;
 
-	for (size_t i = 0; i < c->tracepoints.nr && nr < CALLERS_MAX; i++) {
+	for (size_t i = 0; i < c->tracepoints.nr && i < TRIES_MAX && nr < CALLERS_MAX; i++) {
 		char function[HV_SYMBOL_NAME_MAX + 16] = "__traceiter_";
 		struct loop l = {0};
 
@@ -361,16 +362,12 @@ static void note_enabling(void *ctx, const struct hv_member_use *use)
 	*(sets ? &e->sets : &e->clears) = true;
 }
 
-struct flag_reads {
-	struct hv_code_offs offs;
-};
-
 /* Returns whether the callbacks of events read the member of their file. */
 static bool is_read_by_callbacks(const struct context *c, uint32_t off)
 {
 	unsigned nr = 0, nr_good = 0;
 
-	for (size_t i = 0; i < c->tracepoints.nr && nr < CALLERS_MAX; i++) {
+	for (size_t i = 0; i < c->tracepoints.nr && i < TRIES_MAX && nr < CALLERS_MAX; i++) {
 		char function[HV_SYMBOL_NAME_MAX + 32] = "trace_event_raw_event_";
 		struct hv_code_offs offs;
 		bool has_other = false;
@@ -497,8 +494,12 @@ static void derive_work(const struct context *c)
 	if (set.uses_node && cleared.uses_node)
 		hv_facts_add_proof(&c->d->facts, "task_struct", "thread_node", CODE);
 	if (!set.nr || !cleared.nr || set.is_other || cleared.is_other || set.off != cleared.off ||
-	    set.bit != cleared.bit || set.off < 0 || set.off > 64 || set.off == flags)
+	    set.bit != cleared.bit || set.off < 0 || set.off > 64)
 		return;
+	if (set.off == flags) {
+		hv_facts_add_number(&c->d->facts, "TIF_SYSCALL_TRACEPOINT", (int32_t)set.bit);
+		return;
+	}
 	add(c, "thread_info", "syscall_work", (uint32_t)set.off, 8, NULL, CODE | OTHER);
 	hv_facts_add_number(&c->d->facts, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", (int32_t)set.bit);
 }

@@ -42,9 +42,13 @@ static struct hv_err *find_flag(const struct hv_kernel_core *core, struct hv_sys
 	struct hv_err *err = NULL;
 
 	if (!hv_btf_member(core->btf, "task_struct", "thread_info.syscall_work", &w->flag_off,
-			   NULL))
+			   NULL)) {
+		/* If the types were derived, code shows which of both the kernel uses. */
+		if (!hv_types_are_whole(core) &&
+		    !hv_btf_enumerator(core->btf, "TIF_SYSCALL_TRACEPOINT", &bit))
+			bit = -1;
 		err = hv_fields_find_proved(core, "task_struct", flags, HV_ARRAY_LEN(flags));
-	else if (!hv_btf_enumerator(core->btf, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit))
+	} else if (!hv_btf_enumerator(core->btf, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit))
 		err = hv_err_new(ENOENT, "BTF: no enumerator SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT");
 	else
 		err = hv_btf_need_proof(core, "task_struct", "thread_info.syscall_work");
@@ -102,10 +106,14 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 				       struct hv_tracepoint_layout *l)
 {
 	const struct hv_field call[] = {{"func", 8, &l->static_call_func}};
-
+	struct hv_gva at;
 	struct hv_err *err = hv_member_find_proved(core, "tracepoint", "static_call_key",
 						   &l->static_call, &l->has_static_call);
 
+	/* Only kernels with static calls have the function. */
+	if (!err && !l->has_static_call && !hv_types_are_whole(core) &&
+	    hv_core_symbol(core, "__static_call_update", &at))
+		err = hv_err_new(ENOENT, "static_call_key of struct tracepoint is not known");
 	if (err || !l->has_static_call)
 		return err;
 	return hv_fields_find_proved(core, "static_call_key", call, HV_ARRAY_LEN(call));

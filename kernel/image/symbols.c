@@ -204,9 +204,7 @@ const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva 
 
 uint64_t hv_symbols_room(const struct hv_symbols *s, struct hv_gva at)
 {
-	const struct hv_symbol *symbol = hv_symbols_at(s, at);
+	size_t next = HV_BISECT(i, s->nr, s->by_addr[i].addr.v <= at.v);
 
-	while (symbol && symbol < s->by_addr + s->nr && symbol->addr.v == at.v)
-		symbol++;
-	return symbol && symbol < s->by_addr + s->nr ? symbol->addr.v - at.v : 0;
+	return next < s->nr ? s->by_addr[next].addr.v - at.v : 0;
 }

@@ -560,10 +560,13 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 		{"state", 4, &u.state}, {"list", 16, &u.node}, {"refcnt", 4, &u.count}};
 	const struct hv_field list[] = {{"next", 8, &u.next}, {"prev", 8, &u.prev}};
 	int64_t live;
+	struct hv_gva at;
 	struct hv_err *err;
 
 	/* Kernels without CONFIG_MODULE_UNLOAD do not count uses. */
 	u.can_go = hv_btf_member(core->btf, "module", "refcnt", &u.count, NULL);
+	if (!u.can_go && !hv_types_are_whole(core) && hv_core_symbol(core, "module_refcount", &at))
+		return hv_err_new(ENOENT, "refcnt of struct module is not known");
 	if (!u.can_go) {
 		*ret = u;
 		return NULL;

@@ -428,11 +428,20 @@ static struct event *add(struct hv_event_tracer *e, const struct hv_event_type *
 	return event;
 }
 
+/* Returns whether the layout was found before the guest loaded its first module, which showed where
+ * modules have their tables (derived types). */
+static bool is_outdated(const struct hv_event_tracer *e)
+{
+	const struct hv_site_table *table = &e->layout.jumps.table;
+
+	return table->has_links && !table->has_module_tables && e->tracee->kernel->modules.nr;
+}
+
 static struct hv_err *need_layout(struct hv_event_tracer *e)
 {
 	struct hv_err *err;
 
-	if (e->has_layout)
+	if (e->has_layout && !is_outdated(e))
 		return NULL;
 	err = hv_tracepoint_layout_find(e->tracee->kernel, &e->layout);
 	e->has_layout = !err;
@@ -472,9 +481,10 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
 {
 	bool has_syscalls = false;
-	struct hv_err *err =
-		hv_plug_steps_make_all(e->tracee, &e->layout, steps, nr, &has_syscalls);
+	struct hv_err *err = need_layout(e);
 
+	if (!err)
+		err = hv_plug_steps_make_all(e->tracee, &e->layout, steps, nr, &has_syscalls);
 	if (has_syscalls)
 		e->nr_looks = LOOKS;
 	return err;

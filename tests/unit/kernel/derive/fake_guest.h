@@ -334,13 +334,15 @@ static inline void make_cpus(void)
 enum module_form {
 	CORE_LAYOUT, /* up to 6.3 */
 	MEM,	     /* since 6.4 */
-	MEM_WITH_ROX /* since 6.13 */
+	MEM_WITH_COPY, /* 6.13 and 6.14: rw_copy and is_rox precede the size */
+	MEM_WITH_ROX   /* since 6.15 */
 };
 
 /* Adds the modules to the list. Their structures begin 0x100 bytes after a page. */
 static inline void make_modules(enum module_form form)
 {
 	static const char *const names[MODULES] = {"virtio_net", "xfs", "dm_mod"};
+	static const uint64_t size_offs[] = {8, 8, 20, 12}, back_offs[] = {24, 16, 24, 16};
 
 	for (unsigned i = 0; i < MODULES; i++) {
 		uint64_t at = FK_MODULES + 0x10000 * (i + 1) + 0x100, base = at & ~0xfffull;
@@ -359,10 +361,10 @@ static inline void make_modules(enum module_form form)
 			uint64_t mem = at + MEM_OFF + part * MEM_BYTES;
 
 			fk_u64(&fk, mem, base + 0x1000 * part);
-			fk_u32(&fk, mem + (form == MEM_WITH_ROX ? 12 : 8), 0x2000);
+			fk_u32(&fk, mem + size_offs[form], 0x2000);
 			if (form == CORE_LAYOUT)
 				fk_u32(&fk, mem + 12, 0x1800);
-			fk_u64(&fk, mem + (form == CORE_LAYOUT ? 24 : 16), at);
+			fk_u64(&fk, mem + back_offs[form], at);
 		}
 	}
 	for (unsigned i = 0; i < MODULES; i++)
