@@ -293,8 +293,19 @@ static void add_sites(struct hv_deriving *d, uint32_t mods)
 	add(d, "static_call_mod", "sites", 16, 8, NULL, HV_PROVED_BY_MEMORY);
 }
 
-/* Static calls of tracepoints lead to __traceiter_NAME unless the tracepoint has exactly one
- * callback. */
+/* Static calls of tracepoints lead to a function: __traceiter_NAME or, if the tracepoint has exactly
+ * one callback, to that, which can be outside of the image. */
+static bool is_callee(void *ctx, const struct hv_object *o hv_unused, uint64_t value)
+{
+	const struct hv_kernel_core *core = *(const struct hv_kernel_core *const *)ctx;
+	const struct hv_symbol *symbol;
+
+	if (!hv_gva_in(hv_gva(value), core->image.all))
+		return value >= core->as.arch->kernel_start(core->as.levels).v;
+	symbol = hv_symbols_at(&core->symbols, hv_gva(value));
+	return hv_gva_in(hv_gva(value), core->image.text) && symbol && symbol->addr.v == value;
+}
+
 static void derive_calls(struct hv_deriving *d)
 {
 	static const struct hv_code_rule written = {"__static_call_update", 0, USE(WRITE), 8};
@@ -305,7 +316,7 @@ static void derive_calls(struct hv_deriving *d)
 	uint32_t func;
 
 	hv_objects_read(d->core, "__SCK__tp_func_", "__traceiter_", &keys);
-	if (!hv_objects_find_pointers(d->core, &keys, "__traceiter_", &func) || func != 0)
+	if (!hv_objects_find(&keys, 8, is_callee, &d->core, &func) || func != 0)
 		return;
 	hv_code_offs_find(d->core, &d->current, &written, 0, &offs);
 	if (hv_code_offs_have(&offs, func))

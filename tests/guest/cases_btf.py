@@ -145,7 +145,8 @@ def traces_without_btf(t):
             assert same(t, f"{FILES} | xargs cat").count(b"name: ") > 500
             traced.echo("events/sched/sched_switch/enable", "1")
             assert "sched_switch: prev_comm=" in until(lambda: traced.text("trace") if "==>" in traced.text("trace") else None)
-            traced.echo("events/sched/sched_switch/enable", "0")
+            for system in ("sched", "irq", "timer", "kmem", "signal", "workqueue", "raw_syscalls", "block", "writeback"):
+                traced.echo(f"events/{system}/enable", "1")
             traced.echo("set_ftrace_filter", "vfs_*")
             traced.echo("current_tracer", "function")
             traced.kill()
