@@ -308,8 +308,9 @@ static bool skips_exceptions(const struct hv_kernel_core *core)
  * key. Source: arch/x86/kernel/{tsc,kvmclock,pvclock}.c, Documentation/virt/kvm/x86/msr.rst
  * (pvclock). */
 
-#define COPY_MAX  256u /* size limit of a copied structure, in bytes */
-#define READS_MAX 16   /* attempts to read a structure that is being written */
+#define COPY_MAX   256u /* size limit of a copied structure, in bytes */
+#define PV_OPS_MAX 4096u
+#define READS_MAX  16 /* attempts to read a structure that is being written */
 
 /* Numbers without a comment are offsets of members. */
 struct cyc2ns {
@@ -329,6 +330,30 @@ struct pvclock {
 		tsc_shift; /* in struct pvclock_vcpu_time_info */
 };
 
+/* Returns the only function of a clock that pv_ops, which is at AT, points to. UINT64_MAX: it is not
+ * known. */
+static uint64_t find_clock_function(const struct hv_kernel_core *core, struct hv_gva at)
+{
+	static const char *const names[] = {"native_sched_clock", "kvm_sched_clock_read"};
+	const uint64_t room = hv_symbols_room(&core->symbols, at);
+	uint64_t found = UINT64_MAX;
+	unsigned nr = 0;
+
+	for (uint64_t off = 0; off + 8 <= room && off < PV_OPS_MAX; off += 8) {
+		uint64_t word = 0;
+		struct hv_gva function;
+
+		hv_err_free(hv_read_u64(&core->as, hv_gva_add(at, off), &word));
+		for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+			if (!hv_core_symbol(core, names[i], &function) || word != function.v)
+				continue;
+			found = word;
+			nr++;
+		}
+	}
+	return nr == 1 ? found : UINT64_MAX;
+}
+
 /* Returns the function that sched_clock() calls, or 0 if it calls native_sched_clock() directly.
  * UINT64_MAX: it is not known. */
 static struct hv_err *find_function(const struct hv_kernel_core *core, uint64_t *ret)
@@ -342,9 +367,8 @@ static struct hv_err *find_function(const struct hv_kernel_core *core, uint64_t 
 	if (core->btf && hv_core_symbol(core, "pv_ops", &at) &&
 	    hv_btf_member(core->btf, "paravirt_patch_template", "time.sched_clock", &off, NULL))
 		return hv_read_u64(&core->as, hv_gva_add(at, off), ret);
-	/* No function that is known: the clock is that of the CPU, without a scale. */
 	if (!hv_types_are_whole(core) && hv_core_symbol(core, "pv_ops", &at))
-		*ret = UINT64_MAX;
+		*ret = find_clock_function(core, at);
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/code/text_search.h"
+#include "kernel/core/fields.h"
 #include "kernel/core/function_code.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/unwind.h"
@@ -651,15 +652,19 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 	struct hv_irq_sites found = {0};
 	hv_cleanup(irq_search_deinit) struct irq_search s = {
 		.kernel = k, .arch = k->core.as.arch, .found = &found};
+	uint32_t off;
+	const struct hv_field irqs = {"irq.irq_disable", 8, &off};
 	struct hv_err *err;
 
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
 	if (!s.arch->classify_irqs)
 		return hv_err_new(EOPNOTSUPP, "not supported yet on %s", s.arch->name);
-	if (!hv_irqs_are_paravirt(k) && !hv_types_are_whole(&k->core))
-		return hv_err_new(EOPNOTSUPP, "where a kernel without BTF switches interrupts is "
-					      "not known");
+	if (!hv_irqs_are_paravirt(k) && !hv_types_are_whole(&k->core)) {
+		err = hv_fields_find(&k->core, "paravirt_patch_template", &irqs, 1);
+		err->code = EOPNOTSUPP;
+		return err;
+	}
 	if (!hv_irqs_are_paravirt(k))
 		return hv_err_new(EOPNOTSUPP, "the kernel has no room where it switches interrupts"
 					      " (CONFIG_PARAVIRT_XXL)");

@@ -157,7 +157,7 @@ static void derive_call(struct context *c)
 {
 	static const char type[] = "trace_event_call";
 	const struct hv_objects *calls = &c->of_tracepoints;
-	uint32_t class, name, print_fmt, id, funcs, flags, data, tracepoint, ignore;
+	uint32_t class, name, print_fmt, id = 0, funcs, flags = 0, data, tracepoint = 0, ignore = 0;
 
 	if (!find_prefixed(c, calls, "event_class_", "", &class) ||
 	    !hv_objects_find_pointers(c->core, calls, "__tracepoint_", &name) ||
@@ -403,8 +403,8 @@ static void derive_syscalls(struct context *c)
 {
 	static const char type[] = "syscall_metadata";
 	const struct hv_objects *o = &c->syscalls;
-	uint32_t name, nr, nr_args, types, args, fields, enter, buffer;
-	bool has_user;
+	uint32_t name, nr, nr_args = 0, types, args, fields, enter, buffer = 0;
+	bool has_user = false;
 
 	if (!hv_objects_find(o, 8, is_word, (void *)c->core, &name) || !find_number(o, &nr) ||
 	    !find_args(c, &nr_args, &has_user) ||

@@ -566,7 +566,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 	/* Kernels without CONFIG_MODULE_UNLOAD do not count uses. */
 	u.can_go = hv_btf_member(core->btf, "module", "refcnt", &u.count, NULL);
 	if (!u.can_go && !hv_types_are_whole(core) && hv_core_symbol(core, "module_refcount", &at))
-		return hv_err_new(ENOENT, "refcnt of struct module is not known");
+		return hv_fields_find(core, "module", &module[2], 1);
 	if (!u.can_go) {
 		*ret = u;
 		return NULL;
