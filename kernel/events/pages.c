@@ -158,9 +158,9 @@ void hv_strings_deinit(struct hv_strings *s)
 static struct hv_err *read_new(struct hv_strings *s, struct hv_gva at, size_t max_bytes,
 			       const char **ret)
 {
-	const char *bytes;
+	const char *bytes = NULL;
 	char *string;
-	size_t len;
+	size_t len = 0;
 	struct hv_err *err = pages_string(s->pages, at, max_bytes, &bytes, &len);
 
 	if (err)

@@ -827,7 +827,7 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 {
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
 	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
-	struct plug_array array;
+	struct plug_array array = {0};
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < state->nr_callbacks; i++) {
