@@ -536,7 +536,7 @@ static struct hv_err *read_modules(struct hv_kernel *k)
 	struct hv_err *err = hv_modules_read(&k->core, &modules);
 
 	if (err && !hv_types_are_whole(&k->core))
-		return hv_err_in(err, "modules");
+		return err;
 	if (err) {
 		hv_err_free(err);
 		return NULL;
