@@ -105,8 +105,8 @@ static const char *const locks[HV_TRACEPOINT_LOCKS] = {
 static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 				       struct hv_tracepoint_layout *l)
 {
-	const struct hv_field call[] = {{"func", 8, &l->static_call_func}},
-			      key = {"static_call_key", 8, &l->static_call};
+	const struct hv_field call[] = {{"func", 8, &l->static_call_func}};
+	const struct hv_field key[] = {{"static_call_key", 8, &l->static_call}};
 	struct hv_gva at;
 	struct hv_err *err = hv_member_find_proved(core, "tracepoint", "static_call_key",
 						   &l->static_call, &l->has_static_call);
@@ -114,7 +114,7 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 	/* Only kernels with static calls have the function. */
 	if (!err && !l->has_static_call && !hv_types_are_whole(core) &&
 	    hv_core_symbol(core, "__static_call_update", &at))
-		err = hv_fields_find(core, "tracepoint", &key, 1);
+		err = hv_fields_find_proved(core, "tracepoint", key, 1);
 	if (err || !l->has_static_call)
 		return err;
 	return hv_fields_find_proved(core, "static_call_key", call, HV_ARRAY_LEN(call));

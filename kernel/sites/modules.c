@@ -558,6 +558,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 	struct hv_module_use u = {0};
 	const struct hv_field module[] = {
 		{"state", 4, &u.state}, {"list", 16, &u.node}, {"refcnt", 4, &u.count}};
+	const struct hv_field count[] = {{"refcnt", 4, &u.count}};
 	const struct hv_field list[] = {{"next", 8, &u.next}, {"prev", 8, &u.prev}};
 	int64_t live;
 	struct hv_gva at;
@@ -566,7 +567,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 	/* Kernels without CONFIG_MODULE_UNLOAD do not count uses. */
 	u.can_go = hv_btf_member(core->btf, "module", "refcnt", &u.count, NULL);
 	if (!u.can_go && !hv_types_are_whole(core) && hv_core_symbol(core, "module_refcount", &at))
-		return hv_fields_find(core, "module", &module[2], 1);
+		return hv_fields_find_proved(core, "module", count, 1);
 	if (!u.can_go) {
 		*ret = u;
 		return NULL;

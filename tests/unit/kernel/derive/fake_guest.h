@@ -332,8 +332,8 @@ static inline void make_cpus(void)
 
 /* How a kernel describes the memory of its modules. */
 enum module_form {
-	CORE_LAYOUT, /* up to 6.3 */
-	MEM,	     /* since 6.4 */
+	CORE_LAYOUT,   /* up to 6.3 */
+	MEM,	       /* since 6.4 */
 	MEM_WITH_COPY, /* 6.13 and 6.14: rw_copy and is_rox precede the size */
 	MEM_WITH_ROX   /* since 6.15 */
 };
