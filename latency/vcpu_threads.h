@@ -48,7 +48,7 @@ struct hv_exit_share {
 struct hv_exit_cpu {
 	uint64_t nr;		      /* exits since hv_exits_since() */
 	uint64_t from_ns, newest_ns;  /* the current window; 0: no event yet */
-	uint64_t unseen_ns;	      /* part of the window in which events were lost */
+	uint64_t unseen_ns;	      /* during this part of the window, events were lost */
 	struct hv_exit_share *shares; /* owned; by reason, in this window */
 	struct hv_stall_task task;    /* leads in exit time by TASK_NS (vote()) */
 	uint64_t task_ns;

@@ -528,15 +528,17 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 }
 
 /* Our changes for events may be in modules. If the guest's list of modules cannot be read, the
- * other changes must still be undone. But derived types of modules can be lacking for a moment,
- * while a module is loaded. */
+ * other changes must still be undone. EBUSY: the members of struct module were not derived. This
+ * can be temporary, while the guest loads a module. */
 static struct hv_err *read_modules(struct hv_kernel *k)
 {
 	struct hv_modules modules;
 	struct hv_err *err = hv_modules_read(&k->core, &modules);
 
-	if (err && !hv_types_are_whole(&k->core))
+	if (err && k->core.types.from == HV_TYPES_DERIVED) {
+		err->code = EBUSY;
 		return err;
+	}
 	if (err) {
 		hv_err_free(err);
 		return NULL;

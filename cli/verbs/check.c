@@ -536,7 +536,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, const struc
 	check_unnamed(f, &k->core.unnamed);
 	check_sites(f, k);
 	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
-	if (k->core.btf)
+	if (k->core.btf && k->core.types.from != HV_TYPES_DERIVED)
 		add(f, "btf_types", number(hv_btf_nr_types(k->core.btf)), "%zu",
 		    hv_btf_nr_types(k->core.btf));
 	else

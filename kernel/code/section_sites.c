@@ -660,8 +660,10 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
 	if (!s.arch->classify_irqs)
 		return hv_err_new(EOPNOTSUPP, "not supported yet on %s", s.arch->name);
-	if (!hv_irqs_are_paravirt(k) && !hv_types_are_whole(&k->core)) {
-		err = hv_fields_find(&k->core, "paravirt_patch_template", &irqs, 1);
+	err = hv_types_are_whole(&k->core)
+		      ? NULL
+		      : hv_fields_find(&k->core, "paravirt_patch_template", &irqs, 1);
+	if (err) {
 		err->code = EOPNOTSUPP;
 		return err;
 	}

@@ -98,8 +98,8 @@ struct hv_err *hv_btf_need_proof(const struct hv_kernel_core *core, const char *
 		return NULL;
 	if (core->types.from == HV_TYPES_DERIVED)
 		return hv_err_mark(hv_err_new(ENOTSUP,
-					      "kernel without BTF: where %s of struct %s is has no "
-					      "second proof",
+					      "kernel without BTF: the offset of %s in struct %s "
+					      "has only one proof",
 					      member, type),
 				   HV_ERR_NEEDS_BTF);
 	return hv_err_new(ENOTSUP,

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/core/fields.h"
 
+static struct hv_err *no_member(const struct hv_kernel_core *core, const char *type,
+				const char *path)
+{
+	if (core->types.from != HV_TYPES_DERIVED)
+		return hv_err_new(ENOENT, "BTF: no member %s in struct %s", path, type);
+	return hv_err_mark(hv_err_new(ENOENT,
+				      "kernel without BTF: member %s of struct %s is not known",
+				      path, type),
+			   HV_ERR_NEEDS_BTF);
+}
+
 struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr)
 {
@@ -9,16 +20,8 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t len;
 
-		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len) &&
-		    core->types.from == HV_TYPES_DERIVED)
-			return hv_err_mark(hv_err_new(ENOENT,
-						      "kernel without BTF: member %s of struct %s "
-						      "is not known",
-						      fields[i].path, type),
-					   HV_ERR_NEEDS_BTF);
 		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len))
-			return hv_err_new(ENOENT, "BTF: no member %s in struct %s", fields[i].path,
-					  type);
+			return no_member(core, type, fields[i].path);
 		if (len < fields[i].len_bytes)
 			return hv_err_new(ENOENT,
 					  "BTF: member %s of struct %s has %u bytes instead of %u",

@@ -21,18 +21,11 @@ struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva
 	return code;
 }
 
-/* The kernel's text contains no strings. */
-static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const char *text)
-{
-	struct hv_span found = hv_image_at(&core->image, at);
-	size_t len = strlen(text) + 1;
-
-	return !hv_gva_in(at, core->image.text) && hv_span_has(found, 0, len) &&
-	       memcmp(found.data, text, len) == 0;
-}
-
-bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,
-			   const char *text)
+/* Calls IS_IT with each address that bytes in the code of FUNCTION may be, until it returns true. */
+static bool find_reference(const struct hv_kernel_core *core, const char *function,
+			   bool (*is_it)(const struct hv_kernel_core *core, struct hv_gva at,
+					 const void *ctx),
+			   const void *ctx)
 {
 	const struct hv_arch *arch = core->as.arch;
 	struct hv_gva start, may_be[HV_REFERENCES_MAX];
@@ -46,10 +39,38 @@ bool hv_function_refers_to(const struct hv_kernel_core *core, const char *functi
 		unsigned nr = arch->references_at(rest, hv_gva_add(start, off), may_be);
 
 		for (unsigned i = 0; i < nr; i++)
-			if (is_string(core, may_be[i], text))
+			if (is_it(core, may_be[i], ctx))
 				return true;
 	}
 	return false;
+}
+
+/* The kernel's text contains no strings. */
+static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const void *ctx)
+{
+	struct hv_span found = hv_image_at(&core->image, at);
+	const char *text = ctx;
+	size_t len = strlen(text) + 1;
+
+	return !hv_gva_in(at, core->image.text) && hv_span_has(found, 0, len) &&
+	       memcmp(found.data, text, len) == 0;
+}
+
+bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,
+			   const char *text)
+{
+	return find_reference(core, function, is_string, text);
+}
+
+static bool is_address(const struct hv_kernel_core *core hv_unused, struct hv_gva at,
+		       const void *ctx)
+{
+	return at.v == ((const struct hv_gva *)ctx)->v;
+}
+
+bool hv_function_uses(const struct hv_kernel_core *core, const char *function, struct hv_gva at)
+{
+	return find_reference(core, function, is_address, &at);
 }
 
 #define COUNTER_BYTES 256u

@@ -18,6 +18,10 @@ struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva
 bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,
 			   const char *text);
 
+/* Returns whether bytes in the code of FUNCTION may be the address AT, which may be per-CPU. False
+ * if the function or the architecture's references are unknown. */
+bool hv_function_uses(const struct hv_kernel_core *core, const char *function, struct hv_gva at);
+
 /* The form of the kernel's preempt count, derived from the code that changes it. PERCPU is the
  * per-CPU offset of the count. arch/preempt_count.h interprets its bits. */
 

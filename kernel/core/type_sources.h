@@ -15,7 +15,7 @@
 struct hv_identity;
 struct hv_vmlinux;
 
-/* What the user provides; each may be NULL. */
+/* The user's files; each may be NULL. */
 struct hv_type_files {
 	const struct hv_vmlinux *vmlinux;
 	const struct hv_btf_files *btf;

@@ -179,13 +179,14 @@ struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core)
 	struct hv_deriving d = {.core = core};
 	struct hv_btf *whole;
 	struct hv_err *err;
-	size_t nr;
+	size_t nr, nr_numbers;
 
 	if (core->types.from != HV_TYPES_DERIVED ||
 	    hv_facts_find(core->types.facts, "module", "list"))
 		return NULL;
 	d.facts = *core->types.facts;
 	nr = d.facts.nr;
+	nr_numbers = d.facts.nr_numbers;
 	hv_module_members_derive(&d);
 	if (hv_facts_find(&d.facts, "module", "list"))
 		hv_jump_modules_derive(&d);
@@ -194,7 +195,7 @@ struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core)
 		return NULL;
 	err = hv_facts_to_btf(&d.facts, &whole);
 	if (err) {
-		core->types.facts->nr = nr;
+		hv_facts_shorten(core->types.facts, nr, nr_numbers);
 		return err;
 	}
 	core->types.replaced = core->btf;

@@ -17,9 +17,7 @@
 #define MODULE_TABLE_MAX (1u << 20) /* bytes */
 #define KEYS_MAX	 65536u
 #define ENTRIES_MIN	 32u
-#define MODULES_MAX	 32u
-#define MODULE_BYTES	 2048u /* that are searched */
-#define NAME_END	 80u   /* struct module begins with its state, list and name */
+#define NAME_END	 80u /* struct module begins with its state, list and name */
 #define LAYOUTS_BYTES	 160u
 #define NEAR		 (UINT64_C(64) << 20) /* the code of a module is not further apart */
 #define FLAGS		 UINT64_C(3) /* of a key in an entry, and of the entries in a key */
@@ -121,25 +119,38 @@ static enum form find_form(const struct hv_kernel_core *core, const struct table
 	return is_relative ? FORM_RELATIVE : FORM_ABSOLUTE;
 }
 
+/* The kernel sorts its table by keys. Finds the next key at or after *OFF, sets *OFF to the end of
+ * its first entry, and *RET_ENTRIES to the second word of the key. Returns false after the last
+ * key. Keys that cannot be read have no entries. */
+static bool next_key(const struct hv_kernel_core *core, const struct table *t, enum form form,
+		     uint64_t *before, uint32_t *off, uint64_t *ret_entries)
+{
+	for (; *off < t->len_bytes; *off += jump_bytes[form]) {
+		const uint64_t key = jump_at(t, form, *off).key;
+
+		if (key == *before)
+			continue;
+		*before = key;
+		*off += jump_bytes[form];
+		*ret_entries = 0;
+		hv_err_free(hv_read_u64(&core->as, hv_gva(key + 8), ret_entries));
+		return true;
+	}
+	return false;
+}
+
 /* A key points to its first entry, with flags. Checks that this is the second word of a key, for
  * all keys without a list. */
 static bool has_entries(const struct hv_kernel_core *core, const struct table *t, enum form form)
 {
+	uint64_t key = 0, entries;
+	uint32_t off = 0;
 	unsigned nr = 0;
-	uint64_t before = 0;
 
-	for (uint32_t off = 0; off < t->len_bytes; off += jump_bytes[form]) {
-		struct jump j = jump_at(t, form, off);
-		uint64_t entries = 0;
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		if (j.key == before)
+	while (next_key(core, t, form, &key, &off, &entries)) {
+		if (entries & LINKED || !(entries & ~FLAGS))
 			continue;
-		before = j.key;
-		err = hv_read_u64(&core->as, hv_gva(j.key + 8), &entries);
-		if (err || entries & LINKED || !(entries & ~FLAGS))
-			continue;
-		if ((entries & ~FLAGS) != t->at + off)
+		if ((entries & ~FLAGS) != t->at + off - jump_bytes[form])
 			return false;
 		nr++;
 	}
@@ -169,21 +180,14 @@ static bool is_table_list(const struct hv_kernel_core *core, uint64_t at, const 
 static void derive_key_list(struct hv_deriving *d, const struct table *t, enum form form)
 {
 	static const char type[] = "static_key_mod";
-	uint64_t before = 0;
+	uint64_t key = 0, list;
+	uint32_t off = 0;
 	unsigned nr = 0;
 
-	for (uint32_t off = 0; off < t->len_bytes; off += jump_bytes[form]) {
-		struct jump j = jump_at(t, form, off);
-		uint64_t list = 0;
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		if (j.key == before)
-			continue;
-		before = j.key;
+	while (next_key(d->core, t, form, &key, &off, &list)) {
 		if (hv_cancel_now(nr) || nr++ == KEYS_MAX)
 			return;
-		err = hv_read_u64(&d->core->as, hv_gva(j.key + 8), &list);
-		if (!err && list & LINKED && list & ~FLAGS &&
+		if (list & LINKED && list & ~FLAGS &&
 		    !is_table_list(d->core, list & ~FLAGS, t, 8, 16))
 			return;
 	}
@@ -329,58 +333,15 @@ static void derive_calls(struct hv_deriving *d)
 
 /* -- tables of modules ------------------------------------------------------------------------- */
 
-struct module {
-	uint64_t at;
-	struct hv_gva text;
-	uint8_t bytes[MODULE_BYTES];
-};
-
 struct modules {
 	const struct hv_kernel_core *core;
-	struct module *list; /* owned */
-	unsigned nr;
+	struct hv_loaded_modules loaded;
+	uint32_t text; /* offset in struct module */
 };
 
 static void modules_deinit(struct modules *m)
 {
-	free(m->list);
-}
-
-static uint64_t word_of(const struct module *m, uint32_t off)
-{
-	return hv_copy_u64((struct hv_span){m->bytes, MODULE_BYTES}, off);
-}
-
-static uint32_t u32_of(const struct module *m, uint32_t off)
-{
-	return hv_copy_u32((struct hv_span){m->bytes, MODULE_BYTES}, off);
-}
-
-/* Returns false if the guest has no modules. */
-static bool read_modules(const struct hv_deriving *d, struct modules *ret)
-{
-	const struct hv_fact *list = hv_facts_find(&d->facts, "module", "list"),
-			     *memory = hv_facts_find(&d->facts, "module", "mem");
-	uint64_t head = hv_symbol_of(d->core, "modules", ""), at = 0;
-	HV_AUTO_ERR struct hv_err *err = NULL;
-
-	if (!memory)
-		memory = hv_facts_find(&d->facts, "module", "core_layout");
-	if (!head)
-		return false;
-	ret->list = hv_alloc(MODULES_MAX * sizeof(*ret->list));
-	err = hv_read_u64(&d->core->as, hv_gva(head), &at);
-	if (err || at == head)
-		return false;
-	while (list && memory && !err && at != head && ret->nr < MODULES_MAX) {
-		struct module *m = &ret->list[ret->nr++];
-
-		m->at = at - list->off;
-		err = hv_module_copy(&d->core->as, hv_gva(m->at), m->bytes, sizeof(m->bytes));
-		m->text = hv_gva(word_of(m, memory->off));
-		at = word_of(m, list->off);
-	}
-	return !err && ret->nr;
+	hv_loaded_deinit(&m->loaded);
 }
 
 /* A member of struct module that points to a table, and its number of entries DISTANCE bytes after
@@ -392,9 +353,10 @@ struct module_table {
 	const char *function; /* called when a module is loaded */
 };
 
-static bool is_module_table(const struct modules *all, const struct module *m, uint64_t at,
+static bool is_module_table(const struct modules *all, const struct hv_loaded *m, uint64_t at,
 			    uint32_t nr, uint32_t bytes)
 {
+	const uint64_t text = hv_loaded_u64(m, all->text);
 	HV_AUTO_FREE uint8_t *copy = NULL;
 	struct hv_span table;
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -408,7 +370,7 @@ static bool is_module_table(const struct modules *all, const struct module *m, u
 		uint64_t code = at + off + (uint64_t)(int32_t)hv_copy_u32(table, off);
 
 		/* Entries for the module's init code, which is freed, are also within NEAR. */
-		if (code - m->text.v + NEAR > 2 * NEAR)
+		if (code - text + NEAR > 2 * NEAR)
 			return false;
 	}
 	return !err;
@@ -421,12 +383,12 @@ static bool fits_all(const struct modules *all, const struct module_table *t, ui
 	const uint32_t number = pointer + (uint32_t)t->distance;
 
 	*ret_used = false;
-	if (pointer > MODULE_BYTES - 16)
+	if (pointer > HV_LOADED_BYTES - 16)
 		return false;
-	for (unsigned i = 0; i < all->nr; i++) {
-		const struct module *m = &all->list[i];
-		uint64_t at = word_of(m, pointer);
-		uint32_t nr = u32_of(m, number);
+	for (unsigned i = 0; i < all->loaded.nr; i++) {
+		const struct hv_loaded *m = &all->loaded.list[i];
+		uint64_t at = hv_loaded_u64(m, pointer);
+		uint32_t nr = hv_loaded_u32(m, number);
 
 		*ret_used |= nr != 0;
 		if (nr && (at % 4 || !is_module_table(all, m, at, nr, t->entry_bytes)))
@@ -445,7 +407,7 @@ static void note_module_read(void *ctx, const struct hv_member_use *use)
 	struct hv_code_offs *offs = use->len_bytes == 8 ? &r->pointers : &r->numbers;
 
 	if (use->kind != HV_MEMBER_READ || use->len_bytes < 4 || use->off < NAME_END ||
-	    use->off > MODULE_BYTES || hv_code_offs_have(offs, use->off) ||
+	    use->off > HV_LOADED_BYTES || hv_code_offs_have(offs, use->off) ||
 	    offs->nr == HV_CODE_OFFS_MAX)
 		return;
 	offs->list[offs->nr++] = use->off;
@@ -490,11 +452,16 @@ void hv_jump_modules_derive(struct hv_deriving *d)
 					   "jump_label_module_notify"},
 				  calls = {"static_call_sites", "num_static_call_sites", SITE_BYTES,
 					   -4, "static_call_module_notify"};
+	const struct hv_fact *memory = hv_facts_find(&d->facts, "module", "mem");
 	hv_cleanup(modules_deinit) struct modules all = {.core = d->core};
 
-	if (!code || code->len_bytes != 4 || hv_facts_find(&d->facts, "module", "jump_entries") ||
-	    !read_modules(d, &all))
+	if (!memory)
+		memory = hv_facts_find(&d->facts, "module", "core_layout");
+	if (!code || code->len_bytes != 4 || !memory ||
+	    hv_facts_find(&d->facts, "module", "jump_entries") ||
+	    !hv_loaded_read(d->core, &all.loaded))
 		return;
+	all.text = memory->off;
 	derive_module_table(d, &all, &jumps);
 	if (hv_facts_find(&d->facts, "static_call_site", "addr"))
 		derive_module_table(d, &all, &calls);

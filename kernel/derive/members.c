@@ -79,7 +79,7 @@ static unsigned look_at_code(const struct hv_deriving *d, const struct hv_member
 	return nr;
 }
 
-static void leave_out(struct candidates *c, uint32_t off)
+static void exclude(struct candidates *c, uint32_t off)
 {
 	unsigned nr = 0;
 
@@ -105,7 +105,7 @@ static void derive(struct hv_deriving *d, const char *type, const struct hv_memb
 		fact.proofs |= HV_PROVED_BY_CODE;
 	if (nr_functions > 1)
 		fact.proofs |= HV_PROVED_BY_OTHER_CODE;
-	leave_out(&c, off_of(d, type, m->except));
+	exclude(&c, off_of(d, type, m->except));
 	if (c.is_any || c.nr != 1)
 		return;
 	fact.off = c.list[0];

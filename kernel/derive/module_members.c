@@ -8,34 +8,37 @@
 #include "arch/arch.h"
 #include "kernel/core/fields.h"
 
-#define USE(kind)    (1u << HV_MEMBER_##kind)
-#define MODULES_MAX  16u
-#define MODULE_BYTES 2048u /* that are searched */
+#define USE(kind)   (1u << HV_MEMBER_##kind)
+#define MODULES_MAX 32u
 
 /* Every kernel begins struct module with these. */
 #define LIST_OFF   8u
 #define NAME_OFF   24u
 #define NAME_BYTES 56u /* MODULE_NAME_LEN */
 
-struct loaded {
-	struct hv_gva at;
-	uint8_t bytes[MODULE_BYTES];
-};
-
 struct context {
 	const struct hv_kernel_core *core;
-	struct loaded *list; /* owned */
-	unsigned nr;
+	struct hv_loaded_modules modules;
 };
+
+uint64_t hv_loaded_u64(const struct hv_loaded *m, uint32_t off)
+{
+	return hv_copy_u64((struct hv_span){m->bytes, HV_LOADED_BYTES}, off);
+}
+
+uint32_t hv_loaded_u32(const struct hv_loaded *m, uint32_t off)
+{
+	return hv_copy_u32((struct hv_span){m->bytes, HV_LOADED_BYTES}, off);
+}
 
 static uint64_t u64_of(const struct context *c, unsigned i, uint32_t off)
 {
-	return hv_copy_u64((struct hv_span){c->list[i].bytes, MODULE_BYTES}, off);
+	return hv_loaded_u64(&c->modules.list[i], off);
 }
 
 static uint32_t u32_of(const struct context *c, unsigned i, uint32_t off)
 {
-	return hv_copy_u32((struct hv_span){c->list[i].bytes, MODULE_BYTES}, off);
+	return hv_loaded_u32(&c->modules.list[i], off);
 }
 
 static bool is_name(const uint8_t *text)
@@ -47,41 +50,56 @@ static bool is_name(const uint8_t *text)
 	return i && i < NAME_BYTES && !text[i];
 }
 
-struct hv_err *hv_module_copy(const struct hv_address_space *as, struct hv_gva at, uint8_t *ret,
-			      size_t len_bytes)
+static struct hv_err *copy_module(const struct hv_address_space *as, struct hv_loaded *ret)
 {
 	const uint64_t page = as->arch->entry_span(1);
-	size_t first = page - at.v % page;
+	size_t first = page - ret->at.v % page;
 	struct hv_err *err;
 
-	if (first > len_bytes)
-		first = len_bytes;
-	memset(ret, 0, len_bytes);
-	err = hv_read(as, at, ret, first);
-	if (!err && first < len_bytes)
-		hv_err_free(hv_read(as, hv_gva_add(at, first), ret + first, len_bytes - first));
+	if (first > HV_LOADED_BYTES)
+		first = HV_LOADED_BYTES;
+	memset(ret->bytes, 0, HV_LOADED_BYTES);
+	err = hv_read(as, ret->at, ret->bytes, first);
+	if (!err && first < HV_LOADED_BYTES)
+		hv_err_free(hv_read(as, hv_gva_add(ret->at, first), ret->bytes + first,
+				    HV_LOADED_BYTES - first));
 	return err;
 }
 
-/* Copies the first modules of the list. Returns false if it is not a list of modules. */
-static bool read_modules(struct context *c, struct hv_gva head)
+void hv_loaded_deinit(struct hv_loaded_modules *m)
 {
-	const struct hv_address_space *as = &c->core->as;
-	uint64_t before = head.v, at = 0;
-	HV_AUTO_ERR struct hv_err *err = hv_read_u64(as, head, &at);
+	free(m->list);
+	*m = (struct hv_loaded_modules){0};
+}
 
-	while (!err && at != head.v && c->nr < MODULES_MAX) {
-		struct loaded *l = &c->list[c->nr];
+bool hv_loaded_read(const struct hv_kernel_core *core, struct hv_loaded_modules *ret)
+{
+	hv_cleanup(hv_loaded_deinit) struct hv_loaded_modules m = {0};
+	uint64_t before, at = 0;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_gva head;
+
+	if (!hv_core_symbol(core, "modules", &head))
+		return false;
+	m.list = hv_alloc(MODULES_MAX * sizeof(*m.list));
+	before = head.v;
+	err = hv_read_u64(&core->as, head, &at);
+	while (!err && at != head.v && m.nr < MODULES_MAX) {
+		struct hv_loaded *l = &m.list[m.nr++];
 
 		l->at = hv_gva(at - LIST_OFF);
-		err = hv_module_copy(as, l->at, l->bytes, sizeof(l->bytes));
-		if (err || u64_of(c, c->nr, LIST_OFF + 8) != before ||
+		err = copy_module(&core->as, l);
+		if (err || hv_loaded_u64(l, LIST_OFF + 8) != before ||
 		    !is_name(l->bytes + NAME_OFF))
 			return false;
 		before = at;
-		at = u64_of(c, c->nr++, LIST_OFF);
+		at = hv_loaded_u64(l, LIST_OFF);
 	}
-	return !err && c->nr;
+	if (err || !m.nr)
+		return false;
+	*ret = m;
+	m.list = NULL;
+	return true;
 }
 
 static bool fits_list(const void *ctx, uint32_t off)
@@ -101,12 +119,12 @@ static bool fits_state(const void *ctx, uint32_t off)
 	const struct context *c = ctx;
 	unsigned nr_live = 0;
 
-	for (unsigned i = 0; i < c->nr; i++) {
+	for (unsigned i = 0; i < c->modules.nr; i++) {
 		if (u32_of(c, i, off) > 3)
 			return false;
 		nr_live += !u32_of(c, i, off);
 	}
-	return off < LIST_OFF && nr_live > c->nr / 2;
+	return off < LIST_OFF && nr_live > c->modules.nr / 2;
 }
 
 /* The count of an unused module is 1. A session that died can have left its claim (patcher/). */
@@ -117,21 +135,21 @@ static bool fits_refcnt(const void *ctx, uint32_t off)
 	const struct context *c = ctx;
 	unsigned nr = 0;
 
-	for (unsigned i = 0; i < c->nr; i++)
+	for (unsigned i = 0; i < c->modules.nr; i++)
 		nr += u32_of(c, i, off) && (u32_of(c, i, off) & ~CLAIM) < 1u << 20;
-	return nr > c->nr / 2;
+	return nr > c->modules.nr / 2;
 }
 
 /* The structure that the member points to is in the module itself while it is loaded: the symbols,
  * their number, their names and their types. The first symbol is empty. */
 static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 {
-	uint64_t in = u64_of(c, i, off) - c->list[i].at.v;
+	uint64_t in = u64_of(c, i, off) - c->modules.list[i].at.v;
 	const uint64_t lowest = c->core->as.arch->kernel_start(c->core->as.levels).v;
 	Elf64_Sym first, empty = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (in % 8 || in > MODULE_BYTES - 32 || !u32_of(c, i, (uint32_t)in + 8))
+	if (in % 8 || in > HV_LOADED_BYTES - 32 || !u32_of(c, i, (uint32_t)in + 8))
 		return false;
 	for (unsigned word = 0; word < 4; word++)
 		if (word != 1 && u64_of(c, i, (uint32_t)in + word * 8) < lowest)
@@ -145,9 +163,9 @@ static bool fits_kallsyms(const void *ctx, uint32_t off)
 	const struct context *c = ctx;
 	unsigned nr = 0;
 
-	for (unsigned i = 0; i < c->nr; i++)
+	for (unsigned i = 0; i < c->modules.nr; i++)
 		nr += is_symbols(c, i, off);
-	return nr > c->nr / 2;
+	return nr > c->modules.nr / 2;
 }
 
 static const struct hv_member members[] = {
@@ -180,7 +198,7 @@ static bool is_memory(const struct context *c, unsigned i, const struct form *fo
 	uint64_t base = u64_of(c, i, off);
 	uint32_t size = u32_of(c, i, off + form->size), other = u32_of(c, i, off + form->other);
 
-	if (u64_of(c, i, off + form->back) != c->list[i].at.v ||
+	if (u64_of(c, i, off + form->back) != c->modules.list[i].at.v ||
 	    base < c->core->as.arch->kernel_start(c->core->as.levels).v ||
 	    base % c->core->as.arch->entry_span(1) || size < 2 || size > SIZE_MAX_BYTES)
 		return false;
@@ -192,9 +210,9 @@ static const struct form *find_form(const struct context *c, uint32_t off)
 	for (size_t f = 0; f < HV_ARRAY_LEN(forms); f++) {
 		unsigned nr = 0;
 
-		while (nr < c->nr && is_memory(c, nr, &forms[f], off))
+		while (nr < c->modules.nr && is_memory(c, nr, &forms[f], off))
 			nr++;
-		if (nr == c->nr)
+		if (nr == c->modules.nr)
 			return &forms[f];
 	}
 	return NULL;
@@ -204,8 +222,8 @@ static const struct form *find_form(const struct context *c, uint32_t off)
 static uint32_t find_stride(const struct context *c, const struct form *form, uint32_t off)
 {
 	for (uint32_t stride = form->back + 8;
-	     stride < 256 && off + stride + form->back + 8 <= MODULE_BYTES; stride += 8)
-		if (u64_of(c, 0, off + stride + form->back) == c->list[0].at.v)
+	     stride < 256 && off + stride + form->back + 8 <= HV_LOADED_BYTES; stride += 8)
+		if (u64_of(c, 0, off + stride + form->back) == c->modules.list[0].at.v)
 			return stride;
 	return 0;
 }
@@ -238,7 +256,7 @@ static void add_core(struct hv_deriving *d, const struct form *form, uint32_t of
 /* The pointer back to the start of the module is a second proof of the offset of list. */
 static void derive_memory(struct hv_deriving *d, const struct context *c)
 {
-	for (uint32_t off = NAME_OFF + NAME_BYTES; off + 32 <= MODULE_BYTES; off += 8) {
+	for (uint32_t off = NAME_OFF + NAME_BYTES; off + 32 <= HV_LOADED_BYTES; off += 8) {
 		const struct form *form = find_form(c, off);
 		uint32_t stride = form && form->is_array ? find_stride(c, form, off) : 0;
 
@@ -253,12 +271,7 @@ static void derive_memory(struct hv_deriving *d, const struct context *c)
 	}
 }
 
-static void context_deinit(struct context *c)
-{
-	free(c->list);
-}
-
-/* Whether modules can be read. A module that is being loaded shows less than one that is live. */
+/* Returns whether modules can be read. A module that is being loaded shows less than one that is live. */
 static bool is_complete(const struct hv_deriving *d)
 {
 	static const char *const needed[] = {"state", "list", "name", "kallsyms"};
@@ -272,25 +285,19 @@ static bool is_complete(const struct hv_deriving *d)
 
 void hv_module_members_derive(struct hv_deriving *d)
 {
-	hv_cleanup(context_deinit) struct context c = {.core = d->core};
+	struct context c = {.core = d->core};
 	const size_t nr = d->facts.nr, nr_numbers = d->facts.nr_numbers;
-	struct hv_gva head;
 
-	if (!hv_core_symbol(d->core, "modules", &head))
+	if (!hv_loaded_read(d->core, &c.modules))
 		return;
-	c.list = hv_alloc(MODULES_MAX * sizeof(*c.list));
-	if (!read_modules(&c, head))
-		return;
-	hv_members_derive(d, "module", members, HV_ARRAY_LEN(members), &c, MODULE_BYTES);
+	hv_members_derive(d, "module", members, HV_ARRAY_LEN(members), &c, HV_LOADED_BYTES);
 	add(d, "mod_kallsyms", "symtab", 0, 8, NULL);
 	add(d, "mod_kallsyms", "num_symtab", 8, 4, NULL);
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
 	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
 	derive_memory(d, &c);
-	if (is_complete(d)) {
-		hv_facts_add_number(&d->facts, "MODULE_STATE_LIVE", 0);
-		return;
-	}
-	d->facts.nr = nr;
-	d->facts.nr_numbers = nr_numbers;
+	hv_facts_add_number(&d->facts, "MODULE_STATE_LIVE", 0);
+	hv_loaded_deinit(&c.modules);
+	if (!is_complete(d))
+		hv_facts_shorten(&d->facts, nr, nr_numbers);
 }

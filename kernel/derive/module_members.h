@@ -8,7 +8,24 @@
  * are no modules or the first one is still loading. Uses only D->core and D->facts. */
 void hv_module_members_derive(struct hv_deriving *d);
 
-/* Copies LEN_BYTES from the start of a struct module. If its memory ends before that, the rest of
- * the copy is zero. */
-struct hv_err *hv_module_copy(const struct hv_address_space *as, struct hv_gva at, uint8_t *ret,
-			      size_t len_bytes) hv_must_use;
+#define HV_LOADED_BYTES 2048u /* of each struct module */
+
+/* A copy of a loaded module. */
+struct hv_loaded {
+	struct hv_gva at;
+	uint8_t bytes[HV_LOADED_BYTES]; /* zero after the end of the module's memory */
+};
+
+struct hv_loaded_modules {
+	struct hv_loaded *list; /* owned */
+	unsigned nr;
+};
+
+/* Copies the first modules of the guest's list. Returns false if there are none, or if it is not a
+ * list of modules, such as while it changes. */
+bool hv_loaded_read(const struct hv_kernel_core *core, struct hv_loaded_modules *ret);
+void hv_loaded_deinit(struct hv_loaded_modules *m);
+
+/* The numbers at OFF; 0 if outside of the copy. */
+uint64_t hv_loaded_u64(const struct hv_loaded *m, uint32_t off);
+uint32_t hv_loaded_u32(const struct hv_loaded *m, uint32_t off);

@@ -104,19 +104,34 @@ static uint32_t find_irq_stack(const struct hv_deriving *d, struct hv_gva hot)
 	return 0;
 }
 
+/* Returns whether one of two functions refers to the per-CPU variable at ADDRESS. */
+static unsigned proof_of(const struct hv_deriving *d, const char *const functions[2],
+			 uint64_t address)
+{
+	bool is_used = hv_function_uses(d->core, functions[0], hv_gva(address)) ||
+		       hv_function_uses(d->core, functions[1], hv_gva(address));
+
+	return is_used ? HV_PROVED_BY_CODE : 0;
+}
+
 static void derive_hot(struct hv_deriving *d, struct hv_gva hot)
 {
-	unsigned proofs = HV_PROVED_BY_MEMORY;
+	static const char *const of_current[] = {"bpf_get_current_pid_tgid", "__x64_sys_getuid"};
+	static const char *const of_cpu[] = {"bpf_get_smp_processor_id", "__x64_sys_getcpu"};
+	const unsigned memory = HV_PROVED_BY_MEMORY;
+	unsigned of_count = 0;
 	struct hv_count_insn insn;
 
 	if (!holds_on_cpus(d, hot.v, is_hot))
 		return;
 	if (hv_preempt_count_insn(d->core, hot.v + HOT_COUNT, "irq_enter_rcu", 0, &insn) ||
 	    hv_preempt_count_insn(d->core, hot.v + HOT_COUNT, HV_PREEMPT_COUNTS, 0, &insn))
-		proofs |= HV_PROVED_BY_CODE;
-	add(d, "pcpu_hot", "current_task", HOT_CURRENT, 8, proofs);
-	add(d, "pcpu_hot", "preempt_count", HOT_COUNT, 4, proofs);
-	add(d, "pcpu_hot", "cpu_number", HOT_CPU, 4, proofs);
+		of_count = HV_PROVED_BY_CODE;
+	add(d, "pcpu_hot", "current_task", HOT_CURRENT, 8,
+	    memory | proof_of(d, of_current, hot.v + HOT_CURRENT));
+	/* It is next to the others, which memory shows. */
+	add(d, "pcpu_hot", "preempt_count", HOT_COUNT, 4, memory | of_count);
+	add(d, "pcpu_hot", "cpu_number", HOT_CPU, 4, memory | proof_of(d, of_cpu, hot.v + HOT_CPU));
 	if (find_irq_stack(d, hot))
 		add(d, "pcpu_hot", "hardirq_stack_ptr", find_irq_stack(d, hot), 8,
 		    HV_PROVED_BY_MEMORY);

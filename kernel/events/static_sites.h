@@ -33,8 +33,8 @@ struct hv_site_table {
 	uint32_t entry_len_bytes;
 	bool has_links; /* this kernel has modules, and the following members are valid */
 	uint32_t link_next, link_entries, link_module;
-	/* False: the types were derived while there was no module. Tables of modules that are loaded
-	 * later are not found. */
+	/* False: the types were derived while there was no module. Find the table again after a
+	 * module was loaded. */
 	bool has_module_tables;
 	uint32_t module_entries, module_nr; /* of struct module; valid if has_module_tables */
 };

@@ -56,6 +56,12 @@ const struct hv_fact *hv_facts_find(const struct hv_facts *f, const char *type, 
 	return NULL;
 }
 
+void hv_facts_shorten(struct hv_facts *f, size_t nr, size_t nr_numbers)
+{
+	f->nr = nr;
+	f->nr_numbers = nr_numbers;
+}
+
 void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member, unsigned proofs)
 {
 	struct hv_fact *fact = (struct hv_fact *)hv_facts_find(f, type, member);

@@ -12,7 +12,7 @@ enum hv_proof {
 	HV_PROVED_BY_CODE = 1 << 0,
 	/* a second function does */
 	HV_PROVED_BY_OTHER_CODE = 1 << 1,
-	/* no other offset contains what the member must contain */
+	/* memory at this offset, and at few others, contains what the member must contain */
 	HV_PROVED_BY_MEMORY = 1 << 2,
 	/* memory shows it in a second way */
 	HV_PROVED_BY_OTHER_MEMORY = 1 << 3,
@@ -58,6 +58,8 @@ void hv_facts_add_number(struct hv_facts *f, const char *name, int32_t value);
 void hv_facts_add_size(struct hv_facts *f, const char *type, uint32_t len_bytes);
 /* Adds PROOFS to those of a member, if it is known. */
 void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member, unsigned proofs);
+/* Takes back all members after the first NR, and all numbers after the first NR_NUMBERS. */
+void hv_facts_shorten(struct hv_facts *f, size_t nr, size_t nr_numbers);
 /* Returns NULL if MEMBER of TYPE is unknown. */
 const struct hv_fact *hv_facts_find(const struct hv_facts *f, const char *type, const char *member);
 

@@ -106,7 +106,8 @@ SUMS = (("task_struct.thread", "thread_struct.sp"), ("task_struct.se", "sched_en
 def derived(t):
     """Returns what hvtrace derived, as {member: (offset, proofs)}."""
     found = json.loads(t.hv("check", "--json", t.name))
-    assert found["traceable"] and found["types"]["source"] == "derived", found
+    assert found["traceable"] and found["types"]["source"] == "derived" and found["btf_types"] is None, found
+    assert not found["types"]["unproved"], found["types"]["unproved"]
     return {m["member"]: (m["offset"], m["proofs"]) for m in found["types"]["members"]}
 
 
@@ -125,7 +126,7 @@ def derived_offsets_equal_btf(t):
             assert found.pop(outer)[0] + found.pop(inner)[0] == btf.offset(f"{outer}.{inner.partition('.')[2]}"), (outer, inner)
         wrong = {name: (offset, btf.offset(name), proofs) for name, (offset, proofs) in found.items() if offset != btf.offset(name)}
         assert not wrong, f"(derived, in BTF, proofs): {wrong}"
-        assert len(found) > 60, found
+        assert len(found) > 140, found
         once = [name for name in WRITTEN_OR_LOADED if len(found[name][1]) < 2]
         assert not once, f"only one proof: {once}"
         t.note(f"{len(found)} members")

@@ -28,7 +28,7 @@ struct hv_guest_ftrace {
 	struct hv_tracee *tracee; /* borrowed */
 	struct hv_decode *decode; /* borrowed */
 	uint32_t looks;		  /* number of known reads of sites by the guest's ftrace */
-	uint64_t looked_ns;	  /* time at which the last read was noticed; 0: never */
+	uint64_t looked_ns;	  /* when hvtrace last noticed a read; 0: never */
 	uint64_t reported_ns;	  /* when hv_guest_ftrace_has_read last returned true */
 };
 

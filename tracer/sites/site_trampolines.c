@@ -380,7 +380,7 @@ struct site_plan {
 	struct hv_gva trampoline; /* target of the site's call; 0: none */
 	struct hv_gpa gpa;
 	bool waits;	    /* wanted later, and calls no trampoline now */
-	bool reports_sleep; /* without it, time in which a task sleeps would count */
+	bool reports_sleep; /* without it, the time of a sleeping task would count */
 	bool is_refused;
 	enum relied_on relied_on;
 };

@@ -444,6 +444,11 @@ static struct hv_err *need_layout(struct hv_event_tracer *e)
 	if (e->has_layout && !is_outdated(e))
 		return NULL;
 	err = hv_tracepoint_layout_find(e->tracee->kernel, &e->layout);
+	if (err && e->has_layout) {
+		/* The old one is right, except that it lacks the tables of modules. */
+		hv_err_free(err);
+		return NULL;
+	}
 	e->has_layout = !err;
 	return err;
 }

@@ -56,7 +56,7 @@ enum hv_option {
 struct hv_option_info {
 	const char *name;
 	const char *tracer;	/* the tracer with this option; NULL: all tracers have it */
-	uint32_t need;		/* rights needed in addition to those of the file */
+	uint32_t need;		/* rights, in addition to those of the file */
 	unsigned on : 1;	/* default */
 	unsigned only_top : 1;	/* instances do not have the option */
 	unsigned is_zeroed : 1; /* off in a new instance */

@@ -13,7 +13,7 @@
 #define TRIES_MAX 64 /* limit for roots tried in one search; other vCPUs run the same kernel */
 #define ENTRIES	  256
 
-/* An address at which a vCPU executed the kernel. */
+/* A vCPU executed the kernel at this address. */
 struct anchor {
 	struct hv_gva gva;
 	struct hv_gpa gpa; /* 0: unknown */

@@ -83,7 +83,7 @@ struct top_rates {
 	double seconds;
 	double events_per_s;
 	uint64_t nr_lost;
-	uint64_t nr_not_counted; /* calls for which a vCPU's profile had no room */
+	uint64_t nr_not_counted; /* calls that did not fit into a vCPU's profile */
 	double held_ms;		 /* how long all vCPUs were stopped */
 	/* Percentages of a vCPU's time; negative: unknown. */
 	double cost;  /* estimate: records on the busiest vCPU, and profiled calls of all vCPUs */

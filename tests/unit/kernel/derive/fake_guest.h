@@ -190,6 +190,9 @@ static const struct code codes[] = {
 	{"module_refcount",
 	 CODE("\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
 	      "\xc3" /* ret */)},
+	{"bpf_get_smp_processor_id",
+	 CODE("\x65\x8b\x04\x25\x0c\x10\x00\x00" /* mov %gs:0x100c,%eax */
+	      "\xc3" /* ret */)},
 	{"irq_enter_rcu",
 	 CODE("\x65\x81\x04\x25\x08\x10\x00\x00\x00\x00\x01\x00" /* addl $0x10000,%gs:0x1008 */
 	      "\xc3" /* ret */)},

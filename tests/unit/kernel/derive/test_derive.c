@@ -80,8 +80,9 @@ static void check_unproved(const char *type, const char *member)
 	const struct hv_field field = {member, 1, &off};
 	HV_AUTO_ERR struct hv_err *unknown = hv_fields_find(&fk.k.core, type, &field, 1);
 	HV_AUTO_ERR struct hv_err *err = hv_fields_find_proved(&fk.k.core, type, &field, 1);
-	HV_AUTO_FREE char *expected = hv_format(
-		"kernel without BTF: where %s of struct %s is has no second proof", member, type);
+	HV_AUTO_FREE char *expected =
+		hv_format("kernel without BTF: the offset of %s in struct %s has only one proof",
+			  member, type);
 
 	ck_assert_msg(!unknown, "%s", unknown ? unknown->message : "");
 	ck_assert_msg(err, "%s of %s is proved", member, type);
@@ -420,13 +421,21 @@ END_TEST
 START_TEST(code_is_missing)
 {
 	static const char *const functions[] = {
-		"bpf_get_current_comm", "__set_task_comm",
-		"__get_task_comm",	"bpf_get_current_uid_gid",
-		"set_freezable",	"exit_signals",
-		"__switch_to",		"put_task_stack",
-		"irq_enter_rcu",	"set_task_stack_end_magic",
-		"set_user_nice",	"sched_fork",
-		"get_rr_interval_rt",	"__x64_sys_getuid",
+		"bpf_get_current_comm",
+		"__set_task_comm",
+		"__get_task_comm",
+		"bpf_get_current_uid_gid",
+		"set_freezable",
+		"exit_signals",
+		"__switch_to",
+		"put_task_stack",
+		"irq_enter_rcu",
+		"set_task_stack_end_magic",
+		"set_user_nice",
+		"sched_fork",
+		"get_rr_interval_rt",
+		"__x64_sys_getuid",
+		"bpf_get_smp_processor_id",
 	};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(functions); i++)
@@ -443,8 +452,12 @@ START_TEST(code_is_missing)
 	check_fact("task_struct", "cred", CRED_OFF, M);
 	check_unproved("task_struct", "cred");
 	check_unknown("cred", "uid");
-	check_fact("pcpu_hot", "current_task", 0, M);
-	check_unproved("pcpu_hot", "current_task");
+	/* each of the three has a proof of its own */
+	check_proved("pcpu_hot", "current_task");
+	check_fact("pcpu_hot", "preempt_count", 8, M);
+	check_unproved("pcpu_hot", "preempt_count");
+	check_fact("pcpu_hot", "cpu_number", 12, M);
+	check_unproved("pcpu_hot", "cpu_number");
 	check_proved("task_struct", "pid");
 }
 END_TEST

@@ -152,7 +152,6 @@ END_TEST
 
 START_TEST(all_can_be_listed)
 {
-	static const char letters[] = "abcdef";
 	const char *comm;
 	uint32_t pid;
 	unsigned seen = 0;
@@ -160,9 +159,9 @@ START_TEST(all_can_be_listed)
 	comms = hv_comms_new(3);
 	ck_assert(!hv_comms_at(comms, 0, &pid, &comm));
 	for (uint32_t i = 1; i <= 5; i++)
-		set(i, letters + i);
+		set(i, &"abcdef"[i]);
 	for (size_t i = 0; hv_comms_at(comms, i, &pid, &comm); i++) {
-		ck_assert_str_eq(comm, letters + pid);
+		ck_assert_str_eq(comm, &"abcdef"[pid]);
 		seen |= 1u << pid;
 	}
 	ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);

@@ -15,7 +15,7 @@ static struct hv_tsc tscs[2];
 static int failing;
 static struct hv_guest *guest;
 static struct hv_host_clock *c;
-static uint64_t origin; /* ticks at which the host's clock is 0 */
+static uint64_t origin; /* ticks when the host's clock is 0 */
 
 static struct hv_err *read_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 {
