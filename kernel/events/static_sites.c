@@ -534,7 +534,7 @@ static struct hv_err *check_link(const struct hv_kernel *k, const struct hv_call
 	if (!err && module) /* 0: the core kernel */
 		err = hv_read_u32(as, hv_gva(module + l->module_state), &state);
 	if (!err && state == MODULE_COMING)
-		err = hv_err_new(EBUSY, "a module with calls of it is being loaded");
+		err = hv_err_new(EBUSY, "a module that calls it is being loaded");
 	return err ? err : hv_read_u64(as, hv_gva(*link + l->table.link_next), link);
 }
 
