@@ -7,7 +7,7 @@ import signal
 import time
 
 from cases_latency import PLANTED, load_planted, plant
-from lib.suite import IN_TURN, ONE_VCPU, case
+from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 from lib.tool import children_of, is_parser
 from lib.wait import HANG_SECONDS, until
 
@@ -225,7 +225,7 @@ def tracepoints_that_the_guest_uses_are_joined(t):
     remove_instance(t)
 
 
-@case()
+@case(configs=STANDARD[2:3], further=STANDARD[:2])
 def what_cannot_be_joined_is_left_out(t):
     """Of a whole system, hvtrace records all events except one that has more guest probes than hvtrace's array has room
     for, and names that event. After the guest has left it, hvtrace records all. The guest's own recording is never

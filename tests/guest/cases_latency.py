@@ -120,7 +120,7 @@ def check_places(t, traced, places, of=""):
     return text
 
 
-@case(configs=COUNTED)
+@case(configs=COUNTED[1:], further=COUNTED[:1])
 def preemptoff_finds_planted_sections(t):
     """Sections that the guest times itself, by preempt_disable (nested, too), a lock and a softirq, are the longest,
     with their lengths and both ends, one with its task and its stack. Without them the longest is short, although
@@ -214,7 +214,7 @@ def graph_of_a_section(t, traced, inside):
     traced.echo("set_ftrace_filter", "")
 
 
-@case(configs=COUNTED)
+@case(configs=COUNTED[:1], further=COUNTED[1:])
 def irqsoff_finds_planted_sections(t):
     """Sections by cli (also in a softirq), local_irq_save in another one, spin_lock_irq, spin_lock_irqsave, in the
     scheduler and in interrupts are the longest, with their lengths and both ends. Without them none is long,

@@ -457,7 +457,7 @@ p:p/{LONG}1234 vfs_open
 """
 
 
-@case(configs=(*ONE_VCPU, OLDEST, NEWEST))
+@case(configs=(*ONE_VCPU[1:], OLDEST, NEWEST), further=ONE_VCPU[:1])
 def places_and_names_of_probes(t):
     """Places by offsets, long and unusual names, modules that are not loaded, ambiguous names, too many arguments:
     valid and invalid definitions equal the guest's own."""

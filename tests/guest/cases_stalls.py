@@ -139,7 +139,7 @@ def latency_names_a_slow_function(t):
     t.note(f"{one['samples']['in_function']} of {one['samples']['taken']} samples in {' <- '.join([one['function'], *one['callers']])}")
 
 
-@case(configs=COUNTED)
+@case(configs=COUNTED[1:], further=COUNTED[:1])
 def latency_names_who_starves_others(t):
     """A real-time task keeps another task from its vCPU for 300 ms: the tenant's program."""
     with t.attach() as traced:

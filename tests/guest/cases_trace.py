@@ -14,7 +14,7 @@ FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_*", ftrace.ROUND)
 ROUNDS = 20
 
 
-@case()
+@case(configs=(STANDARD[0], STANDARD[2]), further=STANDARD[1:2])
 def functions_are_the_guests(t):
     """available_filter_functions equals the guest's own byte for byte, with and without a module."""
     for module in (False, True):
