@@ -415,7 +415,8 @@ static struct hv_err *link_trampolines(const struct hv_tracee *t, bool locks, ui
 struct hv_err *hv_trampolines_link(struct hv_tracee *t)
 {
 	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
-	size_t nr = (trampolines->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX, nr_veneers;
+	size_t nr = (trampolines->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
+	size_t nr_veneers = 0;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
 	HV_AUTO_FREE struct hv_hold_write *writes =
 		hv_alloc((nr + veneers_max()) * sizeof(*writes));
