@@ -10,7 +10,7 @@
 
 static struct hv_err *failed(const char *what)
 {
-	return hv_err_new(errno, "%s: %s", what, strerror(errno));
+	return hv_err_new(errno, "cannot drop privileges: %s: %s", what, strerror(errno));
 }
 
 static uint64_t permitted(const struct __user_cap_data_struct *caps)

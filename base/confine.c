@@ -310,8 +310,11 @@ static int allow_reading_files(scmp_filter_ctx f)
 static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int bad = f ? allow_some(f) : -ENOMEM;
+	/* The kernel's own errors, not ECANCELED. */
+	int bad = f ? seccomp_attr_set(f, SCMP_FLTATR_API_SYSRAWRC, 1) : -ENOMEM;
 
+	if (!bad)
+		bad = allow_some(f);
 	if (!bad)
 		bad = allow_all(f, harmless, HV_ARRAY_LEN(harmless));
 	if (!bad)

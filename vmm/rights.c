@@ -165,8 +165,11 @@ static int allow(scmp_filter_ctx f, int broker, const struct hv_syscalls *allowe
 struct hv_err *hv_rights_leave_calls(int broker, const struct hv_syscalls *allowed)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int bad = f ? allow(f, broker, allowed) : -ENOMEM;
+	/* The kernel's own errors, not ECANCELED. */
+	int bad = f ? seccomp_attr_set(f, SCMP_FLTATR_API_SYSRAWRC, 1) : -ENOMEM;
 
+	if (!bad)
+		bad = allow(f, broker, allowed);
 	if (!bad)
 		bad = seccomp_load(f);
 	seccomp_release(f);

@@ -52,7 +52,8 @@ struct hv_err *hv_root_path_open(const char *path, int *ret)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	const char *rest = hv_root_path_rest(path, NULL);
+	pid_t pid = 0;
+	const char *rest = hv_root_path_rest(path, &pid);
 	HV_AUTO_FREE char *of_root = NULL;
 	HV_AUTO_FD int root = -1;
 	int fd;
@@ -65,8 +66,8 @@ struct hv_err *hv_root_path_open(const char *path, int *ret)
 		return hv_err_new(errno, "%s: %s", of_root, strerror(errno));
 	fd = (int)syscall(SYS_openat2, root, rest, &how, sizeof(how));
 	if (fd < 0)
-		return hv_err_new(errno, "%s: in the mount namespace of this process: %s", path,
-				  strerror(errno));
+		return hv_err_new(errno, "%s: in the mount namespace of process %d: %s", path,
+				  (int)pid, strerror(errno));
 	*ret = fd;
 	return NULL;
 }

@@ -159,7 +159,7 @@ struct hv_err *hv_region_drop_pages(const struct hv_region *r, uint64_t off, uin
 	HV_AUTO_FREE uint8_t *contents = NULL;
 
 	if (!r->host)
-		return hv_err_new(ENODEV, "not mapped");
+		return hv_err_new(ENODEV, "the region is not mapped");
 	if (off > r->len_bytes || len_bytes > r->len_bytes - off)
 		return hv_err_new(EINVAL, "offset 0x%" PRIx64 " is outside the region", off);
 	contents = hv_alloc(len_bytes);

@@ -237,7 +237,7 @@ static struct hv_err *map_region(struct client *c, struct hv_message *answer)
 	struct hv_err *err;
 
 	if (answer->nr_fds != 2)
-		return hv_err_new(EPROTO, "the region: %zu files arrived instead of one",
+		return hv_err_new(EPROTO, "the region: %zu files arrived instead of two",
 				  answer->nr_fds);
 	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &c->kept);
 	if (!err)

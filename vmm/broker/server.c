@@ -374,10 +374,9 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *s, const struct
 	const char *id = hv_guest_info(s->guest)->id, *tracefs;
 	pid_t *tids = room_for(r, THREADS_MAX * sizeof(*tids));
 	size_t nr = 0;
-	struct hv_err *err = hv_host_tracefs(&tracefs);
+	struct hv_err *err = q->args[0] >> HV_NR_HOST_EVENTS ? bad("events that are not known")
+							     : hv_host_tracefs(&tracefs);
 
-	if (!err && q->args[0] >> HV_NR_HOST_EVENTS)
-		err = bad("events that are not known");
 	if (!err && !q->args[0])
 		err = hv_host_trace_remove(tracefs, id);
 	else if (!err)
@@ -399,10 +398,9 @@ static struct hv_err *answer_host_pipes(struct hv_broker_server *s, const struct
 {
 	const char *tracefs;
 	unsigned next = 0;
-	struct hv_err *err = hv_host_tracefs(&tracefs);
+	struct hv_err *err = q->args[0] > UINT16_MAX ? bad("CPUs that are not there")
+						     : hv_host_tracefs(&tracefs);
 
-	if (!err && q->args[0] > UINT16_MAX)
-		err = bad("CPUs that are not there");
 	if (!err)
 		err = hv_host_trace_open(tracefs, hv_guest_info(s->guest)->id, (unsigned)q->args[0],
 					 r->fds, HV_MESSAGE_FDS_MAX, &r->nr_fds, &next);

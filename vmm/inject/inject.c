@@ -169,7 +169,7 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 	struct hv_err *err;
 
 	if (!j->region.host)
-		return hv_err_new(ENODEV, "region: not mapped");
+		return hv_err_new(ENODEV, "the region is not mapped");
 	err = hv_kvm_unmap(j->keeper, j->region_hva + off, len_bytes);
 	if (!err || err->code != EINVAL)
 		return err;

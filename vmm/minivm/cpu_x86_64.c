@@ -57,7 +57,7 @@ void hv_minivm_cpu_tables(struct hv_minivm_memory *m)
 
 static struct hv_err *failed(const char *what)
 {
-	return hv_err_new(errno, "%s: %s", what, strerror(errno));
+	return hv_err_new(errno, "/dev/kvm: %s: %s", what, strerror(errno));
 }
 
 static void set_topology(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr)
@@ -130,7 +130,8 @@ static struct hv_err *set_msrs(int vcpu_fd, const struct kvm_msr_entry *entries,
 	if (set < 0)
 		return failed("KVM_SET_MSRS");
 	if ((unsigned)set != nr)
-		return hv_err_new(EIO, "KVM_SET_MSRS: KVM refuses 0x%x", entries[set].index);
+		return hv_err_new(EIO, "/dev/kvm: KVM_SET_MSRS: KVM refuses register 0x%x",
+				  entries[set].index);
 	return NULL;
 }
 

@@ -230,7 +230,9 @@ static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 				  (unsigned long long)off);
 	at = mmap(o->region.host + off, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		  o->region_fd, (off_t)off);
-	return at == MAP_FAILED ? hv_err_new(errno, "region: %s", strerror(errno)) : NULL;
+	return at == MAP_FAILED
+		       ? hv_err_new(errno, "cannot map the region again: %s", strerror(errno))
+		       : NULL;
 }
 
 static struct hv_err *hold_end(void *self)

@@ -24,9 +24,19 @@
 
 enum { SLOT_LOW, SLOT_HIGH, SLOT_REGION };
 
-static struct hv_err *failed(const char *what)
+static struct hv_err *kvm_failed(const char *what)
 {
-	return hv_err_new(errno, "%s: %s", what, strerror(errno));
+	return hv_err_new(errno, "/dev/kvm: %s: %s", what, strerror(errno));
+}
+
+static struct hv_err *no_region(void)
+{
+	return hv_err_new(errno, "cannot make the region: %s", strerror(errno));
+}
+
+static struct hv_err *no_vcpu(unsigned id)
+{
+	return hv_err_new(errno, "/dev/kvm: KVM_CREATE_VCPU: vCPU %u: %s", id, strerror(errno));
 }
 
 static void set_irq(void *ctx, unsigned level)
@@ -47,7 +57,8 @@ static struct hv_err *open_kvm(struct hv_minivm *o)
 		return hv_err_new(errno, "/dev/kvm: %s: KVM is needed to run a machine",
 				  strerror(errno));
 	if (ioctl(o->kvm_fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
-		return hv_err_new(ENOTSUP, "/dev/kvm: the version of its interface is not known");
+		return hv_err_new(ENOTSUP, "/dev/kvm: the version of its interface is not %d",
+				  KVM_API_VERSION);
 	if (ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IRQCHIP) <= 0 ||
 	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PIT2) <= 0 ||
 	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0)
@@ -57,7 +68,7 @@ static struct hv_err *open_kvm(struct hv_minivm *o)
 	if (err)
 		return err;
 	o->vm_fd = ioctl(o->kvm_fd, KVM_CREATE_VM, 0);
-	return o->vm_fd < 0 ? failed("KVM_CREATE_VM") : NULL;
+	return o->vm_fd < 0 ? kvm_failed("KVM_CREATE_VM") : NULL;
 }
 
 static struct hv_err *make_chips(struct hv_minivm *o)
@@ -66,12 +77,12 @@ static struct hv_err *make_chips(struct hv_minivm *o)
 	uint64_t identity = IDENTITY_ADDRESS;
 
 	if (ioctl(o->vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity) < 0)
-		return failed("KVM_SET_IDENTITY_MAP_ADDR");
+		return kvm_failed("KVM_SET_IDENTITY_MAP_ADDR");
 	if (ioctl(o->vm_fd, KVM_SET_TSS_ADDR, TSS_ADDRESS) < 0)
-		return failed("KVM_SET_TSS_ADDR");
+		return kvm_failed("KVM_SET_TSS_ADDR");
 	if (ioctl(o->vm_fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		return failed("KVM_CREATE_IRQCHIP");
-	return ioctl(o->vm_fd, KVM_CREATE_PIT2, &pit) < 0 ? failed("KVM_CREATE_PIT2") : NULL;
+		return kvm_failed("KVM_CREATE_IRQCHIP");
+	return ioctl(o->vm_fd, KVM_CREATE_PIT2, &pit) < 0 ? kvm_failed("KVM_CREATE_PIT2") : NULL;
 }
 
 static struct hv_err *set_slot(struct hv_minivm *o, uint32_t slot, struct hv_gpa gpa, uint8_t *host,
@@ -85,8 +96,8 @@ static struct hv_err *set_slot(struct hv_minivm *o, uint32_t slot, struct hv_gpa
 	};
 
 	if (ioctl(o->vm_fd, KVM_SET_USER_MEMORY_REGION, &r) < 0)
-		return hv_err_new(errno, "memory at 0x%llx: %s", (unsigned long long)gpa.v,
-				  strerror(errno));
+		return hv_err_new(errno, "/dev/kvm: memory at guest physical 0x%llx: %s",
+				  (unsigned long long)gpa.v, strerror(errno));
 	return NULL;
 }
 
@@ -101,10 +112,10 @@ static struct hv_err *make_region(struct hv_minivm *o)
 	o->region_fd = memfd_create("hvtrace-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (o->region_fd < 0 || ftruncate(o->region_fd, (off_t)REGION_BYTES) != 0 ||
 	    fcntl(o->region_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-		return failed("region");
+		return no_region();
 	host = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, o->region_fd, 0);
 	if (host == MAP_FAILED)
-		return failed("region");
+		return no_region();
 	madvise(host, REGION_BYTES, MADV_DONTFORK);
 	o->region.host = host;
 	o->region.len_bytes = REGION_BYTES;
@@ -134,10 +145,10 @@ static struct hv_err *make_vcpu(struct hv_minivm *o, unsigned id)
 	v->id = id;
 	v->fd = ioctl(o->vm_fd, KVM_CREATE_VCPU, id);
 	if (v->fd < 0)
-		return hv_err_new(errno, "vCPU %u: %s", id, strerror(errno));
+		return no_vcpu(id);
 	run = mmap(NULL, o->run_len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
 	if (run == MAP_FAILED)
-		return hv_err_new(errno, "vCPU %u: %s", id, strerror(errno));
+		return no_vcpu(id);
 	madvise(run, o->run_len_bytes, MADV_DONTFORK);
 	v->run = run;
 	return hv_err_in(hv_minivm_cpu_identify(o->kvm_fd, v->fd, id, o->nr_vcpus), "vCPU %u", id);
@@ -149,7 +160,7 @@ static struct hv_err *make_vcpus(struct hv_minivm *o, unsigned nr)
 	struct hv_err *err = NULL;
 
 	if (len < (int)sizeof(struct kvm_run))
-		return failed("KVM_GET_VCPU_MMAP_SIZE");
+		return kvm_failed("KVM_GET_VCPU_MMAP_SIZE");
 	o->run_len_bytes = (size_t)len;
 	o->vcpus = hv_alloc(nr * sizeof(*o->vcpus));
 	o->nr_vcpus = nr;
@@ -190,10 +201,10 @@ static struct hv_err *make(struct hv_minivm *o, const struct hv_minivm_config *c
 	if (err)
 		return err;
 	o->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (o->end_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0)
-		return failed("eventfd");
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, o->stop_fds) != 0)
-		return failed("cannot make a socket to stop the machine");
+	if (o->end_fd < 0 || pipe2(o->gone, O_CLOEXEC) != 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, o->stop_fds) != 0)
+		return hv_err_new(errno, "cannot make the files that end the machine: %s",
+				  strerror(errno));
 	return hv_minivm_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
 				    &o->serial);
 }

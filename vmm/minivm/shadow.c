@@ -22,7 +22,8 @@ struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o)
 	s->fd = memfd_create("hvtrace-shadow", MFD_CLOEXEC);
 	s->memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0 || s->memory_fd < 0 || ftruncate(s->fd, (off_t)o->memory.len_bytes) < 0) {
-		struct hv_err *err = hv_err_new(errno, "shadow text: %s", strerror(errno));
+		struct hv_err *err = hv_err_new(errno, "cannot copy pages of the kernel's text: %s",
+						strerror(errno));
 
 		hv_minivm_shadow_deinit(o);
 		return err;
@@ -37,7 +38,9 @@ static struct hv_err *map_page(struct hv_minivm *o, int fd, uint64_t off)
 	void *at = mmap(o->memory.host + off, PAGE_BYTES, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_FIXED, fd, (off_t)off);
 
-	return at == MAP_FAILED ? hv_err_new(errno, "shadow text: %s", strerror(errno)) : NULL;
+	return at == MAP_FAILED ? hv_err_new(errno, "cannot copy pages of the kernel's text: %s",
+					     strerror(errno))
+				: NULL;
 }
 
 /* Copies the current page at OFF to FD, and maps that over it. */
@@ -46,7 +49,8 @@ static struct hv_err *change_page(struct hv_minivm *o, int fd, uint64_t off)
 	ssize_t nr = pwrite(fd, o->memory.host + off, PAGE_BYTES, (off_t)off);
 
 	if (nr != (ssize_t)PAGE_BYTES)
-		return hv_err_new(nr < 0 ? errno : EIO, "shadow text: %s",
+		return hv_err_new(nr < 0 ? errno : EIO,
+				  "cannot copy pages of the kernel's text: %s",
 				  strerror(nr < 0 ? errno : EIO));
 	return map_page(o, fd, off);
 }

@@ -250,11 +250,10 @@ static void say_nothing(void *data hv_unused, virErrorPtr err hv_unused)
 {
 }
 
+/* Never NULL. */
 static const char *why(void)
 {
-	const char *message = lib.virGetLastErrorMessage();
-
-	return message ? message : "no reason given";
+	return lib.virGetLastErrorMessage();
 }
 
 static struct hv_err *connect_to(const char *uri, virConnectPtr *ret)

@@ -42,6 +42,7 @@ trap 'exit 1' INT TERM HUP
 mkdir "$work/bin"
 printf '#!/bin/sh\nexec "%s" "%s/run" "$@"\n' "$fake" "$work" >"$work/bin/hvtrace"
 chmod +x "$work/bin/hvtrace"
+ln -s "$(dirname "$(readlink -f "$fake")")/failing_call" "$work/bin/failing"
 export PATH="$work/bin:$PATH" RUN="$work/run"
 
 # Text of a golden file that may be absent.

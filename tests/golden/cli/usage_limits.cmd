@@ -8,6 +8,7 @@ hvtrace collect --max-size=lots /tmp; echo $?
 hvtrace collect --max-total=0 /tmp; echo $?
 hvtrace collect --max-memory=1T2 /tmp; echo $?
 hvtrace collect --max-rate=fast /tmp; echo $?
+hvtrace collect --key=/dev/null /tmp; echo $?
 hvtrace collect $(many 65 --allow=::1) /tmp; echo $?
 hvtrace collect $(many 17 --dev=lo) /tmp; echo $?
 hvtrace exporter --listen=127.0.0.1:9911 $(many 65 --function=vfs_read); echo $?

@@ -18,7 +18,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 
 #define ALL (HV_MAY_START | HV_MAY_READ | HV_MAY_LISTEN)
@@ -517,8 +520,124 @@ START_TEST(does_not_type_into_its_terminal)
 }
 END_TEST
 
+/* -- system calls that fail ------------------------------------------------------------------- */
+
+#define AS_ROOT                                                                                    \
+	{                                                                                          \
+		SCMP_SYS(geteuid), 0                                                               \
+	} /* returns 0 */
+#define IF(n, v)                                                                                   \
+	{                                                                                          \
+		.arg = (n), .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)(v)                        \
+	}
+#define SUCCEEDS(name)                                                                             \
+	{                                                                                          \
+		SCMP_SYS(name), 0                                                                  \
+	}
+
+struct failing_confinement {
+	struct failing_call calls[8];
+	const char *message;
+	int code;
+	bool has_dir;
+	bool needs_landlock;
+};
+
+static const struct failing_confinement failing[] = {
+	{{{SCMP_SYS(prlimit64), EPERM, IF(1, RLIMIT_CORE)}},
+	 "cannot drop privileges: core dumps: Operation not permitted",
+	 EPERM},
+	{{{SCMP_SYS(prlimit64), EPERM, IF(1, RLIMIT_NOFILE)}},
+	 "cannot drop privileges: number of files: Operation not permitted",
+	 EPERM},
+	{{{SCMP_SYS(prlimit64), EPERM, IF(1, RLIMIT_DATA)}},
+	 "cannot drop privileges: memory: Operation not permitted",
+	 EPERM},
+	{{{SCMP_SYS(prctl), EINVAL, IF(0, PR_SET_NO_NEW_PRIVS)}},
+	 "cannot drop privileges: no_new_privs: Invalid argument",
+	 EINVAL},
+	{{{SCMP_SYS(capget), EPERM}},
+	 "cannot drop privileges: capabilities: Operation not permitted",
+	 EPERM},
+	{{{SCMP_SYS(capset), EPERM}},
+	 "cannot drop privileges: capabilities: Operation not permitted",
+	 EPERM},
+	{{AS_ROOT, {SCMP_SYS(setresgid), EPERM}},
+	 "cannot drop privileges: group: Operation not permitted",
+	 EPERM},
+	{{AS_ROOT, SUCCEEDS(setresgid), {SCMP_SYS(setgroups), EPERM}},
+	 "cannot drop privileges: groups: Operation not permitted",
+	 EPERM},
+	{{AS_ROOT, SUCCEEDS(setresgid), SUCCEEDS(setgroups), {SCMP_SYS(setresuid), EAGAIN}},
+	 "cannot drop privileges: user: Resource temporarily unavailable",
+	 EAGAIN},
+	{{AS_ROOT,
+	  SUCCEEDS(setresgid),
+	  SUCCEEDS(setgroups),
+	  {SCMP_SYS(prctl), EPERM, IF(0, PR_SET_KEEPCAPS)}},
+	 "cannot drop privileges: user: Operation not permitted",
+	 EPERM,
+	 true,
+	 true},
+	{{AS_ROOT,
+	  SUCCEEDS(setresgid),
+	  SUCCEEDS(setgroups),
+	  SUCCEEDS(setresuid),
+	  {SCMP_SYS(newfstatat), EIO},
+	  {SCMP_SYS(fstat), EIO}},
+	 "cannot drop privileges: user for file access: Input/output error",
+	 EIO,
+	 true,
+	 true},
+	{{AS_ROOT,
+	  {SCMP_SYS(landlock_create_ruleset), ENOSYS},
+	  SUCCEEDS(fchdir),
+	  {SCMP_SYS(unshare), EPERM}},
+	 "cannot drop privileges: new root directory (the kernel has no Landlock): Operation not "
+	 "permitted",
+	 EPERM,
+	 true},
+	{{{SCMP_SYS(prctl), EINVAL, IF(0, PR_SET_DUMPABLE)}},
+	 "cannot drop privileges: PR_SET_DUMPABLE: Invalid argument",
+	 EINVAL},
+	{{{SCMP_SYS(landlock_create_ruleset), EMFILE, IF(2, 0)}},
+	 "cannot drop privileges: Landlock: Too many open files",
+	 EMFILE,
+	 false,
+	 true},
+	{{{SCMP_SYS(landlock_restrict_self), E2BIG}},
+	 "cannot drop privileges: Landlock: Argument list too long",
+	 E2BIG,
+	 false,
+	 true},
+	{{{SCMP_SYS(seccomp), ENOMEM}, {SCMP_SYS(prctl), ENOMEM, IF(0, PR_SET_SECCOMP)}},
+	 "cannot drop privileges: system call filter: Cannot allocate memory",
+	 ENOMEM},
+};
+
+static struct hv_err *confine_failing(void *ctx)
+{
+	const struct failing_confinement *f = ctx;
+	struct hv_confinement c = {
+		.may = ALL, .dir_fd = -1, .nr_files = 16, .memory_bytes = 1u << 30};
+
+	if (f->has_dir)
+		c.dir_fd = STDIN_FILENO;
+	return hv_confine(&c);
+}
+
+START_TEST(an_error_names_the_right_that_is_kept)
+{
+	const struct failing_confinement *f = &failing[_i];
+
+	if (!f->needs_landlock || has_landlock())
+		expect_failure(f->calls, confine_failing, (void *)f, f->code, f->message);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_loop_test(tc, an_error_names_the_right_that_is_kept, 0, HV_ARRAY_LEN(failing));
 	tcase_add_loop_test(tc, attacks_succeed_without_confinement, 0, HV_ARRAY_LEN(attacks));
 	tcase_add_loop_test(tc, attacks_fail, 0, HV_ARRAY_LEN(attacks));
 	tcase_add_loop_test(tc, attacks_fail_without_landlock, 0, HV_ARRAY_LEN(attacks));

@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "cli/mountpoint.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 
 static void expect(const char *name, const char *dir)
@@ -30,10 +31,18 @@ START_TEST(by_the_id_if_the_name_is_unsuitable)
 }
 END_TEST
 
+START_TEST(a_place_where_nothing_can_be_made)
+{
+	expect_error(mountpoint_make("/proc/hvtrace", "/proc/hvtrace/tracing/web1"), ENOENT,
+		     "/proc/hvtrace: cannot be made: No such file or directory");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, by_the_name);
 	tcase_add_test(tc, by_the_id_if_the_name_is_unsuitable);
+	tcase_add_test(tc, a_place_where_nothing_can_be_made);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/rundir.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 
 static char run_dir[] = "/tmp/hvtrace-rundir-XXXXXX";
@@ -71,17 +72,29 @@ START_TEST(what_could_not_be_read_is_not_written)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	HV_AUTO_TEXT struct hv_text name = {0};
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	HV_AUTO_FREE char *message = hv_format("%s/1-2/info: cannot be written", run_dir);
 
 	hv_text_add_fill(&name, 'x', 1 << 20);
 	ck_assert_ptr_null(write_info("1-2", "web1"));
-	err = write_info("1-2", name.data);
-	ck_assert_ptr_nonnull(err);
+	expect_error(write_info("1-2", name.data), EIO, message);
 	ck_assert(is_found(&info));
 }
 END_TEST
 
 /* The reason comes from a service that may have been taken over. */
+START_TEST(directories_that_cannot_be_taken)
+{
+	HV_AUTO_FREE char *running = hv_format("%s/1-2: a service is running there", run_dir);
+	struct rundir other;
+
+	expect_error(rundir_take(run_dir, "1-2", &other), EBUSY, running);
+	expect_error(rundir_take(run_dir, "../1-2", &other), EINVAL,
+		     "id '../1-2' cannot be a file's name");
+	expect_error(rundir_take("/proc/hvtrace", "1-2", &other), ENOENT,
+		     "/proc/hvtrace: cannot be made: No such file or directory");
+}
+END_TEST
+
 START_TEST(a_reason_of_any_length_hides_nothing)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -152,6 +165,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, btf_stays_while_changes_may_be_left);
 	tcase_add_test(tc, only_a_file_of_its_own_is_an_info);
 	tcase_add_test(tc, what_could_not_be_read_is_not_written);
+	tcase_add_test(tc, directories_that_cannot_be_taken);
 	tcase_add_test(tc, a_reason_of_any_length_hides_nothing);
 }
 

@@ -353,6 +353,9 @@ START_TEST(another_boot_is_not_written)
 	machine.vcpu.root = 0;
 	err = hv_patcher_apply(patcher, &change, 1);
 	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(
+		strstr(err->message, "the guest was rebooted: no vCPU's page tables lead to 0x"),
+		"%s", err->message);
 	ck_assert_int_eq(err->code, ECONNRESET);
 	hv_err_free(err);
 	check_bytes(&change, nop);
@@ -363,6 +366,10 @@ START_TEST(another_boot_is_not_written)
 	machine.vcpu.root = 0x8000;
 	err = hv_patcher_apply(patcher, &change, 1);
 	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(strstr(err->message,
+			     "no vCPU is executing the guest's own kernel: they may be "
+			     "executing nested guests, or the guest was rebooted; retry"),
+		      "%s", err->message);
 	ck_assert_int_eq(err->code, EBUSY);
 	hv_err_free(err);
 	check_bytes(&change, nop);

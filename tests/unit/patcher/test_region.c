@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "patcher/region.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 
 /* Checks that each part of PLAN begins after the previous one, and that the last ends in the
@@ -41,7 +42,6 @@ START_TEST(ring_plans)
 	};
 	struct hv_region r = {{0x80000000}, NULL, 0};
 	struct hv_ring_plan plan;
-	struct hv_err *err;
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(plans); i++) {
 		r.len_bytes = plans[i].len_bytes;
@@ -52,9 +52,10 @@ START_TEST(ring_plans)
 		ck_assert(!plan.drafts_off == !plans[i].drafts);
 		check_parts(&r, &plan);
 	}
-	err = hv_region_plan_rings(&r, 4096, &plan);
-	ck_assert_int_eq(err->code, ENOSPC);
-	hv_err_free(err);
+	expect_error(hv_region_plan_rings(&r, 4096, &plan), ENOSPC,
+		     " MiB is too small for rings of 4096 vCPUs");
+	expect_error(hv_region_plan_rings(&r, 0, &plan), EINVAL,
+		     "region: rings for 0 vCPUs: at most ");
 	for (unsigned nr_cpus = 1; nr_cpus < 4096; nr_cpus++) {
 		HV_AUTO_ERR struct hv_err *no = hv_region_plan_rings(&r, nr_cpus, &plan);
 
@@ -62,9 +63,7 @@ START_TEST(ring_plans)
 			check_parts(&r, &plan);
 	}
 	r.len_bytes = 8 << 20;
-	err = hv_region_plan_rings(&r, 1, &plan);
-	ck_assert_int_eq(err->code, EINVAL);
-	hv_err_free(err);
+	expect_error(hv_region_plan_rings(&r, 1, &plan), EINVAL, "region: ");
 }
 END_TEST
 

@@ -92,6 +92,9 @@ START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
 	machine.hold_times_out = 1;
 	err = hv_patcher_apply(patcher, changes, 2);
 	ck_assert(err && err->code == EBUSY);
+	ck_assert_msg(
+		strstr(err->message, "the guest overwrote a change whose pause had timed out"),
+		"%s", err->message);
 	hv_err_free(err);
 	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
 	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));

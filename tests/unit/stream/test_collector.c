@@ -392,6 +392,9 @@ START_TEST(pages_that_lie)
 		send_lie(pages[i].nr, pages[i].len_bytes);
 		ck_assert_uint_eq(written, pages[i].want);
 		ck_assert_uint_eq(collector.guests[0]->counts.bad, !pages[i].want);
+		hv_stream_collector_end(&collector);
+		if (!pages[i].want)
+			ck_assert_ptr_nonnull(strstr(last_note, ", 1 frame with invalid contents"));
 		end_collector();
 	}
 }

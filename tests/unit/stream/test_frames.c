@@ -8,6 +8,7 @@
 #include "stream/split.h"
 #include "stream/table.h"
 #include "stream/window.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tree/format/raw_page.h"
 
@@ -384,8 +385,22 @@ START_TEST(networks)
 }
 END_TEST
 
+START_TEST(a_table_is_bounded)
+{
+	const size_t len = HV_STREAM_TABLE_RAW_MAX + 1;
+	HV_AUTO_FREE uint8_t *zeros = hv_alloc(len);
+	struct hv_stream_parts parts = {0};
+
+	expect_error(
+		hv_stream_parts_set(&parts, HV_STREAM_HEAD, (struct hv_span){zeros, len}, 1000),
+		EFBIG, "the guest's symbols and formats are too long for a stream: 67108865 bytes");
+	hv_stream_parts_deinit(&parts);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, a_table_is_bounded);
 	tcase_add_test(tc, frames_come_back);
 	tcase_add_test(tc, changed_frames_are_refused);
 	tcase_add_test(tc, frames_in_a_stream_of_bytes);

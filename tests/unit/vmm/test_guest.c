@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The number of vCPUs that a VMM reports is limited, and no caller's buffer is overrun. */
+/* The number of vCPUs that a VMM reports is limited, no caller's buffer is overrun, and errors name
+ * the operation that a VMM lacks. */
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
@@ -70,47 +72,38 @@ static struct hv_guest *open_guest(void)
 	return part_guest_new(&ops, NULL, &info);
 }
 
-static void check_code(struct hv_err *err, int code)
-{
-	ck_assert_msg(err && err->code == code, "%s", err ? err->message : "no error");
-	hv_err_free(err);
-}
-
-static void check_none(struct hv_err *err)
-{
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-}
-
 START_TEST(vcpus_come_and_go)
 {
 	struct hv_guest *g = open_guest();
 	struct hv_vcpu_regs regs[3];
 
-	check_none(hv_guest_registers(g, regs, 2));
+	expect_success(hv_guest_registers(g, regs, 2));
 	nr_claimed = 3;
-	check_code(hv_guest_registers(g, regs, 2), E2BIG);
-	check_none(hv_guest_count_vcpus(g));
+	expect_error(hv_guest_registers(g, regs, 2), E2BIG, "the guest has 3 vCPUs now, not 2");
+	expect_success(hv_guest_count_vcpus(g));
 	ck_assert_uint_eq(hv_guest_info(g)->nr_vcpus, 3);
-	check_none(hv_guest_registers(g, regs, 3));
+	expect_success(hv_guest_registers(g, regs, 3));
 	nr_claimed = 1;
-	check_code(hv_guest_registers(g, regs, 3), EAGAIN);
+	expect_error(hv_guest_registers(g, regs, 3), EAGAIN, "the guest has 1 vCPUs now, not 3");
 	hv_guest_free(g);
 }
 END_TEST
 
 START_TEST(a_count_is_bounded)
 {
+	static const char too_many[] =
+		"the VMM reports a guest with 4097 vCPUs; at most 4096 are supported";
 	struct hv_guest *g = open_guest();
 	struct hv_hold *hold = NULL;
 
 	nr_claimed = HV_VCPUS_MAX + 1;
-	check_code(hv_guest_count_vcpus(g), E2BIG);
-	check_code(hv_hold_begin(g, 1, &hold), E2BIG);
+	expect_error(hv_guest_count_vcpus(g), E2BIG, too_many);
+	expect_error(hv_hold_begin(g, 1, &hold), E2BIG, too_many);
 	nr_claimed = 0;
-	check_code(hv_guest_count_vcpus(g), EPROTO);
+	expect_error(hv_guest_count_vcpus(g), EPROTO, "the VMM reports a guest without vCPUs");
 	ck_assert_uint_eq(hv_guest_info(g)->nr_vcpus, 2);
 	nr_claimed = HV_VCPUS_MAX;
-	check_none(hv_guest_count_vcpus(g));
+	expect_success(hv_guest_count_vcpus(g));
 	ck_assert_uint_eq(hv_guest_info(g)->nr_vcpus, HV_VCPUS_MAX);
 	hv_guest_free(g);
 }
@@ -127,16 +120,59 @@ START_TEST(a_monitor_is_bounded)
 	size_t nr_tids = 0;
 
 	nr_claimed = 2;
-	check_none(hv_machine_registers(&m, regs, 2));
+	expect_success(hv_machine_registers(&m, regs, 2));
 	nr_claimed = 3;
-	check_code(hv_machine_registers(&m, regs, 2), E2BIG);
+	expect_error(hv_machine_registers(&m, regs, 2), E2BIG, "the guest has 3 vCPUs now, not 2");
 	nr_claimed = 1;
-	check_code(hv_machine_registers(&m, regs, 2), EAGAIN);
+	expect_error(hv_machine_registers(&m, regs, 2), EAGAIN, "the guest has 1 vCPUs now, not 2");
 	nr_claimed = HV_VCPUS_MAX + 1;
-	check_code(hv_machine_count_vcpus(&m, &nr), E2BIG);
-	check_code(hv_machine_first_threads(&m, tids, HV_VCPUS_MAX, &nr_tids), E2BIG);
+	expect_error(hv_machine_count_vcpus(&m, &nr), E2BIG, "at most 4096 are supported");
+	expect_error(hv_machine_first_threads(&m, tids, HV_VCPUS_MAX, &nr_tids), E2BIG,
+		     "at most 4096");
 	ck_assert_uint_eq(m.nr_vcpus, 2);
 	hv_parser_free(m.monitor);
+}
+END_TEST
+
+START_TEST(an_operation_that_a_vmm_lacks_is_named)
+{
+	struct hv_guest *g = open_guest();
+	struct hv_host_threads threads = {0};
+	HV_AUTO_TEXT struct hv_text text = {0};
+	const struct {
+		struct hv_err *err;
+		const char *message;
+	} rows[] = {
+		{hv_guest_want_shadow(g),
+		 "g: hvtrace has no way to replace pages of the guest's text here"},
+		{hv_guest_tsc(g, 0, NULL),
+		 "g: hvtrace has no way to read the offset of the guest's clock here"},
+		{hv_guest_vcpu_threads(g, NULL, 0, NULL),
+		 "g: hvtrace has no way to name the threads of vCPUs here"},
+		{hv_guest_host_formats(g, &text),
+		 "g: hvtrace has no way to record events of the host here"},
+		{hv_guest_host_trace(g, 1, &threads),
+		 "g: hvtrace has no way to record events of the host here"},
+		{hv_guest_host_pipes(g, 0, NULL, 0, NULL, NULL),
+		 "g: hvtrace has no way to record events of the host here"},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++)
+		expect_error(rows[i].err, ENOTSUP, rows[i].message);
+	hv_guest_free(g);
+}
+END_TEST
+
+START_TEST(a_guest_is_held_once)
+{
+	struct hv_guest *g = open_guest();
+	struct hv_hold *hold = NULL, *second = NULL;
+
+	expect_success(hv_hold_begin(g, 1, &hold));
+	expect_error(hv_hold_begin(g, 1, &second), EBUSY, "g: the guest is already held");
+	ck_assert_ptr_null(second);
+	expect_success(hv_hold_end(hold, NULL));
+	hv_guest_free(g);
 }
 END_TEST
 
@@ -145,6 +181,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, vcpus_come_and_go);
 	tcase_add_test(tc, a_count_is_bounded);
 	tcase_add_test(tc, a_monitor_is_bounded);
+	tcase_add_test(tc, an_operation_that_a_vmm_lacks_is_named);
+	tcase_add_test(tc, a_guest_is_held_once);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/tsc.h"
 
@@ -47,13 +48,9 @@ static void told(void)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-static void refused(int code)
+static void refused(int code, const char *message)
 {
-	struct hv_err *err = hv_kvm_tsc(dir, 42, 1, &tsc);
-
-	ck_assert_ptr_nonnull(err);
-	ck_assert_msg(err->code == code, "%s", err->message);
-	hv_err_free(err);
+	expect_error(hv_kvm_tsc(dir, 42, 1, &tsc), code, message);
 }
 
 START_TEST(offset_and_ratio)
@@ -81,20 +78,20 @@ END_TEST
 
 START_TEST(what_cannot_be_told)
 {
-	refused(ENOENT);
+	refused(ENOENT, ": no virtual machine of process 42");
 	put("42-13", "other", "");
-	refused(ENOENT);
+	refused(ENOENT, "/vcpu1/tsc-offset: No such file or directory");
 	put("42-13", "tsc-offset", "what\n");
-	refused(EPROTO);
+	refused(EPROTO, "/vcpu1/tsc-offset: not a number");
 	put("42-13", "tsc-offset", "1\n");
 	put("42-13", "tsc-scaling-ratio", "0\n");
 	put("42-13", "tsc-scaling-ratio-frac-bits", "32\n");
-	refused(EPROTO);
+	refused(EPROTO, "/42-13: vCPU 1: TSC ratio 0 >> 32 is not possible");
 	put("42-13", "tsc-scaling-ratio", "5\n");
 	put("42-13", "tsc-scaling-ratio-frac-bits", "64\n");
-	refused(EPROTO);
+	refused(EPROTO, "/42-13: vCPU 1: TSC ratio 5 >> 64 is not possible");
 	put("42-14", "tsc-offset", "1\n");
-	refused(ENOTUNIQ);
+	refused(ENOTUNIQ, ": process 42 has 2 virtual machines");
 }
 END_TEST
 

@@ -348,7 +348,19 @@ START_TEST(a_kernel_that_does_not_count_is_refused)
 	err = hv_preempt_sites_read(&f.k, &sites);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(err->message, "CONFIG_PREEMPT_COUNT"));
+	ck_assert_str_eq(err->message, "the kernel does not count where preemption is off "
+				       "(CONFIG_PREEMPT_COUNT)");
+	hv_err_free(err);
+	f.k.is_starting = true;
+	err = hv_preempt_sites_read(&f.k, &sites);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_str_eq(err->message, "the kernel is still starting");
+	hv_err_free(err);
+	f.k.is_starting = false;
+	f.k.core.as.arch = &hv_arch_riscv64;
+	err = hv_preempt_sites_read(&f.k, &sites);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_str_eq(err->message, "not supported yet on riscv64");
 	hv_err_free(err);
 }
 END_TEST

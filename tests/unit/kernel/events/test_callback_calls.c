@@ -142,8 +142,8 @@ END_TEST
 
 START_TEST(a_callback_that_cannot_be_used_says_why)
 {
-	fails(NO_COMMIT, "does not call trace_event_buffer_commit");
-	fails(CROSSES, "is in two pages");
+	fails(NO_COMMIT, "its callback does not call trace_event_buffer_commit");
+	fails(CROSSES, "a call of its callback, at 0x");
 	fails(CALLBACK + 1, "is no function of the kernel");
 	fails(OTHER, "is no function of the kernel");
 	fails(FK_MODULES, "is no function of the kernel");

@@ -298,10 +298,10 @@ START_TEST(refuses_lists_that_go_round)
 	fe_event(&e, class, "n", 1);
 	file = fe_read(&e, e.files);
 	fk_u64(&e.f, first + 8, first); /* never leads back to the head */
-	fails(EINVAL, "has a loop");
+	fails(EINVAL, "fields: the list has a loop at 0x");
 	fk_u64(&e.f, first + 8, class + FE_CLASS_FIELDS);
 	fk_u64(&e.f, file, file);
-	fails(EINVAL, "has a loop");
+	fails(EINVAL, "the list has a loop at 0x");
 }
 END_TEST
 
@@ -336,7 +336,7 @@ START_TEST(refuses_templates_that_no_kernel_has)
 	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
 		fk_u32(&e.f, templates + FE_TEMPLATE_SIZE, bad[i].size);
 		fk_u32(&e.f, templates + FE_TEMPLATE_ALIGN, bad[i].align);
-		fails(EINVAL, "a field of");
+		fails(EINVAL, " bytes, aligned to ");
 	}
 	/* an array of templates without an end, up to the end of the mapped memory */
 	end = FK_END - FK_END % FE_TEMPLATE_BYTES;
@@ -359,10 +359,10 @@ START_TEST(refuses_strings_without_an_end)
 
 	memset(fk_host(&e.f, last), 'a', 70000);
 	fk_u64(&e.f, call + FE_CALL_NAME, last);
-	fails(E2BIG, "more than 255 bytes");
+	fails(E2BIG, ": a string of more than 255 bytes");
 	fk_u64(&e.f, call + FE_CALL_NAME, name);
 	fk_u64(&e.f, call + FE_CALL_PRINT, last);
-	fails(E2BIG, "more than 65535 bytes");
+	fails(E2BIG, ": a string of more than 65535 bytes");
 	fk_u64(&e.f, call + FE_CALL_PRINT, FK_END - 100);
 	fails(EFAULT, "");
 	fk_u64(&e.f, call + FE_CALL_PRINT, 0);

@@ -159,6 +159,7 @@ START_TEST(no_tables)
 	setup(0);
 	memset(machine.ram + TABLES_OFF, 0, AM_RAM_BYTES - TABLES_OFF);
 	expect_error("no page tables at 0x");
+	expect_error(": firmware or a boot loader, or a kernel that is starting");
 	teardown();
 }
 END_TEST

@@ -258,7 +258,7 @@ START_TEST(refuses_other_files)
 	struct hv_err *err;
 
 	f.machine = EM_386;
-	check_refused(f, ENOEXEC, "machine 3");
+	check_refused(f, ENOEXEC, ": an ELF file for machine 3, 64 bit, which is not supported");
 	f = good;
 	f.type = ET_REL;
 	check_refused(f, ENOEXEC, "no linked kernel");

@@ -196,12 +196,12 @@ START_TEST(unfriendly_records_are_refused)
 	uint64_t page = GROUP({FK_BASE, 0});
 
 	fk_u64(&s.f, page, page);
-	check_refused(read_all_sites(&sites), "has a loop");
+	check_refused(read_all_sites(&sites), "the list has a loop at 0x");
 	fk_u64(&s.f, page, 0x1234);
 	check_refused(read_all_sites(&sites), "ftrace records");
 	fk_u64(&s.f, page, 0);
 	fk_u32(&s.f, page + 16, 0xffffffff);
-	check_refused(read_all_sites(&sites), "4294967295 records");
+	check_refused(read_all_sites(&sites), "4294967295 records in one group, 0 before it");
 	fk_u32(&s.f, page + 16, 0);
 	check_refused(read_all_sites(&sites), "no records");
 	fk_u32(&s.f, page + 16, 1);
@@ -346,18 +346,22 @@ START_TEST(unfriendly_modules_are_refused)
 	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
 	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
 	fk_u64(&s.f, module + FS_LIST, module + FS_LIST);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "has a loop");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "modules: the list has a loop at 0x");
 	fk_u64(&s.f, module + FS_LIST, 8);
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "modules");
 	fk_u64(&s.f, module + FS_LIST, s.modules);
 	fk_u32(&s.f, kallsyms + 8, 0x10000000);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': 268435456 symbols");
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "modules: module 'm': 268435456 symbols; at most");
 	fk_u32(&s.f, kallsyms + 8, 8);
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "name is at offset 4294967280");
+	check_refused(
+		hv_modules_read(&s.f.k.core, &modules),
+		"module 'm': a symbol's name is at offset 4294967280 of its strings; at most");
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
 	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "text");
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "modules: module 'm': text 0xffffffffc0000000 has 4294967295 bytes");
 }
 END_TEST
 

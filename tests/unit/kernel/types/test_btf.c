@@ -350,6 +350,8 @@ END_TEST
 
 START_TEST(refuses_what_is_not_btf)
 {
+	static const uint8_t later[24] = {0x9f, 0xeb, 2};
+	static const uint8_t cut[24] = {0x9f, 0xeb, 1, 0, 24, [12] = 1};
 	struct hv_btf *btf;
 	size_t all;
 
@@ -361,9 +363,14 @@ START_TEST(refuses_what_is_not_btf)
 		ck_assert_msg(err != NULL, "%zu of %zu bytes", len, all);
 		hv_err_free(err);
 	}
-	check_refused(hv_btf_new((struct hv_span){NULL, 0}, NULL, &btf), "no magic");
+	check_refused(hv_btf_new((struct hv_span){NULL, 0}, NULL, &btf),
+		      "BTF: no magic (0x0) in 0 bytes");
+	check_refused(hv_btf_new((struct hv_span){later, sizeof(later)}, NULL, &btf),
+		      "BTF: version 2 in 24 bytes is not known");
+	check_refused(hv_btf_new((struct hv_span){cut, sizeof(cut)}, NULL, &btf),
+		      "BTF: sections end outside its 24 bytes");
 	strings.data[strings.len_bytes - 1] = 'x';
-	check_refused(read_len(all, &btf), "NUL");
+	check_refused(read_len(all, &btf), " bytes) do not end with a NUL");
 	sample();
 	types.len_bytes -= 4;
 	check_refused(read_len(all - 4, &btf), "outside the section");

@@ -130,7 +130,9 @@ START_TEST(a_guest_that_keeps_time_by_another_counter_has_no_mono)
 {
 	keep_time("acpi_pm");
 	open_clocks(1000);
-	ck_assert_ptr_nonnull(strstr(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_MONO), "counter"));
+	ck_assert_ptr_nonnull(strstr(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_MONO),
+				     "the guest keeps the time by another counter than its trace "
+				     "clock, or in a way that is not known"));
 	ck_assert_ptr_nonnull(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_BOOT));
 	ck_assert_ptr_null(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_GLOBAL));
 }

@@ -159,7 +159,7 @@ START_TEST(callers_that_are_no_code_are_refused)
 		open_frame(0);
 		open_frame(1);
 		hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = callers[i];
-		check_refused(EUCLEAN, "is not kernel code");
+		check_refused(EUCLEAN, " is hvtrace's handler, and the original (0x");
 		hv_region_stack(&r.tracee.region, 0)->word = 0;
 	}
 }

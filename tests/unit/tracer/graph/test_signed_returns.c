@@ -51,7 +51,7 @@ START_TEST(a_way_that_is_not_known_is_refused)
 	check_graph(EOPNOTSUPP, "in a way that is not known");
 	fr_frame(&r, 0, retp_of(r.task, 4), FR_CALLER + 4);
 	fk_u64(&r.t.f, saved_at(r.task, 4), word_for(r.task, 4, FR_HANDLER));
-	check_refused(EBUSY, "is signed is not known");
+	check_refused(EBUSY, "how the return address at 0x");
 }
 END_TEST
 

@@ -148,6 +148,7 @@ START_TEST(too_many_that_count_are_refused)
 		list[i] = counted(i, 1);
 	err = hv_actions_set(t.actions, list, MANY);
 	ck_assert(err && err->code == ENOSPC);
+	ck_assert_str_eq(err->message, "61 functions have a counted command; at most 60 can");
 	hv_err_free(err);
 	ck_assert(!hv_actions_has(t.actions, FR_SITE(0)));
 	set(list, MANY - 1);
@@ -292,6 +293,8 @@ START_TEST(what_takes_the_caller_is_refused_beside_a_return)
 		struct hv_err *err = traced_want(&t, trampolines[i]);
 
 		ck_assert(err && err->code == EBUSY);
+		ck_assert_ptr_nonnull(
+			strstr(err->message, ": a return probe needs this function for itself"));
 		hv_err_free(err);
 	}
 	set(NULL, 0);

@@ -114,6 +114,9 @@ START_TEST(forks_are_followed_where_the_kernel_tells)
 	struct hv_err *err = hv_scope_follow_forks(scope, HV_FORKS_OF_ONLY);
 
 	ck_assert(err && err->code == EOPNOTSUPP);
+	ck_assert_str_eq(err->message,
+			 "wake_up_new_task() cannot be traced in this kernel: forks are "
+			 "not seen");
 	hv_err_free(err);
 	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), 0);
 	*sites = (struct hv_sites){.list = list, .nr = HV_ARRAY_LEN(list)};

@@ -170,6 +170,8 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 	busy = hv_guest_ftrace_check_gone(t.guest_ftrace);
 	ck_assert(busy && busy->code == EBUSY);
+	ck_assert_ptr_nonnull(strstr(busy->message, " still calls a trampoline"));
+	ck_assert_ptr_nonnull(strstr(busy->message, "ftrace's call at 0x"));
 	hv_err_free(busy);
 
 	e = good;

@@ -93,7 +93,8 @@ START_TEST(a_guest_that_has_frozen_its_tasks_is_refused)
 	*(uint8_t *)fk_host(&r.t.f, FREEZING) = 1;
 	err = hv_hibernation_begin(&r.tracee);
 	ck_assert(err && err->code == EAGAIN);
-	ck_assert_ptr_nonnull(strstr(err->message, "frozen"));
+	ck_assert_ptr_nonnull(strstr(err->message, "the guest has frozen its tasks: it suspends, "
+						   "hibernates or wakes up; try again later"));
 	hv_err_free(err);
 	put_back();
 }

@@ -75,6 +75,9 @@ START_TEST(nobody_is_between_the_instructions_of_a_probe_site)
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, SITE + 4);
 	err = hv_detours_patch(sites, &want, 1, &nr);
 	ck_assert(err && err->code == EBUSY);
+	ck_assert_ptr_nonnull(strstr(err->message,
+				     "a task was interrupted inside an instruction that "
+				     "is to be replaced with its nops"));
 	hv_err_free(err);
 	ck_assert_mem_eq(fk_host(&r.t.f, SITE), site.insn, site.len_bytes);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, SITE);

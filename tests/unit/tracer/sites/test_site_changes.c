@@ -269,7 +269,8 @@ static void check_refuses_sleep(uint8_t wanted, uint64_t site)
 	char address[32];
 
 	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)site);
-	ck_assert(err && err->code == EBUSY && strstr(err->message, "sleep-time"));
+	ck_assert(err && err->code == EBUSY &&
+		  strstr(err->message, "sleep-time 0 and funcgraph-host need "));
 	ck_assert_ptr_nonnull(strstr(err->message, address));
 }
 

@@ -128,15 +128,15 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	fp_fails(true, EBUSY, "for another event");
 	fk_u32(f, p->key.v, 2);
 	fp_guest_has(0);
-	fp_fails(false, EINVAL, "its key is 2");
+	fp_fails(false, EINVAL, "its tracepoint has hvtrace's callback, and its key is 2");
 	fk_u64(f, p->funcs.v, 0);
-	fp_fails(true, EINVAL, "is on (2)");
+	fp_fails(true, EINVAL, "its tracepoint has no callback and is on (2)");
 	fk_u32(f, p->key.v, 0);
 	fk_u64(f, tp.static_call, FTP_OTHER);
 	fp_fails(true, EBUSY, "static call");
 	fk_u64(f, tp.static_call, FTP_CALLBACK);
 	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), "\xeb\x3e", 2);
-	fp_fails(true, EINVAL, "is off, and");
+	fp_fails(true, EINVAL, "its static key is off, and 0x");
 	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), ftp_short_nop, 2);
 	fp_apply(true, 2 + FTP_NR - 1);
 }

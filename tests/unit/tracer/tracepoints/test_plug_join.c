@@ -174,7 +174,7 @@ START_TEST(what_cannot_be_joined)
 	fp_fails(true, EINVAL, "has callbacks and is off");
 	fk_u32(f, tp.type.tracepoint.key.v, 1);
 	memcpy(fk_host(f, FTP_SITE(0)), before, 5);
-	fp_fails(true, EINVAL, "does not jump");
+	fp_fails(true, EINVAL, "its static key is on, and 0x");
 	fp_guest_is_on(1);
 	fk_u64(f, tp.static_call, FTP_ITERATOR);
 	fp_fails(true, EBUSY, "its static call leads to");
@@ -212,7 +212,7 @@ START_TEST(an_array_that_somebody_wrote_into)
 	fk_u64(f, tp.array + 2 * 24, 0);
 	ours = stands_for();
 	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);
-	fp_fails(false, EINVAL, "is lost");
+	fp_fails(false, EINVAL, "the array of the guest's callbacks is lost");
 	zero = FP_ARRAY;
 	memcpy(r.tracee.region.host + FP_ARRAY_OFF, &zero, 8);
 	fp_fails(false, EINVAL, "is lost");

@@ -31,7 +31,7 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 	ck_assert_uint_eq(fp_word_at(count), 77ull << 32);
 	fp_check_off();
 	fk_u32(f, other + layout.key, 1);
-	fp_fails(true, EINVAL, "the kernel counts 0 of 1");
+	fp_fails(true, EINVAL, "its tracepoint is off, and the kernel counts 0 of 1");
 	fk_u32(f, count, 1); /* the guest's own */
 	fp_apply(true, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 2);
@@ -194,7 +194,7 @@ START_TEST(what_is_refused_with_a_reason)
 	refused("with a special function");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;
-	refused("is not known");
+	refused("the form of this kernel's callbacks is not known");
 	layout.file_flags = 72;
 	layout.callback_len_bytes = 128;
 	refused("is not known");

@@ -2,13 +2,17 @@
 /* Both ends of the broker's protocol in two processes: requests are executed, errors arrive
  * complete, and requests that no service sends are refused. */
 #include <check.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "tests/lib/expect.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/broker/small_guest.h"
+#include "vmm/broker/kept.h"
 #include "vmm/broker/server.h"
 #include "vmm/broker/client.h"
 
@@ -298,27 +302,81 @@ START_TEST(a_hold_that_is_left_ends)
 }
 END_TEST
 
+/* Asks QUESTION, which the broker must refuse with MESSAGE. */
+static void check_question(const struct hv_message *question, const char *message)
+{
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	expect_error(hv_channel_ask(ours, question, &answer), EPROTO, message);
+}
+
+#define WRITES(list)                                                                               \
+	{                                                                                          \
+		.kind = HV_ASK_HOLD_WRITE, .bytes = (uint8_t *)(list), .len_bytes = sizeof(list)   \
+	}
+
 START_TEST(what_no_service_asks_for_is_refused)
 {
-	static const struct hv_message questions[] = {
-		{.kind = HV_ASK_READ, .args = {0, UINT64_MAX}},
-		{.kind = HV_ASK_TSC, .args = {UINT64_MAX}},
-		{.kind = HV_ASK_HOLD_BEGIN, .args = {UINT64_MAX}},
-		{.kind = HV_ASK_HOLD_END},
-		{.kind = HV_ASK_HOLD_REGISTERS},
-		{.kind = HV_ASK_HOLD_FLUSH, .args = {1, 2}},
-		{.kind = HV_ASK_STOP_AT, .args = {0x1000}},
-		{.kind = HV_ASK_RUN_TO, .args = {0x1000}},
+	static struct hv_gpa descending[] = {{0x2000}, {0x1000}};
+	static const struct {
+		struct hv_message question;
+		const char *message;
+	} rows[] = {
+		{{.kind = HV_ASK_READ, .args = {0, UINT64_MAX}},
+		 "the service asks for too many bytes"},
+		{{.kind = HV_ASK_TSC, .args = {UINT64_MAX}},
+		 "the service asks for the clock of a vCPU that is not there"},
+		{{.kind = HV_ASK_HOLD_BEGIN, .args = {UINT64_MAX}},
+		 "the service asks for a second hold, or too long a one"},
+		{{.kind = HV_ASK_HOLD_END},
+		 "the service asks for a request that is allowed only in a hold"},
+		{{.kind = HV_ASK_HOLD_REGISTERS},
+		 "the service asks for a request that is allowed only in a hold"},
+		{{.kind = HV_ASK_HOLD_FLUSH, .args = {1, 2}},
+		 "the service asks for a request that is allowed only in a hold"},
+		{{.kind = HV_ASK_STOP_AT, .args = {0x1000}},
+		 "the service asks for a stop where no kernel's image is"},
+		{{.kind = HV_ASK_RUN_TO, .args = {0x1000}},
+		 "the service asks for a stop where no kernel's image is"},
+		{{.kind = HV_ASK_PREPARE_TEXT,
+		  .bytes = (uint8_t *)descending,
+		  .len_bytes = sizeof(descending)},
+		 "the service asks for text that is not in order"},
+		{{.kind = HV_ASK_HOST_TRACE, .args = {UINT64_MAX}},
+		 "the service asks for events that are not known"},
+		{{.kind = HV_ASK_HOST_PIPES, .args = {UINT16_MAX + 1}},
+		 "the service asks for CPUs that are not there"},
 	};
 	struct hv_guest *g = open_client();
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(questions); i++) {
-		HV_AUTO_MESSAGE struct hv_message answer = {0};
-		HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &questions[i], &answer);
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++)
+		check_question(&rows[i].question, rows[i].message);
+	end(g);
+}
+END_TEST
 
-		ck_assert_ptr_nonnull(err);
-		ck_assert_int_eq(err->code, EPROTO);
-	}
+START_TEST(writes_that_no_service_makes_are_refused)
+{
+	static struct hv_hold_write unknown[] = {{.gpa = {0x2000}, .len_bytes = 1}};
+	static struct hv_hold_write empty[] = {{.gpa = {0x2000}}};
+	static struct hv_hold_write long_one[] = {
+		{.gpa = {0x2000}, .len_bytes = HV_SITE_LEN_MAX + 1}};
+	static struct hv_hold_write descending[] = {{.gpa = {0x2000}, .len_bytes = 1},
+						    {.gpa = {0x1000}, .len_bytes = 1}};
+	struct hv_guest *g = open_client();
+	struct hv_hold *hold;
+
+	memset(&unknown[0].is_text, 2, 1);
+	expect_success(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	check_question(&(struct hv_message)WRITES(unknown),
+		       "the service asks for a write of no known kind");
+	check_question(&(struct hv_message)WRITES(empty),
+		       "the service asks for a write of too many bytes");
+	check_question(&(struct hv_message)WRITES(long_one),
+		       "the service asks for a write of too many bytes");
+	check_question(&(struct hv_message)WRITES(descending),
+		       "the service asks for writes that are not in order");
+	expect_success(hv_hold_end(hold, NULL));
 	end(g);
 }
 END_TEST
@@ -326,13 +384,7 @@ END_TEST
 /* Sends request KIND with the numbers A and B, which the broker must refuse. */
 static void check_refused(uint32_t kind, uint64_t a, uint64_t b, const char *words)
 {
-	const struct hv_message question = {.kind = kind, .args = {a, b}};
-	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &question, &answer);
-
-	ck_assert_ptr_nonnull(err);
-	ck_assert_int_eq(err->code, EPROTO);
-	ck_assert_msg(strstr(err->message, words), "%s", err->message);
+	check_question(&(struct hv_message){.kind = kind, .args = {a, b}}, words);
 }
 
 START_TEST(the_files_of_the_ram_are_given_once)
@@ -476,7 +528,8 @@ START_TEST(a_vmm_has_a_known_architecture)
 
 	claimed_arch = names[_i];
 	begin(serve_liar);
-	check_code(hv_broker_client_guest(ours, &g), EPROTO);
+	expect_error(hv_broker_client_guest(ours, &g), EPROTO,
+		     "the privileged process reports an unknown architecture or accelerator");
 	end(NULL);
 }
 END_TEST
@@ -505,6 +558,8 @@ START_TEST(messages_are_bounded)
 	ck_assert_int_eq(send(ends[0], huge, sizeof(huge), 0), sizeof(huge));
 	err = hv_channel_receive(ends[1], &m);
 	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert_str_eq(err->message, "a message of 1099511627776 bytes and 0 files is malformed; "
+				       "0 files arrived");
 	ck_assert(!m.bytes && !m.nr_fds);
 	close(ends[0]);
 	close(ends[1]);
@@ -554,8 +609,137 @@ START_TEST(a_message_has_a_deadline)
 	ck_assert_int_eq(send(ends[0], "part", 4, 0), 4);
 	err = hv_channel_receive_by(ends[1], hv_now_ns() + 20 * HV_NS_PER_MS, &m);
 	ck_assert_int_eq(err->code, ETIMEDOUT);
+	ck_assert_str_eq(err->message, "the other process of the session does not answer in time");
 	close(ends[0]);
 	close(ends[1]);
+}
+END_TEST
+
+START_TEST(an_answer_is_bounded)
+{
+	const struct hv_message too_long = {.len_bytes = HV_MESSAGE_BYTES_MAX + 1};
+	HV_AUTO_MESSAGE struct hv_message got = {0};
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	expect_success(hv_channel_answer(ends[1], NULL, &too_long));
+	expect_error(hv_channel_ask(ends[0], &(struct hv_message){.kind = HV_ASK_OPEN}, &got),
+		     EMSGSIZE, "an answer of 4194305 bytes is too long");
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+/* -- a privileged process that was taken over --------------------------------------------------- */
+
+static int its;
+
+/* Opens a guest with two vCPUs. The answers are sent before the requests. */
+static struct hv_guest *open_taken(void)
+{
+	struct hv_broker_info info = {
+		.pid = 7, .accel = HV_ACCEL_KVM, .nr_vcpus = 2, .arch = "x86_64"};
+	uint8_t bytes[sizeof(info) + 6] = {0};
+	struct hv_message open = {.bytes = bytes, .len_bytes = sizeof(bytes)};
+	struct hv_guest *g = NULL;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ours = ends[0];
+	its = ends[1];
+	memcpy(bytes, &info, sizeof(info));
+	memcpy(bytes + sizeof(info), "g\0g\0", 4);
+	expect_success(hv_channel_answer(its, NULL, &open));
+	expect_success(hv_channel_answer(its, hv_err_new(ENOTSUP, "no files"), &open));
+	expect_success(hv_broker_client_guest(ours, &g));
+	return g;
+}
+
+static void close_taken(struct hv_guest *g)
+{
+	hv_guest_free(g);
+	close(ours);
+	close(its);
+}
+
+START_TEST(answers_that_no_broker_gives)
+{
+	struct hv_guest *g = open_taken();
+	struct hv_vcpu_regs regs[2];
+	struct hv_message answer = {.bytes = (uint8_t *)regs, .len_bytes = 3};
+	uint8_t bytes[5];
+
+	expect_success(hv_channel_answer(its, NULL, &answer));
+	expect_error(hv_guest_read(g, hv_gpa(0), bytes, sizeof(bytes)), EAGAIN,
+		     "the privileged process returned 3 bytes instead of 5; retry");
+	memset(regs, 0xff, sizeof(regs));
+	answer.len_bytes = sizeof(regs);
+	expect_success(hv_channel_answer(its, NULL, &answer));
+	expect_error(hv_guest_registers(g, regs, 2), EPROTO,
+		     "the privileged process reports registers that no vCPU has");
+	answer.len_bytes = sizeof(struct hv_broker_info);
+	expect_success(hv_channel_answer(its, NULL, &answer));
+	expect_error(hv_broker_client_guest(ours, &g), EPROTO,
+		     "the answer of the privileged process is too short");
+	close_taken(g);
+}
+END_TEST
+
+START_TEST(a_region_that_is_not_one)
+{
+	struct hv_guest *g = open_taken();
+	HV_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct hv_message answer = {.args = {SMALL_REGION, 4096}};
+	struct hv_region region;
+
+	expect_success(hv_channel_answer(its, NULL, &answer));
+	expect_error(hv_guest_region(g, &region), EPROTO,
+		     "the region: 0 files arrived instead of two");
+	answer.fds[0] = answer.fds[1] = null;
+	answer.nr_fds = 2;
+	expect_success(hv_channel_answer(its, NULL, &answer));
+	expect_error(hv_guest_region(g, &region), ENODEV,
+		     "mapping the region: the journal that the host keeps: mmap: No such device");
+	close_taken(g);
+}
+END_TEST
+
+static struct hv_err *keep_journal(void *ctx)
+{
+	return hv_kept_make(&(struct hv_region){0}, ctx);
+}
+
+START_TEST(a_journal_that_cannot_be_kept)
+{
+	static const struct failing_call no_file[] = {{SCMP_SYS(memfd_create), EMFILE}, {0}};
+	static const struct failing_call no_room[] = {{SCMP_SYS(ftruncate), ENOSPC}, {0}};
+	struct hv_kept kept = HV_KEPT_NONE;
+
+	expect_failure(no_file, keep_journal, &kept, EMFILE,
+		       "the journal that the host keeps: memfd_create: Too many open files");
+	expect_failure(no_room, keep_journal, &kept, ENOSPC,
+		       "the journal that the host keeps: its length: No space left on device");
+}
+END_TEST
+
+static struct hv_err *open_machine(void *ctx)
+{
+	return hv_broker_client_machine(ours, "mine", ctx);
+}
+
+START_TEST(a_socket_without_a_peer)
+{
+	static const struct failing_call no_peer[] = {{SCMP_SYS(getsockopt), ENOBUFS}, {0}};
+	struct hv_broker_info info = {.accel = HV_ACCEL_KVM, .nr_vcpus = 2, .arch = "x86_64"};
+	struct hv_guest *g = open_taken(), *machine = NULL;
+	uint8_t bytes[sizeof(info) + 3] = {0};
+	struct hv_message open = {.bytes = bytes, .len_bytes = sizeof(bytes)};
+
+	memcpy(bytes, &info, sizeof(info));
+	expect_success(hv_channel_answer(its, NULL, &open));
+	expect_failure(no_peer, open_machine, &machine, ENOBUFS,
+		       "the VMM's socket: No buffer space available");
+	close_taken(g);
 }
 END_TEST
 
@@ -569,6 +753,11 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_hold_says_whether_vcpus_may_be_hidden);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
+	tcase_add_test(tc, writes_that_no_service_makes_are_refused);
+	tcase_add_test(tc, answers_that_no_broker_gives);
+	tcase_add_test(tc, a_region_that_is_not_one);
+	tcase_add_test(tc, a_journal_that_cannot_be_kept);
+	tcase_add_test(tc, a_socket_without_a_peer);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
 	tcase_add_test(tc, a_hold_is_for_what_needs_one);
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
@@ -580,6 +769,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, messages_are_bounded);
 	tcase_add_test(tc, any_number_is_an_error);
 	tcase_add_test(tc, a_message_has_a_deadline);
+	tcase_add_test(tc, an_answer_is_bounded);
 }
 
 int main(void)

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/expect.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/hosttrace/instance.h"
 
@@ -99,8 +101,46 @@ START_TEST(no_process)
 }
 END_TEST
 
+static struct hv_err *find_tracefs(void *ctx hv_unused)
+{
+	const char *path;
+
+	return hv_host_tracefs(&path);
+}
+
+/* DIR stands for the host's tracefs. */
+START_TEST(hosts_that_do_not_trace)
+{
+	static const struct failing_call calls[] = {
+		{SCMP_SYS(access), ENOENT}, {SCMP_SYS(faccessat), ENOENT}, {0}};
+	HV_AUTO_TEXT struct hv_text formats = {0};
+	char dir[] = "/tmp/hvtrace-test-XXXXXX", path[64];
+	pid_t tid = 1;
+	FILE *f;
+
+	expect_failure(calls, find_tracefs, NULL, ENOENT,
+		       "this host's tracefs is not mounted at /sys/kernel/tracing, or its kernel "
+		       "has no tracing");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	expect_error(hv_host_trace_formats(dir, &formats), ENOENT,
+		     "this host's tracing has no clock x86-tsc");
+	snprintf(path, sizeof(path), "%s/trace_clock", dir);
+	f = fopen(path, "we");
+	ck_assert(f && fputs("[local] x86-tsc\n", f) >= 0 && fclose(f) == 0);
+	expect_error(hv_host_trace_formats(dir, &formats), ENOENT,
+		     "this host's kernel has no trace events of KVM");
+	expect_error(hv_host_trace_switch(dir, "a/b", 1, &tid, 1), EINVAL,
+		     "'a/b' cannot be the name of a tracing instance");
+	expect_error(hv_host_trace_switch(dir, "web1", 1, &tid, 0), ENOENT,
+		     "the guest has no vCPU threads");
+	unlink(path);
+	rmdir(dir);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, hosts_that_do_not_trace);
 	tcase_add_test(tc, threads_of_the_process);
 	tcase_add_test(tc, a_program_named_as_a_thread_of_the_kernel);
 	tcase_add_test(tc, no_process);

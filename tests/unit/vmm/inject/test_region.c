@@ -8,6 +8,7 @@
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
@@ -21,14 +22,17 @@ static struct {
 	unsigned nr_asked;
 	unsigned nr_too_high;
 	struct kvm_userspace_memory_region made;
-	int error; /* errno instead of all that; 0: none */
+	int error;	       /* errno instead of all that; 0: none */
+	long failing;	       /* the system call that fails with ERROR; 0: none */
+	unsigned long request; /* if that is ioctl(): only this one */
 } kvm;
 static unsigned nr_closed;
+static unsigned most_bits;
 
 static int64_t set_memory(const struct kvm_userspace_memory_region *slot)
 {
 	kvm.nr_asked++;
-	if (kvm.error)
+	if (kvm.error && !kvm.failing)
 		return -kvm.error;
 	if (slot->guest_phys_addr + slot->memory_size > 1ull << kvm.phys_bits) {
 		kvm.nr_too_high++;
@@ -47,6 +51,9 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	for (size_t i = 0; i < nr; i++)
 		if (calls[i].nr == SYS_ioctl && calls[i].args[1] == KVM_SET_USER_MEMORY_REGION)
 			calls[i].result = set_memory(data);
+		else if (kvm.failing && calls[i].nr == kvm.failing)
+			calls[i].result =
+				!kvm.request || calls[i].args[1] == kvm.request ? -kvm.error : 0;
 		else
 			make_call(&calls[i], data);
 	for (size_t i = 0; i < nr; i++)
@@ -57,7 +64,7 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *of, unsigned *ret)
 {
 	(void)k, (void)of;
-	*ret = MOST_BITS;
+	*ret = most_bits;
 	return NULL;
 }
 
@@ -96,6 +103,7 @@ static void setup(void)
 	keeper = (struct keeper_of_ours){0};
 	kvm = (__typeof__(kvm)){.phys_bits = MOST_BITS};
 	nr_closed = 0;
+	most_bits = MOST_BITS;
 	machine = (struct hv_machine){.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
 				      .nr_vcpus = 1,
 				      .region.fd = -1};
@@ -197,7 +205,99 @@ START_TEST(another_error)
 	kvm.error = ENOMEM;
 	err = hv_inject_region(&inject);
 	ck_assert(err && err->code == ENOMEM);
+	ck_assert_str_eq(err->message,
+			 "inject: KVM_SET_USER_MEMORY_REGION: Cannot allocate memory");
 	ck_assert_uint_eq(kvm.nr_asked, 1);
+}
+END_TEST
+
+START_TEST(calls_that_fail)
+{
+	static const struct {
+		long call;
+		int code;
+		const char *message;
+	} rows[] = {
+		{SYS_memfd_create, EMFILE, "inject: memfd_create: Too many open files"},
+		{SYS_ftruncate, ENOSPC, "inject: ftruncate: No space left on device"},
+		{SYS_mmap, ENOMEM, "inject: mmap: Cannot allocate memory"},
+	};
+
+	kvm.failing = rows[_i].call;
+	kvm.error = rows[_i].code;
+	expect_error(hv_inject_region(&inject), rows[_i].code, rows[_i].message);
+	ck_assert_ptr_null(inject.region.host);
+}
+END_TEST
+
+START_TEST(a_flush_that_fails)
+{
+	kvm.failing = SYS_madvise;
+	kvm.error = EPERM;
+	expect_error(hv_kvm_unmap((void *)&keeper, 0, 4096), EPERM,
+		     "inject: madvise: Operation not permitted");
+}
+END_TEST
+
+START_TEST(registers_that_kvm_does_not_give)
+{
+	int fd = 1000;
+	struct hv_vcpu_regs regs;
+	struct hv_kvm k = inject.kvm;
+
+	k.vcpu_fds = &fd;
+	kvm.failing = SYS_ioctl;
+	kvm.error = EIO;
+	kvm.request = KVM_GET_REGS;
+	expect_error(hv_kvm_registers(&k, (void *)&keeper, &hv_arch_x86_64, &regs), EIO,
+		     "inject: KVM_GET_REGS: Input/output error");
+	kvm.request = KVM_GET_SREGS;
+	expect_error(hv_kvm_registers(&k, (void *)&keeper, &hv_arch_x86_64, &regs), EIO,
+		     "inject: KVM_GET_SREGS: Input/output error");
+	kvm.request = KVM_GET_ONE_REG;
+	expect_error(hv_kvm_registers(&k, (void *)&keeper, &hv_arch_arm64, &regs), EIO,
+		     "inject: KVM_GET_ONE_REG: Input/output error");
+}
+END_TEST
+
+/* No address is below 2^20. */
+START_TEST(no_address_is_free)
+{
+	most_bits = 20;
+	expect_error(hv_inject_region(&inject), ENOSPC,
+		     "inject: no free guest-physical addresses for the region");
+}
+END_TEST
+
+/* The VMM has replaced the file after KVM accepted it. */
+START_TEST(another_file)
+{
+	expect_success(hv_inject_region(&inject));
+	hv_inject_drop_region(&inject);
+	close(inject.kvm.region_fd);
+	inject.kvm.region_fd = memfd_create("other", 0);
+	ck_assert_int_eq(ftruncate(inject.kvm.region_fd, 4096), 0);
+	kvm.failing = SYS_ftruncate; /* does nothing */
+	expect_error(hv_inject_region(&inject), EPROTO,
+		     "inject: the region: its file has 4096 bytes instead of 67108864");
+}
+END_TEST
+
+START_TEST(a_pin_that_is_another_file)
+{
+	HV_AUTO_FREE char *message = NULL;
+
+	inject.kvm.pin_fd = 1001;
+	expect_error(hv_inject_pin(&inject), EBADF,
+		     "cannot prevent the domain's migration while it is traced: inject: the pin: "
+		     "file 1001 of the VMM: Bad file descriptor");
+	inject.kvm.pin_fd = memfd_create("other", 0);
+	message =
+		hv_format("cannot prevent the domain's migration while it is traced: inject: file "
+			  "%d of the VMM is not the pin's",
+			  inject.kvm.pin_fd);
+	expect_error(hv_inject_pin(&inject), EBADF, message);
+	close(inject.kvm.pin_fd);
 }
 END_TEST
 
@@ -210,6 +310,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nothing_that_is_reached);
 	tcase_add_test(tc, what_a_kill_has_left);
 	tcase_add_test(tc, another_error);
+	tcase_add_loop_test(tc, calls_that_fail, 0, 3);
+	tcase_add_test(tc, a_flush_that_fails);
+	tcase_add_test(tc, registers_that_kvm_does_not_give);
+	tcase_add_test(tc, no_address_is_free);
+	tcase_add_test(tc, another_file);
+	tcase_add_test(tc, a_pin_that_is_another_file);
 }
 
 int main(void)

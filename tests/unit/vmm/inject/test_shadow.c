@@ -11,6 +11,7 @@
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
@@ -30,6 +31,7 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 /* ---- a keeper ---- */
 
 static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* for calls that map */
+static bool refuses_maps;
 static struct hv_call late[HV_KEEPER_CALLS_MAX];
 static size_t nr_late;
 
@@ -46,6 +48,11 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	enum loss loss = calls[0].nr == SYS_mmap ? loss_of_next : NOTHING;
 
 	(void)k, (void)len_bytes;
+	if (refuses_maps && calls[0].nr == SYS_mmap) {
+		for (size_t i = 0; i < nr; i++)
+			calls[i].result = -ENOMEM;
+		return NULL;
+	}
 	if (loss == LATE) {
 		memcpy(late, calls, nr * sizeof(*calls));
 		nr_late = nr;
@@ -104,6 +111,7 @@ static void setup(void)
 	memcpy(vmm + (OTHER - START), nop, LEN);
 	keeper = (struct keeper_of_ours){0};
 	loss_of_next = NOTHING;
+	refuses_maps = false;
 	nr_late = 0;
 	machine = (struct hv_machine){.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
 				      .nr_vcpus = 1,
@@ -183,13 +191,9 @@ static void write_fails(const uint8_t *bytes)
 	hv_err_free(err);
 }
 
-static void put_back_fails(int code)
+static void put_back_fails(int code, const char *message)
 {
-	struct hv_err *err = hv_shadow_put_back(&inject);
-
-	ck_assert_ptr_nonnull(err);
-	ck_assert_int_eq(err->code, code);
-	hv_err_free(err);
+	expect_error(hv_shadow_put_back(&inject), code, message);
 }
 
 static void expect_guest(const uint8_t *bytes)
@@ -296,7 +300,7 @@ START_TEST(nothing_is_put_back_in_doubt)
 	loss_of_next = LATE;
 	write_fails(call);
 	keeper.not_in_run = true;
-	put_back_fails(EBUSY);
+	put_back_fails(EBUSY, "shadow: an injected call may not have ended yet");
 	make_late();
 	keeper.not_in_run = false;
 	ck_assert_ptr_null(write_sites(nop));
@@ -314,9 +318,50 @@ START_TEST(answer_lost_of_the_way_back)
 	ck_assert_ptr_null(write_sites(call));
 	ck_assert_ptr_null(write_sites(nop));
 	loss_of_next = ANSWER;
-	put_back_fails(EPIPE);
+	put_back_fails(EPIPE, "keeper: it has died");
 	vmm[THE_OWN - START] = 0x77;
 	ck_assert_uint_eq(ram_at(THE_OWN), 0x77);
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0x77);
+}
+END_TEST
+
+START_TEST(calls_that_the_vmm_refuses)
+{
+	if (!may_look)
+		return;
+	refuses_maps = true;
+	expect_error(write_sites(call), ENOMEM, "shadow: mmap in the VMM: Cannot allocate memory");
+	refuses_maps = false;
+	expect_guest(nop);
+	ck_assert_ptr_null(write_sites(call));
+	ck_assert_ptr_null(write_sites(nop));
+	refuses_maps = true;
+	put_back_fails(ENOMEM, "shadow: mmap in the VMM: Cannot allocate memory");
+	refuses_maps = false;
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0xcc);
+}
+END_TEST
+
+/* The file of the RAM cannot be read, or not be written. */
+START_TEST(ram_that_cannot_be_put_back)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/self/fd/%d", ram_fd);
+	int *here = &inject.shadow.ram_here, kept;
+
+	if (!may_look)
+		return;
+	ck_assert_ptr_null(write_sites(call));
+	vmm[THE_OWN - START] = 0x77;
+	ck_assert_ptr_null(write_sites(nop));
+	kept = *here;
+	*here = -1;
+	put_back_fails(EIO, "shadow: cannot read the file of the guest's RAM");
+	*here = open(path, O_RDONLY | O_CLOEXEC);
+	put_back_fails(EIO, "shadow: cannot write the file of the guest's RAM");
+	close(*here);
+	*here = kept;
 	ck_assert_ptr_null(hv_shadow_put_back(&inject));
 	expect_all_back(0x77);
 }
@@ -355,10 +400,9 @@ START_TEST(a_window_is_of_whole_pages_of_ram)
 
 	for (size_t i = 0; may_look && i < HV_ARRAY_LEN(bad); i++) {
 		int fd = make_window_file(bad[i]);
-		struct hv_err *err = hv_shadow_find(&inject);
 
-		ck_assert_msg(err && err->code == EPROTO, "%zu: %s", i, err ? err->message : "");
-		hv_err_free(err);
+		expect_error(hv_shadow_find(&inject), EPROTO,
+			     " does not consist of whole pages of RAM");
 		hv_shadow_deinit(&inject.shadow);
 		close(fd);
 	}
@@ -391,6 +435,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, answer_lost_and_made_late);
 	tcase_add_test(tc, nothing_is_put_back_in_doubt);
 	tcase_add_test(tc, answer_lost_of_the_way_back);
+	tcase_add_test(tc, calls_that_the_vmm_refuses);
+	tcase_add_test(tc, ram_that_cannot_be_put_back);
 	tcase_add_test(tc, a_window_is_of_whole_pages_of_ram);
 	tcase_add_test(tc, a_truncated_window_does_not_kill);
 }

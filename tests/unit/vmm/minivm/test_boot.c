@@ -170,7 +170,9 @@ START_TEST(files_that_are_none)
 	refused(EINVAL, "/: not a regular file");
 	make_file(initrd, "initrd", "", 0);
 	boot.initrd_path = initrd;
-	refused(ENOEXEC, "is empty");
+	refused(ENOEXEC, "initrd: the file is empty");
+	ck_assert_int_eq(truncate(initrd, (2ll << 30) + 1), 0);
+	refused(EFBIG, "initrd: more than 2 GiB");
 }
 END_TEST
 

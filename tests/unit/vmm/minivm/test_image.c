@@ -90,7 +90,7 @@ START_TEST(bzimages_that_are_none)
 {
 	bzimage();
 	of_header(file)->version = 0x20b;
-	refused("boot protocol 2.11");
+	refused("boot protocol 2.11: 2.12 or later is needed");
 	of_header(file)->version = 0x20c;
 	accepted();
 	of_header(file)->xloadflags = 0;
@@ -104,12 +104,12 @@ START_TEST(bzimages_that_are_none)
 	accepted(); /* the size is rounded up */
 	len++;
 	of_header(file)->syssize = 4096 / 16 + 1;
-	refused("cut off: 4096 of 4112 bytes");
+	refused("cut off: 4096 of 4112 bytes of kernel");
 	of_header(file)->syssize = 1;
 	of_header(file)->pref_address = 0x1000;
 	refused("at 0x1000");
 	of_header(file)->pref_address = ~0ull;
-	refused("asks for");
+	refused("it asks for 2097152 bytes at 0xffffffffffffffff, where no memory can be");
 	of_header(file)->pref_address = 0x1000000;
 	of_header(file)->init_size = 0xffffffff;
 	refused("asks for 4294967295");
@@ -171,10 +171,10 @@ START_TEST(elf_files_that_are_no_kernel)
 	elf();
 	e = (Elf64_Ehdr *)(void *)file;
 	e->e_machine = EM_AARCH64;
-	refused("machine 183");
+	refused("an ELF file of another architecture (machine 183), not x86-64");
 	e->e_machine = EM_X86_64;
 	e->e_ident[EI_CLASS] = ELFCLASS32;
-	refused("32-bit");
+	refused("a 32-bit ELF file: an x86-64 kernel is needed");
 	e->e_ident[EI_CLASS] = ELFCLASS64;
 	e->e_ident[EI_DATA] = ELFDATA2MSB;
 	refused("another architecture");
@@ -249,6 +249,18 @@ START_TEST(every_cut_is_refused)
 }
 END_TEST
 
+START_TEST(headers_that_are_cut_off)
+{
+	bzimage();
+	len = 0x250;
+	refused("cut off: a bzImage has a longer header");
+	teardown();
+	elf();
+	len = sizeof(Elf64_Ehdr) - 1;
+	refused("cut off: an ELF file has a longer header");
+}
+END_TEST
+
 START_TEST(other_architectures_are_named)
 {
 	bzimage();
@@ -260,9 +272,9 @@ START_TEST(other_architectures_are_named)
 	refused("32-bit");
 	memset(file, 0, 6);
 	memcpy(file + 0x38, "ARMd", 4);
-	refused("arm64");
+	refused("a kernel of another architecture: arm64, not x86-64");
 	memcpy(file + 0x38, "RSC\5", 4);
-	refused("riscv");
+	refused("a kernel of another architecture: riscv, not x86-64");
 }
 END_TEST
 
@@ -279,6 +291,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, elf_files_that_are_no_kernel);
 	tcase_add_test(tc, segments_that_lie);
 	tcase_add_test(tc, every_cut_is_refused);
+	tcase_add_test(tc, headers_that_are_cut_off);
 	tcase_add_test(tc, other_architectures_are_named);
 }
 

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
+#include "vmm/domains.h"
 #include "vmm/qemu/libvirt.h"
 
 #define UUID "191e232b-2f69-40a6-8df6-3f6eed6cf7af"
@@ -148,6 +150,42 @@ START_TEST(places)
 }
 END_TEST
 
+START_TEST(files_that_cannot_be_read)
+{
+	HV_AUTO_FREE char *missing =
+		hv_format("libvirt's status file %s/other.xml: No such file or directory", place);
+	HV_AUTO_FREE char *long_one =
+		hv_format("libvirt's status file %s/web.xml: more than 16777216 bytes", place);
+
+	refused("other", ESRCH, missing);
+	put("");
+	ck_assert_int_eq(truncate(file, (16 << 20) + 1), 0);
+	refused("web", EFBIG, long_one);
+}
+END_TEST
+
+/* libvirt's test driver has a domain "test" in this process. */
+START_TEST(domains_that_are_not_of_qemu)
+{
+	static const char uri[] = "test:///default";
+	struct hv_libvirt_domain domain;
+	struct hv_domain *list = NULL;
+	size_t nr = 0;
+
+	expect_error(hv_libvirt_open("test", "nowhere:///", &domain), ENOTCONN,
+		     "libvirt: no connection to nowhere:///: ");
+	expect_error(hv_libvirt_open("web1", uri, &domain), ENOENT,
+		     "libvirt: no domain has that name, id or UUID (test:///default)");
+	expect_error(hv_libvirt_open("test", uri, &domain), ENOTSUP,
+		     "libvirt: the process of a domain of test:///default is not known (it can be "
+		     "named without libvirt: pid:N)");
+	expect_success(hv_domain_list(uri, &list, &nr));
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_str_eq(list[0].reason, "not a QEMU domain");
+	hv_domain_list_free(list, nr);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -156,6 +194,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, of_another_domain);
 	tcase_add_test(tc, not_understood);
 	tcase_add_test(tc, places);
+	tcase_add_test(tc, files_that_cannot_be_read);
+	tcase_add_test(tc, domains_that_are_not_of_qemu);
 }
 
 int main(void)

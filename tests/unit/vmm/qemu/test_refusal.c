@@ -159,6 +159,8 @@ START_TEST(pages_that_others_reach)
 		err = hv_machine_pages_are_its_own(&m);
 		ck_assert_msg(!err == !machines[i].says, "%zu: %s", i, err ? err->message : "");
 		ck_assert(!err || strstr(err->message, machines[i].says));
+		ck_assert(!err || strstr(err->message, " device, which accesses its RAM without "
+						       "the VMM's mappings"));
 	}
 }
 END_TEST

@@ -292,6 +292,10 @@ START_TEST(not_a_print_fmt)
 		{"\"open", "not a word of C"},
 		{"\"%d\", (struct big)REC->a", "a cast to something that is no number"},
 		{"\"%d\", (void)REC->a", "a cast to something that is no number"},
+		{"\"%d\", ({ int 1; })", "the name of a variable is missing here"},
+		{"\"%d\", trace_seq_printf(q, \"x\")", "p is missing here"},
+		{"\"%d\", trace_seq_printf(p, \"%d\", trace_seq_printf(p, \"x\"))",
+		 "trace_seq_printf within trace_seq_printf"},
 	};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++) {
@@ -309,6 +313,16 @@ START_TEST(not_a_print_fmt)
 }
 END_TEST
 
+static char problem[256]; /* the message of the last print_fmt; empty: it compiled */
+
+/* Takes ERR. */
+static bool is_none(struct hv_err *err)
+{
+	snprintf(problem, sizeof(problem), "%s", err ? err->message : "");
+	hv_err_free(err);
+	return !problem[0];
+}
+
 /* Returns whether the print_fmt of BEFORE, NR times MIDDLE, and NR times AFTER compiles. */
 static bool compiles(const char *before, const char *middle, const char *after, unsigned nr)
 {
@@ -323,9 +337,8 @@ static bool compiles(const char *before, const char *middle, const char *after, 
 	for (unsigned i = 0; i < nr; i++)
 		hv_text_add(&text, after);
 	err = hv_print_fmt_compile(text.data, fields, HV_ARRAY_LEN(fields), &resolver, &fmt);
-	hv_err_free(err);
 	hv_print_fmt_free(fmt);
-	return !err;
+	return is_none(err);
 }
 
 /* Returns whether a variable compiles whose value declares NR others. */
@@ -340,25 +353,28 @@ static bool variables_compile(unsigned nr)
 		hv_text_printf(&text, "int b%u = 1; ", i);
 	hv_text_add(&text, "b0; }); a; })");
 	err = hv_print_fmt_compile(text.data, fields, HV_ARRAY_LEN(fields), &resolver, &fmt);
-	hv_err_free(err);
 	if (fmt)
 		check_text(text.data, "1");
 	hv_print_fmt_free(fmt);
-	return !err;
+	return is_none(err);
 }
 
 START_TEST(limits)
 {
 	ck_assert(compiles("\"%d\", ", "(", ")", 50));
 	ck_assert(!compiles("\"%d\", ", "(", ")", 5000));
+	ck_assert_ptr_nonnull(strstr(problem, ": the expressions are nested too deeply"));
 	ck_assert(!compiles("\"%d\", ", "-", "", 5000));
+	ck_assert_ptr_nonnull(strstr(problem, ": the expressions are nested too deeply"));
 	ck_assert(!compiles("\"%d\", ", "1 ? 2 : ", "", 3000));
 	ck_assert(compiles("\"%d\", ", "", " + 1", 5000)); /* computed during parsing */
 	ck_assert(!compiles("\"%d\", ", "", " + REC->a", 1000));
 	ck_assert(!compiles("\"%d\", ", " ", "", HV_PRINT_FMT_MAX));
+	ck_assert_str_eq(problem, "print_fmt: more than 32768 bytes");
 	ck_assert(!compiles("\"%s\", __print_flags(1, \"\"", ",{1,\"\"}", "", 4000 * 8));
 	ck_assert(variables_compile(15));
 	ck_assert(!variables_compile(16));
+	ck_assert_ptr_nonnull(strstr(problem, ": there are too many variables"));
 	ck_assert(!variables_compile(17));
 }
 END_TEST

@@ -81,6 +81,19 @@ static void answer_late(int fd)
 	hear(fd, 1);
 }
 
+/* The text after the acknowledgement of a packet. */
+static const char *answered;
+
+static void answer_once(int fd)
+{
+	char checksum[2];
+
+	hear(fd, 1);
+	/* What is left unread would reset the connection. */
+	if (read(fd, checksum, sizeof(checksum)) == sizeof(checksum))
+		send_text(fd, answered);
+}
+
 static void start(void (*run)(int fd))
 {
 	int ends[2];
@@ -185,6 +198,41 @@ START_TEST(late_answers)
 }
 END_TEST
 
+START_TEST(answers_that_are_wrong)
+{
+	static const struct {
+		const char *answer;
+		int code;
+		const char *message;
+	} rows[] = {
+		{"", ECONNRESET, "gdb stub: the VMM closed the connection"},
+		{"+$OK#00", EPROTO, "gdb stub: an answer is damaged"},
+		{"+$OK#9a$OK#9a", EPROTO, "gdb stub: more answers than packets"},
+	};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+
+	answered = rows[_i].answer;
+	start(answer_once);
+	fails(exchange(1, in_ms(60000), &answers), rows[_i].code, rows[_i].message);
+}
+END_TEST
+
+START_TEST(a_packet_that_is_refused)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+
+	stub.fd = -1;
+	hv_packets_add(&packets, "M1000,1:90");
+	hv_packets_add(&answers, "E22");
+	fails(hv_packets_all_ok(&packets, &answers), EIO,
+	      "gdb stub: 'M1000,1:90' answered with 'E22'");
+	peer = fork();
+	if (!peer)
+		_exit(0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 30);
@@ -194,6 +242,8 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_running_guest_sends_without_end, 0, 2);
 	tcase_add_test(tc, much_is_answered);
 	tcase_add_test(tc, late_answers);
+	tcase_add_loop_test(tc, answers_that_are_wrong, 0, 3);
+	tcase_add_test(tc, a_packet_that_is_refused);
 }
 
 int main(void)

@@ -207,6 +207,15 @@ START_TEST(a_state_that_there_is_not)
 }
 END_TEST
 
+START_TEST(a_state_that_no_guest_has)
+{
+	does.reply.state = HV_NR_GUARDIAN_STATES;
+	hold_before(GUARDIAN_FLUSH);
+	fails(hv_guardian_flush(guardian), EPROTO, "guardian: an unknown state");
+	is_gone();
+}
+END_TEST
+
 /* The service receives a valid errno value and one line of text. */
 START_TEST(an_error_out_of_form)
 {
@@ -300,6 +309,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_state_that_there_is_not);
 	tcase_add_test(tc, an_error_out_of_form);
 	tcase_add_test(tc, a_long_error);
+	tcase_add_test(tc, a_state_that_no_guest_has);
 	tcase_add_loop_test(tc, a_hold_of_another_time, 0, 2);
 	tcase_add_test(tc, a_hold_that_never_was);
 	tcase_add_test(tc, it_does_not_read);

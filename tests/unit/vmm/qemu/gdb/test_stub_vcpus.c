@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/guest.h"
 #include "vmm/qemu/gdb/stub_vcpus.h"
@@ -22,6 +23,7 @@ static struct {
 	unsigned nr_roots_written;
 	char watched[32]; /* the last watchpoint that was set */
 	unsigned nr_watched, nr_unwatched;
+	const char *registers;			       /* NULL: as they should be */
 	const char *root;			       /* value of the root's register */
 	const char *hypervisor_root, *hypervisor_bits; /* NULL: the CPU lacks them */
 	const char *description;		       /* of the system registers; may be NULL */
@@ -115,7 +117,7 @@ static void answer(const char *packet, char *to, size_t room)
 	}
 	if (packet[0] == 'z' && !strcmp(stub.watched, packet + 1))
 		stub.nr_unwatched++;
-	if (packet[0] == 'g') {
+	if (packet[0] == 'g' && !stub.registers) {
 		answer_registers(to);
 		return;
 	}
@@ -125,6 +127,10 @@ static void answer(const char *packet, char *to, size_t room)
 		answer_threads(to, room);
 	else if (packet[0] == 'H')
 		snprintf(to, room, select_cpu(packet) ? "OK" : "E22");
+	else if (packet[0] == 'g')
+		snprintf(to, room, "%s", stub.registers);
+	else if (packet[0] == 'p' && stub.root && !vcpus.arch->take_gdb_named)
+		snprintf(to, room, "%s", stub.root);
 	else if (packet[0] == 'p' && vcpus.arch->take_gdb_named)
 		snprintf(to, room, "%s", value_of(packet));
 	else if (packet[0] == 'p')
@@ -244,25 +250,30 @@ END_TEST
 /* The last two lists never end. Names that would end a packet are refused. */
 START_TEST(bad_lists)
 {
-	static const char *const lists[] = {"",
-					    "E22",
-					    "l",
-					    "m,",
-					    "OK",
-					    "m01,$c#63",
-					    "m0123456789abcdef0123456789abcdef0123456789abcdef",
-					    "m01",
-					    "m"};
+	static const struct {
+		const char *list;
+		const char *message;
+	} rows[] = {
+		{"", "gdb stub: '' is not a list of vCPUs"},
+		{"E22", "gdb stub: 'E22' is not a list of vCPUs"},
+		{"l", "gdb stub: it lists no vCPUs"},
+		{"m,", "gdb stub: 'm,' is not a list of vCPUs"},
+		{"OK", "gdb stub: 'OK' is not a list of vCPUs"},
+		{"m01,$c#63", "gdb stub: 'm01,$c#63' is not a list of vCPUs"},
+		{"m0123456789abcdef0123456789abcdef0123456789abcdef",
+		 "gdb stub: 'm0123456789abcdef0123456789abcdef0123456' is not a list of vCPUs"},
+		{"m01", "gdb stub: 'm01' is not a list of vCPUs"},
+		{"m", "gdb stub: 'm' is not a list of vCPUs"},
+	};
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(lists); i++) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
 		struct hv_vcpu_regs *regs = NULL;
 		unsigned nr = 0;
 
-		stub.list = lists[i];
-		err = hv_stub_vcpus_look(&vcpus, UINT32_MAX, &regs, &nr);
+		stub.list = rows[i].list;
+		expect_error(hv_stub_vcpus_look(&vcpus, UINT32_MAX, &regs, &nr), EPROTO,
+			     rows[i].message);
 		ck_assert_ptr_null(regs);
-		ck_assert_msg(err && err->code == EPROTO, "'%s'", lists[i]);
 		ck_assert_uint_eq(vcpus.nr, 0);
 	}
 	stub.list = NULL;
@@ -273,9 +284,24 @@ END_TEST
 /* There is no vCPU to select. */
 START_TEST(a_flush_without_a_list)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_stub_vcpus_flush(&vcpus);
+	expect_error(hv_stub_vcpus_flush(&vcpus), EPROTO, "gdb stub: no vCPUs were listed");
+}
+END_TEST
 
-	ck_assert(err && err->code == EPROTO);
+START_TEST(registers_that_are_too_few)
+{
+	struct hv_vcpu_regs *regs = NULL;
+	unsigned nr = 0;
+
+	stub.registers = "0000";
+	expect_error(hv_stub_vcpus_look(&vcpus, 2, &regs, &nr), EPROTO,
+		     "gdb stub: registers of vCPU 0 are not understood (2 bytes)");
+	stub.registers = NULL;
+	count(2);
+	stub.root = "E22";
+	expect_error(hv_stub_vcpus_flush(&vcpus), EPROTO,
+		     "gdb stub: the root register of vCPU 0 is 'E22'");
+	ck_assert_uint_eq(stub.nr_roots_written, 0);
 }
 END_TEST
 
@@ -301,6 +327,7 @@ START_TEST(too_few_answers)
 	nr_answers = 1;
 	err = hv_stub_vcpus_look(&vcpus, 2, &regs, &nr);
 	ck_assert(err && err->code == EPROTO);
+	ck_assert_str_eq(err->message, "gdb stub: 1 answers for 3 packets");
 	ck_assert_ptr_null(regs);
 }
 END_TEST
@@ -419,16 +446,21 @@ END_TEST
 
 START_TEST(no_description)
 {
-	HV_AUTO_ERR struct hv_err *none = NULL;
-	HV_AUTO_ERR struct hv_err *other = NULL;
+	struct hv_vcpu_regs *regs = NULL;
+	unsigned nr = 0;
 
 	of_arm64();
 	stub.description = NULL;
-	none = hv_stub_vcpus_describe(&vcpus, vcpus.arch);
-	ck_assert(none && none->code == ENOTSUP);
+	expect_error(hv_stub_vcpus_describe(&vcpus, vcpus.arch), ENOTSUP,
+		     "gdb stub: it has no system-registers.xml");
 	stub.description = "<feature>" TAG("TTBR1_EL12", "157") "</feature>";
-	other = hv_stub_vcpus_describe(&vcpus, vcpus.arch);
-	ck_assert(other && strstr(other->message, "has no TTBR1_EL1"));
+	expect_error(hv_stub_vcpus_describe(&vcpus, vcpus.arch), ENOTSUP,
+		     "gdb stub: its description has no TTBR1_EL1");
+	stub.description = "<feature>" TAG("TTBR1_EL1", "159") "</feature>";
+	stub.root = "00a00041";
+	expect_success(hv_stub_vcpus_describe(&vcpus, vcpus.arch));
+	expect_error(hv_stub_vcpus_look(&vcpus, 2, &regs, &nr), EPROTO,
+		     "gdb stub: register 159 of vCPU 0 is '00a00041'");
 }
 END_TEST
 
@@ -485,6 +517,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, no_description);
 	tcase_add_test(tc, a_flush_by_a_watchpoint);
 	tcase_add_test(tc, a_flush_without_a_list);
+	tcase_add_test(tc, registers_that_are_too_few);
 	tcase_add_test(tc, too_few_answers);
 	tcase_add_test(tc, too_many_vcpus);
 	tcase_add_test(tc, a_long_description);

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Errors of a QEMU guest that is reached through its monitor. The monitor is a fake; this process acts
+ * as the VMM. */
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "tests/lib/expect.h"
+#include "tests/lib/run_suite.h"
+#include "vmm/open.h"
+#include "vmm/qemu/machine.h"
+
+#define RETURN(value) "{\"return\": " value "}"
+#define ARRAY_MAX     8
+#define BAR_GPA	      0x100000000ull
+#define RUNNING                                                                                    \
+	{                                                                                          \
+		"query-status", RETURN("{\"status\": \"running\", \"running\": true}")             \
+	}
+
+/* The answer to each command that contains the words. */
+struct answer {
+	const char *words;
+	const char *answer;
+};
+
+static const struct answer *answers; /* the end has no words */
+static struct hv_machine machine;
+
+static struct hv_err *transact(void *self hv_unused, const char *request, char **ret)
+{
+	const char *answer = RETURN("{}");
+
+	for (const struct answer *a = answers; a->words; a++)
+		if (strstr(request, a->words)) {
+			answer = a->answer;
+			break;
+		}
+	*ret = hv_strdup(answer);
+	return NULL;
+}
+
+static void free_nothing(void *self hv_unused)
+{
+}
+
+static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
+
+static void setup(void)
+{
+	int pidfd = pidfd_open(getpid(), 0);
+
+	machine = (struct hv_machine){
+		.name = (char *)"web1",
+		.arch = hv_arch_find("x86_64"),
+		.nr_vcpus = 1,
+		.monitor = hv_parser_relay(hv_monitor_new(&ops, NULL)),
+		.process = {.pid = getpid(), .uid = geteuid(), .gid = getegid()},
+		.pidfd = pidfd,
+		.memory = hv_process_memory_new(getpid(), pidfd),
+		.qmp_dir_fd = -1,
+		.region.fd = -1,
+	};
+}
+
+static void teardown(void)
+{
+	hv_parser_free(machine.monitor);
+	hv_process_memory_free(machine.memory);
+	close(machine.pidfd);
+}
+
+/* -- the ivshmem device ------------------------------------------------------------------------ */
+
+#define DEVICE(slot, address, size)                                                                \
+	"{\"bus\": 0, \"slot\": " slot ", \"function\": 0, \"id\": {\"vendor\": 6900, "            \
+	"\"device\": 4368}, \"regions\": [{\"bar\": 2, \"type\": \"memory\", "                     \
+	"\"address\": " address ", \"size\": " size "}]}"
+#define DEVICES(list)                                                                              \
+	{                                                                                          \
+		"query-pci", RETURN("[{\"devices\": [" list "]}]")                                 \
+	}
+#define MIB_64 "67108864"
+
+static const struct {
+	struct answer answers[ARRAY_MAX];
+	int code;
+	const char *message;
+} devices[] = {
+	{{DEVICES(DEVICE("3", "4294967296", MIB_64) "," DEVICE("4", "8589934592", MIB_64))},
+	 ENOTUNIQ,
+	 "2 ivshmem devices: it is not known which of them is for tracing"},
+	{{DEVICES(DEVICE("3", "-1", MIB_64))},
+	 ENXIO,
+	 "ivshmem device 0:3.0: the guest has switched its memory off or not given it an address "
+	 "yet"},
+	{{DEVICES(DEVICE("3", "4294967296", "1048576"))},
+	 ENOSPC,
+	 "ivshmem device 0:3.0: 1 MiB, at least 16 needed"},
+	{{DEVICES(DEVICE("3", "4294967296", MIB_64)),
+	  {"gpa2hva", RETURN("\"No memory is mapped at address 0x100000000\\r\\n\"")}},
+	 ENXIO,
+	 "ivshmem device 0:3.0: the guest has switched its memory off"},
+};
+
+START_TEST(devices_that_are_not_for_tracing)
+{
+	struct hv_region region;
+
+	answers = devices[_i].answers;
+	expect_error(hv_machine_region(&machine, &region), devices[_i].code, devices[_i].message);
+}
+END_TEST
+
+START_TEST(a_device_whose_memory_is_not_shared)
+{
+	void *memory = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	HV_AUTO_FREE char *at = hv_format(
+		"{\"return\": \"Host virtual address for 0x100000000 (hv) is %p\\r\\n\"}", memory);
+	const struct answer list[] = {
+		DEVICES(DEVICE("3", "4294967296", MIB_64)), {"gpa2hva", at}, {0}};
+	struct hv_region region;
+
+	answers = list;
+	expect_error(hv_machine_region(&machine, &region), ENXIO,
+		     "ivshmem device 0:3.0: the VMM's memory for it is not one shared mapping "
+		     "(share=on)");
+	munmap(memory, 64 << 20);
+}
+END_TEST
+
+START_TEST(memory_that_cannot_be_allocated)
+{
+	uint8_t byte;
+
+	expect_error(hv_machine_remap_region(&machine, 0, 4096), ENODEV,
+		     "ivshmem memory: the region is not mapped");
+	machine.region = (struct hv_region){.host = &byte, .len_bytes = 64 << 20, .fd = -1};
+	expect_error(hv_machine_reserve_region(&machine), EBADF,
+		     "ivshmem memory: no room for 64 MiB: Bad file descriptor");
+}
+END_TEST
+
+/* -- RAM and vCPUs ----------------------------------------------------------------------------- */
+
+static struct hv_err *load_ram(void)
+{
+	return hv_ram_load(machine.monitor, machine.memory, &machine.ram);
+}
+
+START_TEST(a_machine_without_ram)
+{
+	static const struct answer list[] = {
+		{"info mtree -o",
+		 RETURN("\"address-space: memory\\r\\n  0000000000000000-ffffffffffffffff (prio 0, "
+			"i/o): system\\r\\n\"")},
+		{0}};
+
+	answers = list;
+	expect_error(load_ram(), EFAULT, "the machine has no RAM that can be read");
+}
+END_TEST
+
+/* Every piece has the same address in the VMM, so that none continues another. */
+START_TEST(a_machine_with_too_much_ram)
+{
+	HV_AUTO_TEXT struct hv_text tree = {0};
+	struct answer list[] = {
+		{"info mtree -o", NULL},
+		{"gpa2hva", RETURN("\"Host virtual address for 0x0 (ram) is 0x1000\\r\\n\"")},
+		{0}};
+
+	hv_text_add(&tree, "{\"return\": \"address-space: memory\\r\\n  "
+			   "0000000000000000-ffffffffffffffff (prio 0, i/o): system\\r\\n");
+	for (unsigned i = 0; i <= HV_VMM_RANGES_MAX; i++)
+		hv_text_printf(&tree,
+			       "    %016x-%016x (prio 0, ram): ram owner:{obj path=/objects/ram}"
+			       "\\r\\n",
+			       i * 0x2000, i * 0x2000 + 0xfff);
+	hv_text_add(&tree, "\"}");
+	list[0].answer = tree.data;
+	answers = list;
+	expect_error(load_ram(), E2BIG, "the guest's RAM is in more than 1024 pieces");
+}
+END_TEST
+
+START_TEST(a_machine_with_too_many_bars)
+{
+	HV_AUTO_TEXT struct hv_text pci = {0};
+	struct answer list[] = {{"query-pci", NULL}, {0}};
+	struct hv_region region;
+
+	hv_text_add(&pci, "{\"return\": [{\"devices\": [{\"bus\": 0, \"slot\": 3, \"function\": 0, "
+			  "\"id\": {\"vendor\": 1, \"device\": 1}, \"regions\": [");
+	for (unsigned i = 0; i <= 4096; i++)
+		hv_text_printf(
+			&pci,
+			"%s{\"bar\": 0, \"type\": \"memory\", \"address\": %u, \"size\": 4096}",
+			i ? "," : "", i * 4096);
+	hv_text_add(&pci, "]}]}]}");
+	list[0].answer = pci.data;
+	answers = list;
+	expect_error(hv_machine_region(&machine, &region), EPROTO,
+		     "monitor: query-pci: more than 4096 BARs");
+}
+END_TEST
+
+START_TEST(no_address_for_a_region)
+{
+	static const struct answer list[] = {
+		{"info mtree",
+		 RETURN("\"address-space: memory\\r\\n  0000000000000000-000000003fffffff (prio 0, "
+			"ram): ram\\r\\n\"")},
+		{0}};
+	struct hv_gpa gpa;
+
+	answers = list;
+	expect_error(hv_parser_free_gpa(machine.monitor, 36, 1ull << 36, 64 << 20, &gpa), ENOSPC,
+		     "inject: no free guest-physical addresses above the guest's RAM for the "
+		     "region");
+}
+END_TEST
+
+START_TEST(vcpus_that_are_not_the_vmms)
+{
+	HV_AUTO_FREE char *ours = hv_format("{\"return\": [{\"thread-id\": %d}]}", (int)getpid());
+	HV_AUTO_FREE char *message = hv_format("vCPU 0 is no thread of process %d", (int)getpid());
+	struct answer list[] = {{"query-cpus-fast", RETURN("[{\"thread-id\": 1}]")}, {0}};
+	unsigned nr;
+	size_t nr_found;
+	pid_t tid;
+
+	answers = list;
+	expect_error(hv_machine_first_threads(&machine, &tid, 1, &nr_found), ESRCH, message);
+	list[0].answer = ours;
+	expect_error(hv_machine_first_threads(&machine, &tid, 0, &nr_found), E2BIG,
+		     "the guest has 1 vCPUs; at most 0 are supported");
+	list[0].answer = RETURN("[]");
+	expect_error(hv_machine_count_vcpus(&machine, &nr), EPROTO,
+		     "monitor: query-cpus-fast: the VMM reports a guest without vCPUs");
+	list[0].answer = "{}";
+	expect_error(hv_machine_count_vcpus(&machine, &nr), EPROTO,
+		     "monitor: query-cpus-fast: answer is neither return nor error");
+}
+END_TEST
+
+/* -- holds ------------------------------------------------------------------------------------- */
+
+static const struct answer running[] = {RUNNING,
+					{"query-chardev", RETURN("[]")},
+					{"human-monitor-command", RETURN("\"no way\"")},
+					{0}};
+
+START_TEST(a_hold_that_was_not_prepared)
+{
+	struct hv_vcpu_regs regs[1];
+
+	expect_error(hv_machine_hold_begin(&machine, 1), EINVAL, "hold: not prepared");
+	expect_error(hv_machine_hold_registers(&machine, regs, 1), EINVAL,
+		     "registers: the guest is not held");
+}
+END_TEST
+
+START_TEST(a_stub_without_a_directory)
+{
+	answers = running;
+	expect_error(hv_machine_prepare_hold(&machine), ENOENT,
+		     "gdb stub: the domain has no directory for its socket");
+	machine.private_dir = (char *)"/nowhere";
+	expect_error(hv_machine_prepare_hold(&machine), ENOENT,
+		     "gdb stub: directory /nowhere: No such file or directory");
+	machine.private_dir = (char *)"/tmp";
+	expect_error(hv_machine_prepare_hold(&machine), EIO, "gdb stub: not started: no way");
+}
+END_TEST
+
+START_TEST(a_stub_whose_path_is_too_long)
+{
+	HV_AUTO_FREE char *place = hv_strdup("/tmp/hvtrace-test-XXXXXX");
+	HV_AUTO_FREE char *message = NULL;
+	char dir[256];
+
+	ck_assert_ptr_nonnull(mkdtemp(place));
+	snprintf(dir, sizeof(dir), "%s/%0100d", place, 1);
+	ck_assert_int_eq(mkdir(dir, 0700), 0);
+	message = hv_format("gdb stub: socket path %s/hvtrace-gdb.sock is too long", dir);
+	answers = running;
+	machine.private_dir = dir;
+	expect_error(hv_machine_prepare_hold(&machine), ENAMETOOLONG, message);
+	rmdir(dir);
+	rmdir(place);
+}
+END_TEST
+
+START_TEST(a_stub_of_another_hvtrace)
+{
+	static const struct answer list[] = {
+		{"query-chardev", RETURN("[{\"label\": \"gdb\", \"filename\": "
+					 "\"unix:/a/hvtrace-gdb.sock,server=on\"}]")},
+		{0}};
+	bool is_on;
+
+	answers = list;
+	expect_error(hv_machine_stub_state(&machine, &is_on), EBUSY,
+		     "another hvtrace uses the gdb stub (unix:/a/hvtrace-gdb.sock");
+}
+END_TEST
+
+/* -- refusals ---------------------------------------------------------------------------------- */
+
+/* A file of this name is memory that only the guest can access. */
+START_TEST(a_guest_with_its_own_memory)
+{
+	static const struct answer list[] = {
+		RUNNING,
+		{"query-sev", "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no\"}}"},
+		{0}};
+	int fd = memfd_create("kvm-gmem", MFD_CLOEXEC);
+
+	answers = list;
+	expect_error(hv_machine_refusal(&machine), EPERM,
+		     "confidential guest (guest_memfd): its memory cannot be read");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_process_that_is_not_a_vmm)
+{
+	HV_AUTO_FREE char *spec = hv_format("pid:%d", (int)getpid());
+	HV_AUTO_FREE char *message = hv_format(
+		"pid:%d: process %d: no monitor found: it is not a libvirt domain and has "
+		"neither -qmp unix:PATH nor -mon mode=control with -chardev "
+		"socket,path=PATH",
+		(int)getpid(), (int)getpid());
+	struct hv_guest *g = NULL;
+
+	expect_error(hv_guest_open(spec, NULL, HV_VIA_AUTO, &g), ENOTCONN, message);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, devices_that_are_not_for_tracing, 0, HV_ARRAY_LEN(devices));
+	tcase_add_test(tc, a_device_whose_memory_is_not_shared);
+	tcase_add_test(tc, memory_that_cannot_be_allocated);
+	tcase_add_test(tc, a_machine_without_ram);
+	tcase_add_test(tc, a_machine_with_too_much_ram);
+	tcase_add_test(tc, a_machine_with_too_many_bars);
+	tcase_add_test(tc, no_address_for_a_region);
+	tcase_add_test(tc, vcpus_that_are_not_the_vmms);
+	tcase_add_test(tc, a_hold_that_was_not_prepared);
+	tcase_add_test(tc, a_stub_without_a_directory);
+	tcase_add_test(tc, a_stub_whose_path_is_too_long);
+	tcase_add_test(tc, a_stub_of_another_hvtrace);
+	tcase_add_test(tc, a_guest_with_its_own_memory);
+	tcase_add_test(tc, a_process_that_is_not_a_vmm);
+}
+
+int main(void)
+{
+	return run_suite("machine", add_tests);
+}
