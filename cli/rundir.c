@@ -18,8 +18,9 @@
 #define INFO_BYTES_MAX	 (64u << 10)
 #define REASON_BYTES_MAX 1024 /* the service chooses it and may be compromised */
 
-static const char *const rundir_files[] = {"sock",     "pid",	   "log",  RUNDIR_MOUNTS, "btf.new",
-					   RUNDIR_BTF, "info.new", "info", "lock"};
+static const char *const rundir_files[] = {"sock",     "pid",	   "log",	RUNDIR_MOUNTS,
+					   "btf.new",  RUNDIR_BTF, "facts.new", RUNDIR_FACTS,
+					   "info.new", "info",	   "lock"};
 
 char *rundir_path(const char *dir, const char *file)
 {
@@ -382,6 +383,15 @@ static void note_left(struct rundir *d)
 	d->has_left = (info.has_left || !info.ended) && !rundir_vmm_has_ended(&info);
 }
 
+/* Returns whether the file of a session that died stays when another process takes the
+ * directory. */
+static bool stays(const struct rundir *d, const char *file)
+{
+	bool is_for_recovery = !strcmp(file, RUNDIR_BTF) || !strcmp(file, RUNDIR_FACTS);
+
+	return !strcmp(file, "lock") || !strcmp(file, "info") || (d->has_left && is_for_recovery);
+}
+
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(run_dir, id);
@@ -404,8 +414,7 @@ struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *r
 	*ret = (struct rundir){.path = hv_take(path), .lock_fd = fd};
 	note_left(ret);
 	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
-		if (strcmp(rundir_files[i], "lock") != 0 && strcmp(rundir_files[i], "info") != 0 &&
-		    !(ret->has_left && strcmp(rundir_files[i], RUNDIR_BTF) == 0))
+		if (!stays(ret, rundir_files[i]))
 			unlink_in(ret->path, rundir_files[i]);
 	return NULL;
 }

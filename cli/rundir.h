@@ -6,6 +6,7 @@
  *      RUN/ID/info   the session, as JSON      RUN/ID/log   the service's log
  *      RUN/ID/mounts mounts of the session's tree (mountpoint.h)
  *      RUN/ID/btf    the copy of the BTF file that the session uses (service/btf_files.h)
+ *      RUN/ID/facts  the offsets that the session derived (service/kept_facts.h)
  *      RUN/ID/dump   dumps.h; never removed with the other files; later services append to it
  *
  * The process that holds the lock owns the directory. A service that died or ended leaves an
@@ -28,6 +29,7 @@
 #define RUNDIR_DUMP   "dump"
 #define RUNDIR_MOUNTS "mounts"
 #define RUNDIR_BTF    "btf"
+#define RUNDIR_FACTS  "facts"
 
 struct rundir {
 	char *path;  /* owned; NULL: no directory */
@@ -42,8 +44,8 @@ struct rundir {
 	}
 
 /* Creates RUN_DIR (0700) and ID's directory in it, locks it, and removes the files of a dead
- * service except the info and the dump and, if it may have left changes in the guest, the BTF that
- * undoing them needs. Sets has_left then. EBUSY: a service is running there. */
+ * service except the info and the dump and, if it may have left changes in the guest, the BTF and
+ * the facts that undoing them needs. Sets has_left then. EBUSY: a service is running there. */
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret) hv_must_use;
 /* Returns whether the lock file is still in the directory. If not, the directory was removed, and
  * another service may have created a new one; rundir_remove() and rundir_leave() then change

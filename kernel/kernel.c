@@ -17,6 +17,7 @@
 #include "kernel/image/kallsyms.h"
 #include "kernel/image/vmlinux.h"
 #include "kernel/sites/modules.h"
+#include "kernel/types/kept_facts.h"
 #include "kernel/unnamed.h"
 
 static bool banner_at(const struct hv_image *image, struct hv_gva at)
@@ -187,11 +188,58 @@ struct hv_err *hv_core_check_nx(const struct hv_vcpu_regs *regs, unsigned nr)
 				   "write could not be kept from being executed");
 }
 
-/* Derives the types if no source has them. A failure is added to core->no_types and is no error. */
-static struct hv_err *derive_types(struct hv_kernel_core *core, const struct hv_identity *id)
+/* A line that identifies the build of the kernel. */
+static char *build_of(const struct hv_identity *id)
 {
-	struct hv_err *err = hv_types_derive(core, id->banner);
+	HV_AUTO_FREE char *build_id = hv_build_id_text(id->build_id, id->build_id_len_bytes);
 
+	return hv_format("%s, build id %s", id->banner, build_id);
+}
+
+/* Uses the facts that the session that died kept. Leaves core->btf at NULL if it kept none, or if
+ * they cannot be used, such as after the guest has booted another kernel. */
+static struct hv_err *use_kept_facts(struct hv_kernel_core *core, const struct hv_identity *id,
+				     const struct hv_btf_files *files)
+{
+	HV_AUTO_FREE char *build = build_of(id);
+	HV_AUTO_FREE uint8_t *text = NULL;
+	HV_AUTO_ERR struct hv_err *unusable = NULL;
+	struct hv_facts facts = {0};
+	size_t len_bytes = 0;
+	struct hv_err *err = files->kept_facts(files->ctx, &text, &len_bytes);
+
+	if (err || !text)
+		return err;
+	unusable = hv_kept_facts_read((struct hv_span){text, len_bytes}, build, &facts);
+	if (!unusable)
+		unusable = hv_types_use(core, &facts);
+	return unusable ? NULL : hv_types_derive_rest(core);
+}
+
+static struct hv_err *keep_facts(const struct hv_kernel_core *core, const struct hv_identity *id,
+				 const struct hv_btf_files *files)
+{
+	HV_AUTO_FREE char *build = build_of(id);
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	hv_kept_facts_write(core->types.facts, build, &text);
+	return files->keep_facts(files->ctx,
+				 (struct hv_span){(const uint8_t *)text.data, text.len_bytes});
+}
+
+/* Derives the types if no source has them. A failure is added to core->no_types and is no error. */
+static struct hv_err *derive_types(struct hv_kernel_core *core, const struct hv_identity *id,
+				   const struct hv_btf_files *files)
+{
+	struct hv_err *err = NULL;
+
+	if (files && files->kept_facts)
+		err = use_kept_facts(core, id, files);
+	if (err || core->btf)
+		return err;
+	err = hv_types_derive(core, id->banner);
+	if (!err && files && files->keep_facts)
+		return keep_facts(core, id, files);
 	if (!err || (err->code != ENOENT && err->code != ENOTSUP))
 		return err;
 	if (core->no_types)
@@ -231,7 +279,7 @@ static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *r
 	if (!err)
 		err = hv_types_find(core, &types, id);
 	if (!err && !core->btf)
-		err = derive_types(core, id);
+		err = derive_types(core, id, files);
 	return err ? err : settle_root(core);
 }
 

@@ -49,6 +49,7 @@ struct broker {
 	unsigned nr_audited;	 /* audited refusals */
 	struct log_budget lines; /* budget for the service's lines in the system's log */
 	bool has_stored_btf;	 /* the directory has the copy of the BTF file */
+	bool is_attached;	 /* the service has asked for the socket */
 	bool is_over;		 /* the service reported its end */
 };
 
@@ -115,14 +116,23 @@ static struct rundir_info info_of(const struct service *s)
 	};
 }
 
-/* Writes the copy of the BTF file, if there is one, for `hvtrace recover`, and then the info, which
- * contains its length. */
+static struct hv_err *write_facts(const struct service *s, const struct rundir *dir)
+{
+	HV_AUTO_FREE char *facts = rundir_path(dir->path, RUNDIR_FACTS);
+
+	return s->facts.bytes ? kept_facts_store(&s->facts, facts) : NULL;
+}
+
+/* Writes the copy of the BTF file and the derived facts, if there are some, for `hvtrace recover`,
+ * and then the info, which contains the length of the copy. */
 static struct hv_err *write_info(const struct service *s, const struct rundir *dir)
 {
 	struct rundir_info info = info_of(s);
 	HV_AUTO_FREE char *btf = rundir_path(dir->path, RUNDIR_BTF);
 	struct hv_err *err = btf_files_are_used(&s->btf) ? btf_files_store(&s->btf, btf) : NULL;
 
+	if (!err)
+		err = write_facts(s, dir);
 	return err ? err : rundir_write_info(dir, &info);
 }
 
@@ -391,6 +401,7 @@ static struct hv_err *listen_there(struct broker *w, const struct hv_message *qu
 		s->btf.is_proved = true;
 		err = write_info(s, &s->dir);
 	}
+	w->is_attached = !err;
 	if (!err)
 		err = rundir_files_listen(s);
 	if (!err)
@@ -539,6 +550,22 @@ static struct hv_err *open_btf(struct broker *w, const struct hv_message *questi
 	return err;
 }
 
+/* The service derives facts before it changes anything. Later the guest may control it, and the
+ * recovery should not depend on what it sends then. */
+static struct hv_err *keep_facts(struct broker *w, const struct hv_message *question,
+				 struct hv_message *answer hv_unused)
+{
+	struct service *s = &w->service;
+	struct hv_err *err;
+
+	if (w->is_attached || !s->dir.path) {
+		audit_refusal(w, "facts", "of an attached session");
+		return hv_err_new(EPERM, "derived facts of an attached session");
+	}
+	err = kept_facts_take(&s->facts, question);
+	return err ? err : write_facts(s, &s->dir);
+}
+
 static void close_guest(struct broker *w)
 {
 	hv_broker_server_free(w->server);
@@ -576,6 +603,7 @@ static const host_answer_fn host_answers[HOST_REQUEST_END - HOST_REQUEST_FIRST] 
 	[HOST_UMOUNT - HOST_REQUEST_FIRST] = unmount,
 	[HOST_PROCESSES - HOST_REQUEST_FIRST] = list_processes,
 	[HOST_BTF - HOST_REQUEST_FIRST] = open_btf,
+	[HOST_FACTS - HOST_REQUEST_FIRST] = keep_facts,
 	[HOST_LEAVE_RUNDIR - HOST_REQUEST_FIRST] = answer_leave_rundir,
 };
 
@@ -688,7 +716,7 @@ static void recover(struct broker *w)
 {
 	struct service *s = &w->service;
 	uint64_t began_ns = hv_now_ns();
-	struct recovery r = {.btf = &s->btf};
+	struct recovery r = {.btf = &s->btf, .facts = &s->facts};
 	struct hv_err *err = NULL;
 
 	if (w->server)

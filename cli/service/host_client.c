@@ -109,6 +109,13 @@ struct hv_err *host_open_btf(void *ctx, const char *release, struct hv_btf_given
 	return btf_files_ask(s->broker.control, HOST_BTF, release, ret);
 }
 
+struct hv_err *host_keep_facts(void *ctx, struct hv_span facts)
+{
+	const struct service *s = ctx;
+
+	return kept_facts_send(s->broker.control, HOST_FACTS, facts);
+}
+
 void host_read_policy(struct service *s)
 {
 	struct hv_message question = {.kind = HOST_POLICY, .args = {s->access.number}};

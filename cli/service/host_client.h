@@ -23,6 +23,7 @@ enum host_request {
 	HOST_PROCESSES,	   /* -> JSON */
 	HOST_BTF,	   /* the kernel's release -> whether it is proved, the path; the copy
 			      (btf_files.h) */
+	HOST_FACTS,	   /* the facts that were derived (kept_facts.h) */
 	HOST_LEAVE_RUNDIR, /* has_left, whether there is a reason; the reason */
 	HOST_REQUEST_END,
 };
@@ -38,6 +39,9 @@ void host_leave_rundir(struct service *s, const char *reason);
 
 /* For hv_btf_files.open; S is a struct service. */
 struct hv_err *host_open_btf(void *s, const char *release, struct hv_btf_given *ret) hv_must_use;
+
+/* For hv_btf_files.keep_facts. */
+struct hv_err *host_keep_facts(void *s, struct hv_span facts) hv_must_use;
 
 /* Updates s->access from the file of rules. */
 void host_read_policy(struct service *s);

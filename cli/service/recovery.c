@@ -22,7 +22,8 @@ enum {
 
 static struct hv_err *recover_once(int socket, struct hv_guest *guest, struct recovery *r)
 {
-	const struct hv_btf_files btf = {unprivileged_open_btf, &socket};
+	const struct hv_btf_files btf = {unprivileged_open_btf, &socket,
+					 .kept_facts = unprivileged_kept_facts};
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
 	bool was_stopped;
 	struct hv_err *err = hv_guest_let_run(guest, &was_stopped);
@@ -148,7 +149,7 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_broker_server *kno
 {
 	struct listener l = {.r = r, .say = say, .ctx = ctx};
 	const struct unprivileged d = {
-		"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l, r->btf};
+		"hvtrace:recover", HV_ADOPTS_EARLIER, work, heard, &l, r->btf, r->facts};
 	struct hv_err *err = unprivileged_run(guest, known, &d);
 
 	return err ? err : l.err;

@@ -9,12 +9,14 @@
 #include "vmm/guest.h"
 
 struct btf_files;
+struct kept_facts;
 struct hv_broker_server;
 
 struct recovery {
 	struct hv_text report; /* lines about the changes; the caller frees it */
 	bool found;	       /* there were changes */
 	struct btf_files *btf; /* borrowed; as in struct unprivileged */
+	const struct kept_facts *facts;
 };
 
 /* SERVER belongs to the session that died and knows the original bytes. NULL: they are unknown, so

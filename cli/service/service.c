@@ -194,7 +194,7 @@ static bool is_given_up(void *ctx)
 static struct hv_err *open_kernel(struct service *s, int report_fd)
 {
 	const struct hv_vmlinux_file vmlinux = {s->config->vmlinux_path, s->vmlinux_fd};
-	const struct hv_btf_files btf = {host_open_btf, s};
+	const struct hv_btf_files btf = {host_open_btf, s, .keep_facts = host_keep_facts};
 	struct opening opening = {s, report_fd};
 	struct hv_err *err;
 

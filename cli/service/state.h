@@ -9,6 +9,7 @@
 #include "cli/rundir.h"
 #include "cli/service/access.h"
 #include "cli/service/btf_files.h"
+#include "cli/service/kept_facts.h"
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
 #include "cli/service/limits.h"
@@ -57,6 +58,7 @@ struct service {
 	uid_t owner;			     /* the user who attached: root except in tests */
 	struct hv_helper broker;	     /* control -1: this process is the broker */
 	struct btf_files btf;		     /* the broker's */
+	struct kept_facts facts;	     /* the broker's */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/service/btf_files.h"
+#include "cli/service/kept_facts.h"
 #include "cli/service/memory.h"
 #include "vmm/broker/server.h"
 #include "vmm/broker/client.h"
@@ -22,7 +23,8 @@
 /* Kinds of messages of every child. */
 enum {
 	/* The release -> whether the file is proved, its path, the copy. */
-	GIVE_BTF = UNPRIVILEGED_FIRST - 2,
+	GIVE_BTF = UNPRIVILEGED_FIRST - 3,
+	GIVE_FACTS, /* -> the facts of the session that died, or nothing */
 	/* The code and the message of an error. */
 	FAILED,
 };
@@ -59,6 +61,11 @@ static void say_failed(int socket, struct hv_err *err)
 struct hv_err *unprivileged_open_btf(void *socket, const char *release, struct hv_btf_given *ret)
 {
 	return btf_files_ask(*(const int *)socket, GIVE_BTF, release, ret);
+}
+
+struct hv_err *unprivileged_kept_facts(void *socket, uint8_t **ret, size_t *ret_len_bytes)
+{
+	return kept_facts_ask(*(const int *)socket, GIVE_FACTS, ret, ret_len_bytes);
 }
 
 static _Noreturn void run_child(int socket, const struct unprivileged *d)
@@ -99,6 +106,15 @@ static struct hv_err *give_btf(int socket, const struct unprivileged *d,
 	return hv_channel_answer(socket, err, &answer);
 }
 
+static struct hv_err *give_facts(int socket, const struct unprivileged *d)
+{
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	if (d->facts)
+		kept_facts_answer(d->facts, &answer);
+	return hv_channel_answer(socket, NULL, &answer);
+}
+
 /* Answers a message of the child. *RET_OVER: it was the last one. */
 static struct hv_err *answer(struct hv_broker_server *server, int socket,
 			     const struct unprivileged *d, const struct hv_message *m,
@@ -106,6 +122,8 @@ static struct hv_err *answer(struct hv_broker_server *server, int socket,
 {
 	if (m->kind == GIVE_BTF)
 		return give_btf(socket, d, m);
+	if (m->kind == GIVE_FACTS)
+		return give_facts(socket, d);
 	if (m->kind < UNPRIVILEGED_FIRST)
 		return hv_broker_server_answer(server, socket, m);
 	*ret_over = d->heard(m, d->ctx);

@@ -12,6 +12,7 @@
 #define UNPRIVILEGED_FIRST 512 /* first kind of the child's messages */
 
 struct btf_files;
+struct kept_facts;
 struct hv_btf_given;
 struct hv_broker_server;
 
@@ -24,7 +25,8 @@ struct unprivileged {
 	/* Runs in this process for each message. Returns whether it was the last. */
 	bool (*heard)(const struct hv_message *m, void *ctx);
 	void *ctx;
-	struct btf_files *btf; /* borrowed; for unprivileged_open_btf() */
+	struct btf_files *btf;		/* borrowed; for unprivileged_open_btf() */
+	const struct kept_facts *facts; /* borrowed; for unprivileged_kept_facts(); or NULL */
 };
 
 /* SERVER belongs to the guest; NULL: creates one. ECHILD: the child died or timed out. */
@@ -35,3 +37,6 @@ struct hv_err *unprivileged_run(struct hv_guest *guest, struct hv_broker_server 
  * points to the argument of work(). */
 struct hv_err *unprivileged_open_btf(void *socket, const char *release,
 				     struct hv_btf_given *ret) hv_must_use;
+/* For hv_btf_files.kept_facts in the child. */
+struct hv_err *unprivileged_kept_facts(void *socket, uint8_t **ret,
+				       size_t *ret_len_bytes) hv_must_use;

@@ -10,6 +10,7 @@
 #include "cli/explain.h"
 #include "cli/rundir.h"
 #include "cli/service/btf_files.h"
+#include "cli/service/kept_facts.h"
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
 #include "cli/terminal.h"
@@ -23,6 +24,7 @@
 struct recover {
 	struct recovery done;
 	struct btf_files btf;
+	struct kept_facts facts;
 	bool was_given; /* --btf */
 	/* The machine also has an ivshmem device, whose region requires the monitor. */
 	bool has_other;
@@ -127,6 +129,18 @@ static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 	return btf_files_open(&r->btf, left->btf, NULL, 0);
 }
 
+/* Without the facts, which may be lost, they are derived again. */
+static void use_left_facts(struct recover *r, const struct rundir *dir)
+{
+	HV_AUTO_FREE char *file = rundir_path(dir->path, RUNDIR_FACTS);
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	kept_facts_deinit(&r->facts);
+	err = kept_facts_load(&r->facts, file);
+	if (err)
+		note(err->message);
+}
+
 /* Takes the domain's directory, and records the recovery there. The info keeps the BTF until the
  * changes are undone. */
 static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_guest *guest,
@@ -150,6 +164,7 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 	hv_host_trace_clean(guest_info->id);
 	if (ret->has_left && rundir_read_info(ret, &left)) {
 		err = use_left_btf(r, ret, &left);
+		use_left_facts(r, ret);
 		info.btf = left.btf;
 		info.btf_release = left.btf_release;
 		info.btf_bytes = left.btf_bytes;
@@ -166,6 +181,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, via, &guest);
 
 	r->done.btf = &r->btf;
+	r->done.facts = &r->facts;
 	if (err)
 		return err;
 	err = take(cli, spec, guest, r, &dir);
@@ -233,6 +249,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);
 	btf_files_close(&r.btf);
+	kept_facts_deinit(&r.facts);
 	return fail_if(explain(advise_recover(err, spec), spec));
 }
 

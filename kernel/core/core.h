@@ -74,6 +74,12 @@ struct hv_btf_files {
 	 * and the message lists the paths that were tried. */
 	struct hv_err *(*open)(void *ctx, const char *release, struct hv_btf_given *ret);
 	void *ctx;
+	/* Keeps derived facts for the recovery of this session. FACTS is a text
+	 * (types/kept_facts.h). NULL: they are not kept. */
+	struct hv_err *(*keep_facts)(void *ctx, struct hv_span facts);
+	/* Stores the facts that the session that died kept, for the caller, or NULL. NULL: there
+	 * was no session. */
+	struct hv_err *(*kept_facts)(void *ctx, uint8_t **ret, size_t *ret_len_bytes);
 };
 
 /* The origin of the types (type_sources.h). */

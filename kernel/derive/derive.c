@@ -112,20 +112,26 @@ static const struct {
 	{"cpu_entry_area", "estacks", "cea_exception_stacks"},
 };
 
-static struct hv_err *check_found(const struct hv_deriving *d)
+static struct hv_err *check_needed(const struct hv_kernel_core *core, const struct hv_facts *facts)
 {
-	static const struct hv_code_rule context = {"tracing_gen_ctx_irq_test", HV_CODE_CURRENT};
-	struct hv_code_offs offs;
 	struct hv_gva at;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(needed); i++)
-		if (!hv_facts_find(&d->facts, needed[i].type, needed[i].member) &&
+		if (!hv_facts_find(facts, needed[i].type, needed[i].member) &&
 		    (!needed[i].of_kernels_with ||
-		     hv_core_symbol(d->core, needed[i].of_kernels_with, &at)))
+		     hv_core_symbol(core, needed[i].of_kernels_with, &at)))
 			return hv_err_new(ENOENT,
 					  "the guest's code and memory do not show where %s of "
 					  "struct %s is",
 					  needed[i].member, needed[i].type);
+	return NULL;
+}
+
+static struct hv_err *check_line(const struct hv_deriving *d)
+{
+	static const struct hv_code_rule context = {"tracing_gen_ctx_irq_test", HV_CODE_CURRENT};
+	struct hv_code_offs offs;
+
 	/* For a trace line the guest's tracer reads the thread flags and, in some kernels,
 	 * migration_disabled of the current task. If it uses more members, hvtrace's lines would
 	 * differ from the guest's. */
@@ -134,6 +140,22 @@ static struct hv_err *check_found(const struct hv_deriving *d)
 	    (offs.nr == 2 && !hv_facts_find(&d->facts, "task_struct", "migration_disabled")))
 		return hv_err_new(ENOENT, "code does not show which members of struct task_struct "
 					  "a trace line contains");
+	return NULL;
+}
+
+/* Takes FACTS. */
+static struct hv_err *use(struct hv_kernel_core *core, struct hv_facts *facts)
+{
+	struct hv_err *err = hv_facts_to_btf(facts, &core->btf);
+
+	if (err) {
+		hv_facts_deinit(facts);
+		return err;
+	}
+	core->types.from = HV_TYPES_DERIVED;
+	core->types.unproved = find_unproved(facts);
+	core->types.facts = hv_alloc(sizeof(*core->types.facts));
+	*core->types.facts = *facts;
 	return NULL;
 }
 
@@ -160,18 +182,23 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	hv_tracepoint_members_derive(&d);
 	err = hv_cancel_check();
 	if (!err)
-		err = check_found(&d);
+		err = check_needed(core, &d.facts);
 	if (!err)
-		err = hv_facts_to_btf(&d.facts, &core->btf);
-	if (err) {
-		hv_facts_deinit(&d.facts);
-		return err;
-	}
-	core->types.from = HV_TYPES_DERIVED;
-	core->types.unproved = find_unproved(&d.facts);
-	core->types.facts = hv_alloc(sizeof(*core->types.facts));
-	*core->types.facts = d.facts;
-	return NULL;
+		err = check_line(&d);
+	if (!err)
+		return use(core, &d.facts);
+	hv_facts_deinit(&d.facts);
+	return err;
+}
+
+struct hv_err *hv_types_use(struct hv_kernel_core *core, struct hv_facts *facts)
+{
+	struct hv_err *err = check_needed(core, facts);
+
+	if (!err)
+		return use(core, facts);
+	hv_facts_deinit(facts);
+	return err;
 }
 
 struct hv_err *hv_types_derive_rest(struct hv_kernel_core *core)

@@ -5,11 +5,16 @@
 #pragma once
 
 #include "kernel/core/core.h"
+#include "kernel/types/facts.h"
 
 /* Sets core->btf and core->types. Needs the kernel's own page tables, symbols of variables, and the
  * whole image. Fails with ENOTSUP and the reason if the kernel or its architecture is not
  * supported, and with ENOENT if the guest's tasks are not found, such as while it starts. */
 struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version) hv_must_use;
+
+/* Uses FACTS, which an earlier session derived in this kernel, instead. Takes FACTS. Fails with
+ * ENOENT, as hv_types_derive(), if they are not enough. */
+struct hv_err *hv_types_use(struct hv_kernel_core *core, struct hv_facts *facts) hv_must_use;
 
 /* Derives the members of struct module when the guest has its first module. Then it replaces
  * core->btf and keeps the old one in core->types.replaced until hv_core_deinit(), because callers

@@ -27,6 +27,7 @@ void hv_facts_deinit(struct hv_facts *f)
 	free(f->list);
 	free(f->numbers);
 	free(f->sizes);
+	free(f->text);
 	*f = (struct hv_facts){0};
 }
 

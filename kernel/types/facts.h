@@ -21,7 +21,7 @@ enum hv_proof {
 };
 
 struct hv_fact {
-	const char *type;   /* static, as all names here */
+	const char *type;   /* static, as all names here, or in hv_facts.text */
 	const char *member; /* of TYPE; a name without a dot */
 	uint32_t off;
 	uint32_t len_bytes;
@@ -50,6 +50,7 @@ struct hv_facts {
 	size_t nr_numbers, numbers_cap;
 	struct hv_size_fact *sizes; /* owned */
 	size_t nr_sizes, sizes_cap;
+	char *text; /* owned; contains the names, if they are not static; or NULL */
 };
 
 void hv_facts_deinit(struct hv_facts *f);

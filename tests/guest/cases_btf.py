@@ -132,12 +132,28 @@ def derived_offsets_equal_btf(t):
         t.note(f"{len(found)} members")
 
 
+@contextlib.contextmanager
+def nothing_derived(t, comm):
+    """Changes the name of init_task, which is at COMM in it, until the block ends. Then no offset can be derived."""
+    memory = Memory(t.guest)
+    at = int(t.guest.run("grep ' init_task$' /proc/kallsyms").split()[0], 16) + comm
+    assert memory.read_image(at, 7) == b"swapper"
+    memory.write_image(at, b"S")
+    try:
+        yield
+    finally:
+        memory.write_image(at, b"s")
+        memory.close()
+
+
 @case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
 def traces_without_btf(t):
-    """Functions, their graph and the formats of all events equal the guest's own. A killed session is recovered."""
+    """Functions, their graph and the formats of all events equal the guest's own. A killed session is recovered with the
+    offsets that it kept, even if they can no longer be derived."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
     own_calls, _text = own_trees(t, FILTERS)
     with without_btf(t):
+        comm = derived(t)["task_struct.comm"][0]
         agrees(t, own, own_pid)
         with t.attach() as traced:
             ours, _text = our_trees(t, traced, FILTERS)
@@ -151,8 +167,20 @@ def traces_without_btf(t):
             traced.echo("set_ftrace_filter", "vfs_*")
             traced.echo("current_tracer", "function")
             traced.kill()
-            assert "restored" in t.hv("recover", t.name)
+            (directory,) = t.hv.run_dirs(t.name)
+            with nothing_derived(t, comm):
+                os.rename(f"{directory}/facts", f"{directory}/gone")
+                t.hv.fails("recover", t.name, says=("kernel without BTF",))
+                os.rename(f"{directory}/gone", f"{directory}/facts")
+                assert "restored" in t.hv("recover", t.name)
             t.hv("attach", t.name)  # for the end of the block
+        t.hv("attach", t.name)
+        t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
+        t.hv("echo", t.name, "current_tracer", "function")
+        with nothing_derived(t, comm):  # the broker recovers with them, too
+            kill(victims(t)["service"])
+            assert until(lambda: not t.hv.run_dirs(t.name)), t.hv.run_dirs(t.name)
+        assert "nothing to recover" in t.hv("recover", t.name)
 
 
 def elf_section(path, name):

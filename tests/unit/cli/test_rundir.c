@@ -116,7 +116,7 @@ static bool has_file(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void put_btf(void)
+static void put_types(void)
 {
 	struct rundir_info info = {.id = (char *)"1-2",
 				   .name = (char *)"web1",
@@ -126,43 +126,45 @@ static void put_btf(void)
 				   .btf_bytes = 5,
 				   .btf_proved = true};
 	HV_AUTO_FREE char *path = hv_format("%s/1-2/btf", run_dir);
+	HV_AUTO_FREE char *facts = hv_format("%s/1-2/facts", run_dir);
 
 	fclose(fopen(path, "we"));
+	fclose(fopen(facts, "we"));
 	ck_assert_ptr_null(rundir_write_info(&dir, &info));
 }
 
-/* Recovery needs the BTF of a session that died. */
-START_TEST(btf_stays_while_changes_may_be_left)
+/* Recovery needs the BTF and the facts of a session that died. */
+START_TEST(types_stay_while_changes_may_be_left)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 
-	put_btf();
+	put_types();
 	rundir_forget(&dir); /* it dies */
 	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
-	ck_assert(dir.has_left && has_file("btf"));
+	ck_assert(dir.has_left && has_file("btf") && has_file("facts"));
 	ck_assert(rundir_read_info(&dir, &info));
 	ck_assert_str_eq(info.btf, "/x.btf");
 	ck_assert_str_eq(info.btf_release, "6.1");
 	ck_assert(info.btf_bytes == 5 && info.btf_proved);
 	rundir_remove(&dir); /* an attach that was refused */
-	ck_assert(has_file("btf") && has_file("info"));
+	ck_assert(has_file("btf") && has_file("facts") && has_file("info"));
 	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
 	ck_assert(dir.has_left);
 	dir.has_left = false; /* recovered */
 	rundir_remove(&dir);
-	ck_assert(!has_file("btf") && !has_file("info"));
+	ck_assert(!has_file("btf") && !has_file("facts") && !has_file("info"));
 	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
-	put_btf();
+	put_types();
 	rundir_leave(&dir, "the guest rebooted");
 	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
-	ck_assert(!dir.has_left && !has_file("btf"));
+	ck_assert(!dir.has_left && !has_file("btf") && !has_file("facts"));
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, btf_stays_while_changes_may_be_left);
+	tcase_add_test(tc, types_stay_while_changes_may_be_left);
 	tcase_add_test(tc, only_a_file_of_its_own_is_an_info);
 	tcase_add_test(tc, what_could_not_be_read_is_not_written);
 	tcase_add_test(tc, directories_that_cannot_be_taken);

@@ -6,6 +6,7 @@
 
 #include "kernel/core/btf_members.h"
 #include "kernel/derive/code.h"
+#include "kernel/types/kept_facts.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/derive/fake_guest.h"
 
@@ -189,6 +190,47 @@ START_TEST(derives_everything)
 	check_proved("pcpu_hot", "current_task");
 	check_proved("module", "list");
 	ck_assert_uint_eq(fk.k.core.types.unproved, 0);
+}
+END_TEST
+
+/* Facts that were kept, in a guest that no longer shows them. */
+START_TEST(kept_facts_are_used)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_facts kept = {0};
+	struct hv_err *err;
+
+	make_modules(CORE_LAYOUT);
+	derive();
+	hv_kept_facts_write(fk.k.core.types.facts, BANNER, &text);
+	forget_types();
+	fk_str(&fk, init_task + COMM_OFF, "idle");
+	check_refused(ENOENT, "struct task_struct: init_task has no name \"swapper\"");
+	err = hv_kept_facts_read((struct hv_span){(const uint8_t *)text.data, text.len_bytes},
+				 BANNER, &kept);
+	ck_assert_ptr_null(err);
+	err = hv_types_use(&fk.k.core, &kept);
+	ck_assert_ptr_null(err);
+	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_DERIVED);
+	CHECK_ALL(whole);
+	CHECK_ALL(of_module);
+	check_proved("task_struct", "pid");
+}
+END_TEST
+
+START_TEST(too_few_kept_facts_are_refused)
+{
+	struct hv_facts kept = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	hv_facts_add(&kept, &(struct hv_fact){"task_struct", "comm", COMM_OFF, 16, NULL, CC});
+	err = hv_types_use(&fk.k.core, &kept);
+	ck_assert(err && err->code == ENOENT);
+	ck_assert_str_eq(err->message,
+			 "the guest's code and memory do not show where pid of struct "
+			 "task_struct is");
+	ck_assert_ptr_null(fk.k.core.btf);
+	ck_assert_ptr_null(fk.k.core.types.facts);
 }
 END_TEST
 
@@ -929,6 +971,8 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, free_guest);
 	tcase_add_test(tc, derives_everything);
+	tcase_add_test(tc, kept_facts_are_used);
+	tcase_add_test(tc, too_few_kept_facts_are_refused);
 	tcase_add_test(tc, many_tasks);
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
