@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "base/cancel.h"
 #include "kernel/core/btf_members.h"
+#include "kernel/derive/clock_members.h"
 #include "kernel/derive/event_members.h"
 #include "kernel/derive/jump_members.h"
 #include "kernel/derive/members.h"
@@ -178,6 +179,7 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	hv_members_derive(&d, "mutex", of_mutex, HV_ARRAY_LEN(of_mutex), NULL, 0);
 	hv_module_members_derive(&d);
 	hv_table_members_derive(&d);
+	hv_clock_members_derive(&d);
 	hv_event_members_derive(&d);
 	hv_tracepoint_members_derive(&d);
 	err = hv_cancel_check();

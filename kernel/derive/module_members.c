@@ -18,6 +18,7 @@
 
 struct context {
 	const struct hv_kernel_core *core;
+	const struct hv_facts *facts; /* only for the members of `arch` */
 	struct hv_loaded_modules modules;
 };
 
@@ -271,6 +272,88 @@ static void derive_memory(struct hv_deriving *d, const struct context *c)
 	}
 }
 
+/* struct mod_arch_specific begins with the number of the module's ORC entries, and pointers to their
+ * addresses and to the entries. The addresses are ascending distances, and some lead to the module's
+ * text. */
+#define ORC_IPS_OFF 8u
+#define ORCS_OFF    16u
+#define ORCS_MAX    (1u << 20)
+#define ORC_SAMPLES 16u
+
+static struct hv_gva_range text_of(const struct context *c, unsigned i)
+{
+	const struct hv_fact *mem = hv_facts_find(c->facts, "module", "mem");
+	const char *type = mem ? "module_memory" : "module_layout";
+	const struct hv_fact *size = hv_facts_find(c->facts, type, mem ? "size" : "text_size");
+	struct hv_gva start;
+
+	if (!mem)
+		mem = hv_facts_find(c->facts, "module", "core_layout");
+	if (!mem || !size)
+		return (struct hv_gva_range){0};
+	start = hv_gva(u64_of(c, i, mem->off));
+	return (struct hv_gva_range){start, hv_gva_add(start, u32_of(c, i, mem->off + size->off))};
+}
+
+static bool is_readable(const struct context *c, uint64_t at)
+{
+	uint64_t word;
+	HV_AUTO_ERR struct hv_err *err = hv_read_u64(&c->core->as, hv_gva(at), &word);
+
+	return !err;
+}
+
+static bool has_orcs(const struct context *c, unsigned i, uint32_t off)
+{
+	const struct hv_address_space *as = &c->core->as;
+	const struct hv_gva_range text = text_of(c, i);
+	uint64_t nr = u32_of(c, i, off), ips = u64_of(c, i, off + ORC_IPS_OFF), before = 0;
+	unsigned nr_text = 0;
+
+	if (!nr || nr > ORCS_MAX)
+		return false;
+	for (unsigned s = 0; s < ORC_SAMPLES; s++) {
+		uint64_t at = ips + 4 * ((nr - 1) * s / (ORC_SAMPLES - 1)), ip;
+		uint32_t distance;
+		HV_AUTO_ERR struct hv_err *err = hv_read_u32(as, hv_gva(at), &distance);
+
+		if (err)
+			return false;
+		ip = at + (uint64_t)(int64_t)(int32_t)distance;
+		if (ip < before || ip < as->arch->kernel_start(as->levels).v)
+			return false;
+		nr_text += hv_gva_in(hv_gva(ip), text);
+		before = ip;
+	}
+	return nr_text && is_readable(c, u64_of(c, i, off + ORCS_OFF));
+}
+
+static bool fits_arch(const void *ctx, uint32_t off)
+{
+	const struct context *c = ctx;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < c->modules.nr; i++)
+		nr += has_orcs(c, i, off);
+	return nr > c->modules.nr / 2;
+}
+
+static const struct hv_member arch_members[] = {
+	{"arch", ORCS_OFF + 8, "mod_arch_specific", fits_arch,
+	 .code = {{"unwind_module_init", 0, USE(WRITE), 4}}},
+};
+
+static void derive_orcs(struct hv_deriving *d, struct context *c)
+{
+	c->facts = &d->facts;
+	hv_members_derive(d, "module", arch_members, 1, c, HV_LOADED_BYTES);
+	if (!hv_facts_find(&d->facts, "module", "arch"))
+		return;
+	add(d, "mod_arch_specific", "num_orcs", 0, 4, NULL);
+	add(d, "mod_arch_specific", "orc_unwind_ip", ORC_IPS_OFF, 8, NULL);
+	add(d, "mod_arch_specific", "orc_unwind", ORCS_OFF, 8, NULL);
+}
+
 /* Returns whether modules can be read. A module that is being loaded shows less than one that is live. */
 static bool is_complete(const struct hv_deriving *d)
 {
@@ -296,6 +379,7 @@ void hv_module_members_derive(struct hv_deriving *d)
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
 	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
 	derive_memory(d, &c);
+	derive_orcs(d, &c);
 	hv_facts_add_number(&d->facts, "MODULE_STATE_LIVE", 0);
 	hv_loaded_deinit(&c.modules);
 	if (!is_complete(d))

@@ -7,6 +7,7 @@
 #include "kernel/arch/generic.h"
 #include "kernel/core/fields.h"
 #include "kernel/core/function_code.h"
+#include "kernel/derive/orc_members.h"
 
 #define CPUS_MAX 64u /* that are looked at */
 
@@ -216,6 +217,47 @@ static void derive_cpu_features(struct hv_deriving *d)
 		    HV_PROVED_BY_MEMORY);
 }
 
+/* The functions of the kernel's paravirt calls, if its code calls functions to disable and to enable
+ * interrupts (CONFIG_PARAVIRT_XXL): they are next to each other in pv_ops. */
+#define PV_OPS_BYTES 2048u
+
+static bool is_function(const struct hv_deriving *d, uint64_t at, const char *const names[2])
+{
+	struct hv_gva function;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (hv_core_symbol(d->core, names[i], &function) && function.v == at)
+			return true;
+	return false;
+}
+
+static void derive_paravirt(struct hv_deriving *d)
+{
+	static const char *const disable[] = {"native_irq_disable", "pv_native_irq_disable"};
+	static const char *const enable[] = {"native_irq_enable", "pv_native_irq_enable"};
+	struct hv_gva at;
+	struct hv_span ops;
+	uint32_t found = 0;
+	unsigned nr = 0;
+
+	if (!hv_core_symbol(d->core, "pv_ops", &at))
+		return;
+	ops = hv_image_at(&d->core->image, at);
+	for (uint32_t off = 8;
+	     off < PV_OPS_BYTES && off + 16 <= hv_symbols_room(&d->core->symbols, at); off += 8)
+		if (is_function(d, hv_copy_u64(ops, off), disable) &&
+		    is_function(d, hv_copy_u64(ops, off + 8), enable)) {
+			found = off;
+			nr++;
+		}
+	if (nr != 1)
+		return;
+	/* After save_fl. */
+	add(d, "pv_irq_ops", "irq_disable", 8, 8, HV_PROVED_BY_MEMORY);
+	hv_facts_add(&d->facts, &(struct hv_fact){"paravirt_patch_template", "irq", found - 8, 16,
+						  "pv_irq_ops", HV_PROVED_BY_MEMORY});
+}
+
 void hv_x86_64_first_derive(struct hv_deriving *d)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(of_interfaces); i++)
@@ -223,6 +265,7 @@ void hv_x86_64_first_derive(struct hv_deriving *d)
 	find_current(d);
 	derive_clock(d);
 	derive_cpu_features(d);
+	derive_paravirt(d);
 }
 
 /* A sleeping task's stack pointer points to its saved registers. bp is the last of them; the
@@ -349,4 +392,5 @@ void hv_x86_64_stacks_derive(struct hv_deriving *d)
 	derive_frame(d);
 	derive_exception_stacks(d);
 	derive_entry_stack(d);
+	hv_orc_members_derive(d);
 }

@@ -33,7 +33,8 @@ enum {
 	SP_OFF = 0x6c0,
 	TASK_BYTES = 0x740
 };
-enum { HEAD_OFF = 0x10 }; /* in struct signal_struct */
+enum { HEAD_OFF = 0x10 };   /* in struct signal_struct */
+enum { PV_IRQ_OFF = 0x68 }; /* in pv_ops */
 enum {
 	LIST_OFF = 8,
 	NAME_OFF = 24,
@@ -42,6 +43,7 @@ enum {
 	MEM_BYTES = 72,
 	SYMBOLS_OFF = 0x390, /* struct mod_kallsyms */
 	REFCNT_OFF = 0x3c0,
+	ARCH_OFF = 0x440,
 	MODULE_BYTES = 0x480
 };
 
@@ -49,6 +51,7 @@ enum {
 #define STACK_MAGIC 0x57ac6e9du
 #define STACK_BYTES 0x4000u
 #define RETURNS_TO  (FK_BASE + 0x8123)
+#define IRQ_DISABLE (FK_BASE + 0xb000)
 #define BANNER	    "Linux version 6.5.0 (builder) #1 SMP PREEMPT_DYNAMIC Mon"
 
 #define HOT	  FK_PERCPU(1)
@@ -190,6 +193,9 @@ static const struct code codes[] = {
 	{"module_refcount",
 	 CODE("\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
 	      "\xc3" /* ret */)},
+	{"unwind_module_init",
+	 CODE("\x89\x8f\x40\x04\x00\x00" /* mov %ecx,0x440(%rdi) */
+	      "\xc3" /* ret */)},
 	{"bpf_get_smp_processor_id",
 	 CODE("\x65\x8b\x04\x25\x0c\x10\x00\x00" /* mov %gs:0x100c,%eax */
 	      "\xc3" /* ret */)},
@@ -203,7 +209,7 @@ static struct fk fk;
 static uint64_t init_task, init_cred, init_signals, modules_head, exceptions, blacklist, online,
 	ids;
 static uint64_t task_at[TASKS], stack_at[TASKS], signal_at[TASKS], module_at[MODULES];
-static uint64_t black_at, features;
+static uint64_t black_at, features, pv_ops;
 static unsigned nr_tasks;
 
 #ifndef FUNCTION_BYTES
@@ -341,6 +347,19 @@ enum module_form {
 	MEM_WITH_ROX   /* since 6.15 */
 };
 
+#define MODULE_ORCS 20u
+
+/* The first five entries are of the module's init text. */
+static inline void make_orcs(uint64_t module, uint64_t ips, uint64_t text)
+{
+	fk_u32(&fk, module + ARCH_OFF, MODULE_ORCS);
+	fk_u64(&fk, module + ARCH_OFF + 8, ips);
+	fk_u64(&fk, module + ARCH_OFF + 16, ips + 0x1000);
+	for (unsigned i = 0; i < MODULE_ORCS; i++)
+		fk_u32(&fk, ips + 4 * i,
+		       (uint32_t)(text + 16 * i - (i < 5 ? 0x8000 : 0) - (ips + 4 * i)));
+}
+
 /* Adds the modules to the list. Their structures begin 0x100 bytes after a page. */
 static inline void make_modules(enum module_form form)
 {
@@ -360,6 +379,7 @@ static inline void make_modules(enum module_form form)
 		fk_u64(&fk, at + SYMBOLS_OFF + 16, base + 0x5000);
 		fk_u64(&fk, at + SYMBOLS_OFF + 24, base + 0x6000);
 		fk_u32(&fk, at + REFCNT_OFF, i + 1);
+		make_orcs(at, base + 0x8000, base);
 		for (uint64_t part = 0; part < parts; part++) {
 			uint64_t mem = at + MEM_OFF + part * MEM_BYTES;
 
@@ -400,6 +420,8 @@ static inline void make_guest(unsigned nr)
 		set_code(codes[i].function, codes[i].bytes, codes[i].len);
 	}
 	fk_symbol(&fk, "end_of_code", function_at(HV_ARRAY_LEN(codes)));
+	fk_symbol(&fk, "pv_native_irq_disable", IRQ_DISABLE);
+	fk_symbol(&fk, "pv_native_irq_enable", IRQ_DISABLE + 16);
 	fk_symbol(&fk, "pcpu_hot", HOT);
 	fk_symbol(&fk, "cyc2ns", CYC2NS);
 	fk_symbol(&fk, "cea_exception_stacks", CEA_STACK);
@@ -412,6 +434,9 @@ static inline void make_guest(unsigned nr)
 	online = variable("__cpu_online_mask", 8);
 	ids = variable("nr_cpu_ids", 4);
 	fk_u32(&fk, variable("tsc_khz", 4), 2400000);
+	pv_ops = variable("pv_ops", 256);
+	fk_u64(&fk, pv_ops + PV_IRQ_OFF + 8, IRQ_DISABLE);
+	fk_u64(&fk, pv_ops + PV_IRQ_OFF + 16, IRQ_DISABLE + 16);
 	features = variable("boot_cpu_data", 256) + 0x28;
 	exceptions = fk_alloc(&fk, 12 * ENTRIES);
 	fk_symbol(&fk, "__start___ex_table", exceptions);

@@ -160,6 +160,8 @@ static const struct expected {
 	{"exception_table_entry", "data", 8, M},
 	{"kprobe_blacklist_entry", "start_addr", 16, M},
 	{"kprobe_blacklist_entry", "end_addr", 24, M},
+	{"paravirt_patch_template", "irq", PV_IRQ_OFF, M},
+	{"pv_irq_ops", "irq_disable", 8, M},
 };
 
 static const struct expected of_module[] = {
@@ -169,6 +171,10 @@ static const struct expected of_module[] = {
 	{"module", "kallsyms", KALLSYMS_OFF, M},
 	{"module", "refcnt", REFCNT_OFF, M | CC},
 	{"mod_kallsyms", "num_symtab", 8, M},
+	{"module", "arch", ARCH_OFF, M | C},
+	{"mod_arch_specific", "num_orcs", 0, M},
+	{"mod_arch_specific", "orc_unwind_ip", 8, M},
+	{"mod_arch_specific", "orc_unwind", 16, M},
 };
 
 static void check_all(const struct expected *list, size_t nr)
@@ -231,6 +237,71 @@ START_TEST(too_few_kept_facts_are_refused)
 			 "task_struct is");
 	ck_assert_ptr_null(fk.k.core.btf);
 	ck_assert_ptr_null(fk.k.core.types.facts);
+}
+END_TEST
+
+/* -- entries of the ORC tables of modules ------------------------------------------------------ */
+
+START_TEST(tables_without_text_of_the_module)
+{
+	make_modules(MEM);
+	for (unsigned i = 0; i < MODULES; i++)
+		make_orcs(module_at[i], (module_at[i] & ~0xfffull) + 0x8000, FK_BASE);
+	derive();
+	check_unknown("module", "arch.num_orcs");
+	check_fact("module", "list", LIST_OFF, MM);
+}
+END_TEST
+
+START_TEST(tables_that_are_not_ascending)
+{
+	make_modules(MEM);
+	for (unsigned i = 0; i < MODULES; i++) {
+		uint64_t ips = (module_at[i] & ~0xfffull) + 0x8000;
+
+		fk_u32(&fk, ips + 4 * (MODULE_ORCS - 1), (uint32_t)-0x8000);
+	}
+	derive();
+	check_unknown("module", "arch.num_orcs");
+}
+END_TEST
+
+START_TEST(tables_that_are_not_mapped)
+{
+	make_modules(MEM);
+	for (unsigned i = 0; i < MODULES; i++)
+		fk_u64(&fk, module_at[i] + ARCH_OFF + 16, 0xffffffff90000000);
+	derive();
+	check_unknown("module", "arch.num_orcs");
+}
+END_TEST
+
+/* A module without text has none. */
+START_TEST(most_modules_show_their_tables)
+{
+	make_modules(MEM_WITH_ROX);
+	fk_u32(&fk, module_at[1] + ARCH_OFF, 0);
+	derive();
+	check_fact("module", "arch", ARCH_OFF, M | C);
+	remove_code("unwind_module_init");
+	forget_types();
+	derive();
+	check_fact("module", "arch", ARCH_OFF, M);
+}
+END_TEST
+
+/* A kernel whose code disables interrupts itself has no such functions. */
+START_TEST(functions_of_paravirt)
+{
+	fk_u64(&fk, pv_ops + PV_IRQ_OFF + 16, IRQ_DISABLE);
+	derive();
+	check_unknown("paravirt_patch_template", "irq.irq_disable");
+	forget_types();
+	fk_u64(&fk, pv_ops + PV_IRQ_OFF + 16, IRQ_DISABLE + 16);
+	fk_u64(&fk, pv_ops + 8, IRQ_DISABLE);
+	fk_u64(&fk, pv_ops + 16, IRQ_DISABLE + 16);
+	derive();
+	check_unknown("paravirt_patch_template", "irq.irq_disable");
 }
 END_TEST
 
@@ -972,7 +1043,12 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, free_guest);
 	tcase_add_test(tc, derives_everything);
 	tcase_add_test(tc, kept_facts_are_used);
+	tcase_add_test(tc, functions_of_paravirt);
 	tcase_add_test(tc, too_few_kept_facts_are_refused);
+	tcase_add_test(tc, tables_without_text_of_the_module);
+	tcase_add_test(tc, tables_that_are_not_ascending);
+	tcase_add_test(tc, tables_that_are_not_mapped);
+	tcase_add_test(tc, most_modules_show_their_tables);
 	tcase_add_test(tc, many_tasks);
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
