@@ -559,8 +559,8 @@ static struct hv_err *keep_facts(struct broker *w, const struct hv_message *ques
 	struct hv_err *err;
 
 	if (w->is_attached || !s->dir.path) {
-		audit_refusal(w, "facts", "of an attached session");
-		return hv_err_new(EPERM, "derived facts of an attached session");
+		audit_refusal(w, "facts", "after the attach");
+		return NULL;
 	}
 	err = kept_facts_take(&s->facts, question);
 	return err ? err : write_facts(s, &s->dir);

@@ -48,18 +48,18 @@ struct hv_err *kept_facts_load(struct kept_facts *f, const char *file)
 	HV_AUTO_FD int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	HV_AUTO_FREE uint8_t *bytes = NULL;
 	struct stat st;
-	ssize_t n;
+	ssize_t n = -1;
 
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return hv_err_new(errno, "%s: %s", file, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > KEPT_FACTS_BYTES_MAX)
+	if (S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= KEPT_FACTS_BYTES_MAX) {
+		bytes = hv_alloc((size_t)st.st_size);
+		n = read(fd, bytes, (size_t)st.st_size);
+	}
+	if (n != st.st_size || !bytes)
 		return hv_err_new(EINVAL, "%s: is not a file of this session", file);
-	bytes = hv_alloc((size_t)st.st_size);
-	n = read(fd, bytes, (size_t)st.st_size);
-	if (n != st.st_size)
-		return hv_err_new(EIO, "%s: cannot be read", file);
 	f->bytes = hv_take(bytes);
 	f->len_bytes = (size_t)n;
 	return NULL;
