@@ -204,11 +204,46 @@ static void derive_keeper(struct hv_deriving *d, const struct clock *c, struct h
 	add(d, "timekeeper", "offs_tai", found + 16 - start, 8, HV_PROVED_BY_MEMORY);
 }
 
+/* The 8-byte words of struct sched_clock_data that a function writes: a bit for each. */
+struct written {
+	uint32_t percpu; /* the variable, which an instruction can have as its distance */
+	unsigned words;
+};
+
+#define OTHER_WORD (1u << 31)
+
+static void note_written(void *ctx, const struct hv_member_use *use)
+{
+	struct written *w = ctx;
+	uint32_t off = use->off >= w->percpu ? use->off - w->percpu : use->off;
+
+	if (use->kind == HV_MEMBER_WRITE && use->len_bytes == 8)
+		w->words |= off % 8 || off >= 24 ? OTHER_WORD : 1u << off / 8;
+}
+
+/* sched_clock_tick() writes tick_raw and tick_gtod, and later the third member, which follows
+ * them. */
+static void derive_ticks(struct hv_deriving *d)
+{
+	static const char type[] = "sched_clock_data";
+	struct written w = {.words = 0};
+	struct hv_gva at;
+
+	if (!hv_core_symbol(d->core, type, &at))
+		return;
+	w.percpu = (uint32_t)at.v;
+	if (!hv_code_list(d->core, "sched_clock_tick", note_written, &w) || (w.words | 4) != 7)
+		return;
+	add(d, type, "tick_raw", 0, 8, HV_PROVED_BY_CODE);
+	add(d, type, "tick_gtod", 8, 8, HV_PROVED_BY_CODE);
+}
+
 void hv_clock_members_derive(struct hv_deriving *d)
 {
 	struct clock c = {0};
 	struct hv_gva fast, keeper;
 
+	derive_ticks(d);
 	if (!hv_core_symbol(d->core, "tk_fast_mono", &fast) ||
 	    (!hv_core_symbol(d->core, "tk_core", &keeper) &&
 	     !hv_core_symbol(d->core, "timekeeper_data", &keeper)) ||

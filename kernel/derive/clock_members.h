@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Derives the structures of the kernel's clocks: tk_fast, tk_read_base, clocksource and timekeeper.
- * Private to kernel/. */
+/* Derives the structures of the kernel's clocks: tk_fast, tk_read_base, clocksource, timekeeper
+ * and sched_clock_data. Private to kernel/. */
 #pragma once
 
 #include "kernel/derive/members.h"

@@ -11,6 +11,7 @@
 #include "kernel/derive/jump_members.h"
 #include "kernel/derive/members.h"
 #include "kernel/derive/module_members.h"
+#include "kernel/derive/queue_members.h"
 #include "kernel/derive/table_members.h"
 #include "kernel/derive/task_members.h"
 #include "kernel/derive/tracepoint_members.h"
@@ -174,6 +175,7 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	add_known(&d);
 	arch->first(&d);
 	hv_task_members_derive(&d);
+	hv_queue_members_derive(&d);
 	arch->stacks(&d);
 	hv_members_derive(&d, "kprobe", of_kprobe, HV_ARRAY_LEN(of_kprobe), NULL, 0);
 	hv_members_derive(&d, "mutex", of_mutex, HV_ARRAY_LEN(of_mutex), NULL, 0);

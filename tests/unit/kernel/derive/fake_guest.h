@@ -33,8 +33,9 @@ enum {
 	SP_OFF = 0x6c0,
 	TASK_BYTES = 0x740
 };
-enum { HEAD_OFF = 0x10 };   /* in struct signal_struct */
-enum { PV_IRQ_OFF = 0x68 }; /* in pv_ops */
+enum { HEAD_OFF = 0x10 };					/* in struct signal_struct */
+enum { PV_IRQ_OFF = 0x68 };					/* in pv_ops */
+enum { CURR_OFF = 0x960, IDLE_OFF = 0x968, CLOCK_OFF = 0x990 }; /* in struct rq */
 enum {
 	LIST_OFF = 8,
 	NAME_OFF = 24,
@@ -58,6 +59,7 @@ enum {
 #define CYC2NS	  FK_PERCPU(2)
 #define CEA_STACK FK_PERCPU(3)
 #define TSS	  FK_PERCPU(4)
+#define RUNQUEUES FK_PERCPU(5)
 
 #define CEA	  UINT64_C(0xfffffe0000000000) /* struct cpu_entry_area of CPU 0 */
 #define CEA_SP0	  (CEA + 0x2000)
@@ -196,6 +198,17 @@ static const struct code codes[] = {
 	{"unwind_module_init",
 	 CODE("\x89\x8f\x40\x04\x00\x00" /* mov %ecx,0x440(%rdi) */
 	      "\xc3" /* ret */)},
+	{"idle_cpu",
+	 CODE("\x48\x8b\x88\x68\x09\x00\x00" /* mov 0x968(%rax),%rcx */
+	      "\x48\x39\x88\x60\x09\x00\x00" /* cmp %rcx,0x960(%rax) */
+	      "\x8b\x48\x04" /* mov 4(%rax),%ecx */
+	      "\xc3" /* ret */)},
+	{"update_rq_clock",
+	 CODE("\x8b\x87\x88\x09\x00\x00" /* mov 0x988(%rdi),%eax */
+	      "\x48\x2b\x87\x90\x09\x00\x00" /* sub 0x990(%rdi),%rax */
+	      "\x48\x89\x87\x90\x09\x00\x00" /* mov %rax,0x990(%rdi) */
+	      "\x48\x01\x87\xc0\x09\x00\x00" /* add %rax,0x9c0(%rdi) */
+	      "\xc3" /* ret */)},
 	{"bpf_get_smp_processor_id",
 	 CODE("\x65\x8b\x04\x25\x0c\x10\x00\x00" /* mov %gs:0x100c,%eax */
 	      "\xc3" /* ret */)},
@@ -209,7 +222,7 @@ static struct fk fk;
 static uint64_t init_task, init_cred, init_signals, modules_head, exceptions, blacklist, online,
 	ids;
 static uint64_t task_at[TASKS], stack_at[TASKS], signal_at[TASKS], module_at[MODULES];
-static uint64_t black_at, features, pv_ops;
+static uint64_t black_at, features, pv_ops, idle_task; /* of CPU 1 */
 static unsigned nr_tasks;
 
 #ifndef FUNCTION_BYTES
@@ -332,7 +345,10 @@ static inline void make_cpus(void)
 		fk_u32(&fk, area + CYC2NS + 4, 10);
 		fk_u64(&fk, area + CEA_STACK, CEA_GUARD);
 		fk_u64(&fk, area + TSS + 4, CEA_SP0);
+		fk_u64(&fk, area + RUNQUEUES + CURR_OFF, task_at[cpu + 3]);
+		fk_u64(&fk, area + RUNQUEUES + IDLE_OFF, cpu ? idle_task : init_task);
 	}
+	fk_str(&fk, idle_task + COMM_OFF, "swapper/1");
 	/* Four stacks of two pages each, between pages that are not mapped. */
 	for (unsigned i = 0; i < 4; i++, gpa.v += 0x2000)
 		xm_map(&fk.machine, fk.k.core.as.root, 4, 1,
@@ -423,6 +439,7 @@ static inline void make_guest(unsigned nr)
 	fk_symbol(&fk, "pv_native_irq_disable", IRQ_DISABLE);
 	fk_symbol(&fk, "pv_native_irq_enable", IRQ_DISABLE + 16);
 	fk_symbol(&fk, "pcpu_hot", HOT);
+	fk_symbol(&fk, "runqueues", RUNQUEUES);
 	fk_symbol(&fk, "cyc2ns", CYC2NS);
 	fk_symbol(&fk, "cea_exception_stacks", CEA_STACK);
 	fk_symbol(&fk, "cpu_tss_rw", TSS);
@@ -444,6 +461,7 @@ static inline void make_guest(unsigned nr)
 	fk_symbol(&fk, "__start_init_stack", fk.brk);
 	fk_symbol(&fk, "__end_init_stack", fk.brk + STACK_BYTES);
 	black_at = fk_alloc(&fk, 32 * ENTRIES);
+	idle_task = fk_alloc(&fk, 4096);
 	make_tasks(nr);
 	make_tables();
 	make_cpus();

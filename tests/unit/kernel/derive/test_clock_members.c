@@ -70,12 +70,17 @@ static void set_functions(void)
 		"\xc3");		       /* ret */
 	CODE(2, "\x48\x03\x05\x00\x00\x00\x00" /* add offs_boot(%rip),%rax */
 		"\xc3");		       /* ret */
+	CODE(3, "\x48\x89\x45\x08"	       /* mov %rax,8(%rbp) */
+		"\x48\x89\x83\x00\x10\x00\x00" /* mov %rax,0x1000(%rbx) */
+		"\xf0\x48\x0f\xb1\x55\x00"     /* lock cmpxchg %rdx,(%rbp) */
+		"\xc3");		       /* ret */
 	fk_u32(&fk, boot + 3, (uint32_t)(keeper + OFFS_OFF + 8 - (boot + 7)));
 }
 
 static void setup(void)
 {
 	fk_init(&fk);
+	fk_symbol(&fk, "sched_clock_data", FK_PERCPU(1));
 	code = FK_BASE;
 	fast = fk_alloc(&fk, 4096);
 	keeper = fk_alloc(&fk, 4096);
@@ -83,7 +88,8 @@ static void setup(void)
 	fk_symbol(&fk, "ktime_get_mono_fast_ns", code);
 	fk_symbol(&fk, "ktime_get_real_fast_ns", code + 64);
 	fk_symbol(&fk, "ktime_get_boot_fast_ns", code + 128);
-	fk_symbol(&fk, "after_it", code + 192);
+	fk_symbol(&fk, "sched_clock_tick", code + 192);
+	fk_symbol(&fk, "after_it", code + 256);
 	fk_symbol(&fk, "tk_fast_mono", fast);
 	fk_symbol(&fk, "tk_core", keeper);
 	fk_u32(&fk, fast, 6);
@@ -137,6 +143,8 @@ START_TEST(derives_everything)
 	check_fact("tk_read_base", "base_real", 48, used);
 	check_fact("clocksource", "name", NAME_OFF, memory);
 	check_fact("timekeeper", "tkr_mono", 0, memory);
+	check_fact("sched_clock_data", "tick_raw", 0, used);
+	check_fact("sched_clock_data", "tick_gtod", 8, used);
 	check_fact("timekeeper", "offs_boot", OFFS_OFF + 8 - START, memory | used);
 	check_fact("timekeeper", "offs_tai", OFFS_OFF + 16 - START, memory);
 	CODE(2, "\xc3");
@@ -227,6 +235,25 @@ START_TEST(offsets_of_clocks)
 }
 END_TEST
 
+START_TEST(ticks)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} codes[] = {
+		{"\x48\x89\x45\x08\xc3", 5},		     /* mov %rax,8(%rbp) */
+		{"\x48\x89\x45\x00\x48\x89\x45\x10\xc3", 9}, /* mov %rax,0 and 0x10(%rbp) */
+		{"\x48\x89\x45\x00\x48\x89\x45\x08\x48\x89\x45\x18\xc3", 13}, /* 0, 8 and 0x18 */
+		{"\x48\x89\x45\x00\x48\x89\x45\x08\x48\x89\x45\x04\xc3", 13}, /* 0, 8 and 4 */
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(codes); i++) {
+		set_code(3, codes[i].bytes, codes[i].len);
+		check_unknown("sched_clock_data", "tick_raw");
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, teardown);
@@ -237,6 +264,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, functions_that_use_other_members);
 	tcase_add_test(tests, names_of_clocksources);
 	tcase_add_test(tests, offsets_of_clocks);
+	tcase_add_test(tests, ticks);
 }
 
 int main(void)

@@ -131,6 +131,9 @@ static const struct expected {
 	{"signal_struct", "thread_head", HEAD_OFF, M},
 	{"sched_entity", "group_node", 0, C},
 	{"rq", "cfs_tasks", 0xa30, C},
+	{"rq", "curr", CURR_OFF, M | C},
+	{"rq", "idle", IDLE_OFF, M | C},
+	{"rq", "clock", CLOCK_OFF, C},
 	{"cred", "uid", 8, CC},
 	{"kprobe", "addr", 0x28, CC},
 	{"kprobe", "flags", 0x78, C},
@@ -302,6 +305,45 @@ START_TEST(functions_of_paravirt)
 	fk_u64(&fk, pv_ops + 16, IRQ_DISABLE + 16);
 	derive();
 	check_unknown("paravirt_patch_template", "irq.irq_disable");
+}
+END_TEST
+
+/* -- run queues -------------------------------------------------------------------------------- */
+
+START_TEST(idle_tasks_of_other_cpus)
+{
+	fk_str(&fk, idle_task + COMM_OFF, "swapper/2");
+	derive();
+	check_unknown("rq", "idle");
+	check_unknown("rq", "curr");
+	check_fact("rq", "clock", CLOCK_OFF, C);
+	forget_types();
+	fk_str(&fk, idle_task + COMM_OFF, "swapper/1");
+	fk_u32(&fk, idle_task + PID_OFF, 7);
+	derive();
+	check_unknown("rq", "idle");
+	forget_types();
+	fk_u32(&fk, idle_task + PID_OFF, 0);
+	fk_u64(&fk, fk.areas[1] + RUNQUEUES + CURR_OFF, 0);
+	derive();
+	check_unknown("rq", "idle");
+}
+END_TEST
+
+START_TEST(code_of_run_queues)
+{
+	set_code("idle_cpu", "\x48\x8b\x88\x68\x09\x00\x00\xc3", 8);	    /* one pointer */
+	set_code("update_rq_clock", "\x48\x89\x87\x90\x09\x00\x00\xc3", 8); /* only written */
+	derive();
+	check_unknown("rq", "idle");
+	check_unknown("rq", "clock");
+	forget_types();
+	set_code("idle_cpu", /* three pointers */
+		 "\x48\x8b\x88\x68\x09\x00\x00\x48\x8b\x88\x60\x09\x00\x00"
+		 "\x48\x8b\x88\x58\x09\x00\x00\xc3",
+		 22);
+	derive();
+	check_unknown("rq", "idle");
 }
 END_TEST
 
@@ -1044,6 +1086,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, derives_everything);
 	tcase_add_test(tc, kept_facts_are_used);
 	tcase_add_test(tc, functions_of_paravirt);
+	tcase_add_test(tc, idle_tasks_of_other_cpus);
+	tcase_add_test(tc, code_of_run_queues);
 	tcase_add_test(tc, too_few_kept_facts_are_refused);
 	tcase_add_test(tc, tables_without_text_of_the_module);
 	tcase_add_test(tc, tables_that_are_not_ascending);
