@@ -21,11 +21,10 @@ struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva
 	return code;
 }
 
-/* Calls IS_IT with each address that bytes in the code of FUNCTION may be, until it returns true. */
-static bool find_reference(const struct hv_kernel_core *core, const char *function,
-			   bool (*is_it)(const struct hv_kernel_core *core, struct hv_gva at,
-					 const void *ctx),
-			   const void *ctx)
+bool hv_function_find_reference(const struct hv_kernel_core *core, const char *function,
+				bool (*is_it)(const struct hv_kernel_core *core, struct hv_gva at,
+					      const void *ctx),
+				const void *ctx, struct hv_gva *ret)
 {
 	const struct hv_arch *arch = core->as.arch;
 	struct hv_gva start, may_be[HV_REFERENCES_MAX];
@@ -38,9 +37,12 @@ static bool find_reference(const struct hv_kernel_core *core, const char *functi
 		struct hv_span rest = {code.data + off, code.len_bytes - off};
 		unsigned nr = arch->references_at(rest, hv_gva_add(start, off), may_be);
 
-		for (unsigned i = 0; i < nr; i++)
-			if (is_it(core, may_be[i], ctx))
-				return true;
+		for (unsigned i = 0; i < nr; i++) {
+			if (!is_it(core, may_be[i], ctx))
+				continue;
+			*ret = may_be[i];
+			return true;
+		}
 	}
 	return false;
 }
@@ -59,7 +61,9 @@ static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const
 bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,
 			   const char *text)
 {
-	return find_reference(core, function, is_string, text);
+	struct hv_gva at;
+
+	return hv_function_find_reference(core, function, is_string, text, &at);
 }
 
 static bool is_address(const struct hv_kernel_core *core hv_unused, struct hv_gva at,
@@ -70,7 +74,9 @@ static bool is_address(const struct hv_kernel_core *core hv_unused, struct hv_gv
 
 bool hv_function_uses(const struct hv_kernel_core *core, const char *function, struct hv_gva at)
 {
-	return find_reference(core, function, is_address, &at);
+	struct hv_gva found;
+
+	return hv_function_find_reference(core, function, is_address, &at, &found);
 }
 
 #define COUNTER_BYTES 256u

@@ -13,6 +13,14 @@
 struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva start,
 				size_t max_bytes);
 
+/* Finds the first address that bytes in the code of FUNCTION may be, for which IS_IT returns true.
+ * Returns false if there is none, or if the function or the architecture's references are
+ * unknown. */
+bool hv_function_find_reference(const struct hv_kernel_core *core, const char *function,
+				bool (*is_it)(const struct hv_kernel_core *core, struct hv_gva at,
+					      const void *ctx),
+				const void *ctx, struct hv_gva *ret);
+
 /* Returns whether bytes in the code of FUNCTION may be the address of a string equal to TEXT. False
  * if the function or the architecture's references are unknown. */
 bool hv_function_refers_to(const struct hv_kernel_core *core, const char *function,

@@ -11,6 +11,7 @@
 #include "kernel/derive/jump_members.h"
 #include "kernel/derive/members.h"
 #include "kernel/derive/module_members.h"
+#include "kernel/derive/print_members.h"
 #include "kernel/derive/queue_members.h"
 #include "kernel/derive/table_members.h"
 #include "kernel/derive/task_members.h"
@@ -183,6 +184,7 @@ struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version)
 	hv_table_members_derive(&d);
 	hv_clock_members_derive(&d);
 	hv_event_members_derive(&d);
+	hv_print_members_derive(&d);
 	hv_tracepoint_members_derive(&d);
 	err = hv_cancel_check();
 	if (!err)

@@ -600,8 +600,8 @@ static void derive_options(struct context *c)
 	}
 }
 
-/* The field common_stacktrace, which each event of newer kernels has, has a filter type of its
- * own. */
+/* The fields of each event include a stack in newer kernels, with a filter type that no other field
+ * has. */
 static void derive_filter(struct context *c)
 {
 	const struct hv_fact *name = hv_facts_find(&c->d->facts, "ftrace_event_field", "name"),
@@ -622,7 +622,7 @@ static void derive_filter(struct context *c)
 		if (!err)
 			err = hv_read_u32(&c->core->as, hv_gva(at + filter->off), &value);
 		if (!err && hv_event_text_read(c->core, string, text) &&
-		    !strcmp(text, "common_stacktrace"))
+		    (!strcmp(text, "STACKTRACE") || !strcmp(text, "common_stacktrace")))
 			hv_facts_add_number(&c->d->facts, "FILTER_STACKTRACE", (int32_t)value);
 		if (!err)
 			err = hv_read_u64(&c->core->as, hv_gva(at), &at);

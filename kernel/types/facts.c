@@ -27,8 +27,17 @@ void hv_facts_deinit(struct hv_facts *f)
 	free(f->list);
 	free(f->numbers);
 	free(f->sizes);
-	free(f->text);
+	for (size_t i = 0; i < f->nr_texts; i++)
+		free(f->texts[i]);
+	free(f->texts);
 	*f = (struct hv_facts){0};
+}
+
+const char *hv_facts_own(struct hv_facts *f, char *text)
+{
+	f->texts = hv_grow(f->texts, f->nr_texts, &f->texts_cap, 16, sizeof(*f->texts));
+	f->texts[f->nr_texts++] = text;
+	return text;
 }
 
 void hv_facts_add(struct hv_facts *f, const struct hv_fact *fact)

@@ -21,7 +21,7 @@ enum hv_proof {
 };
 
 struct hv_fact {
-	const char *type;   /* static, as all names here, or in hv_facts.text */
+	const char *type;   /* static, as all names here, or in hv_facts.texts */
 	const char *member; /* of TYPE; a name without a dot */
 	uint32_t off;
 	uint32_t len_bytes;
@@ -50,13 +50,16 @@ struct hv_facts {
 	size_t nr_numbers, numbers_cap;
 	struct hv_size_fact *sizes; /* owned */
 	size_t nr_sizes, sizes_cap;
-	char *text; /* owned; contains the names, if they are not static; or NULL */
+	char **texts; /* owned, as their elements: names that are not static */
+	size_t nr_texts, texts_cap;
 };
 
 void hv_facts_deinit(struct hv_facts *f);
 void hv_facts_add(struct hv_facts *f, const struct hv_fact *fact);
 void hv_facts_add_number(struct hv_facts *f, const char *name, int32_t value);
 void hv_facts_add_size(struct hv_facts *f, const char *type, uint32_t len_bytes);
+/* Takes TEXT, which lives as long as the facts, and returns it. */
+const char *hv_facts_own(struct hv_facts *f, char *text);
 /* Adds PROOFS to those of a member, if it is known. */
 void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member, unsigned proofs);
 /* Takes back all members after the first NR, and all numbers after the first NR_NUMBERS. */

@@ -141,16 +141,18 @@ struct hv_err *hv_kept_facts_read(struct hv_span text, const char *kernel, struc
 	HV_AUTO_FREE char *begin = hv_format(FIRST VERSION "\nkernel %s\n", kernel);
 	hv_cleanup(hv_facts_deinit) struct hv_facts f = {0};
 	size_t len = strlen(begin);
+	char *lines;
 
 	if (!hv_span_has(text, 0, strlen(FIRST)) || memcmp(text.data, FIRST, strlen(FIRST)) != 0)
 		return hv_err_new(EINVAL, "they do not begin with '%s'", FIRST);
 	if (!hv_span_has(text, 0, len) || memcmp(text.data, begin, len) != 0)
 		return hv_err_new(ESTALE, "they are of another kernel or of another hvtrace");
-	f.text = hv_alloc(text.len_bytes - len + 1);
-	memcpy(f.text, text.data + len, text.len_bytes - len);
+	lines = hv_alloc(text.len_bytes - len + 1);
+	memcpy(lines, text.data + len, text.len_bytes - len);
+	hv_facts_own(&f, lines);
 	/* hvtrace writes each text in one form only, so a text is refused if it would be written in
 	 * another. */
-	if (!read_facts(f.text, &f) || !is_equal(text, &f, kernel))
+	if (!read_facts(lines, &f) || !is_equal(text, &f, kernel))
 		return hv_err_new(EINVAL, "they are damaged");
 	*ret = f;
 	f = (struct hv_facts){0};

@@ -30,7 +30,7 @@ static void refuse(const char *text, size_t len_bytes, int code, const char *mes
 	ck_assert_int_eq(err->code, code);
 	ck_assert_str_eq(err->message, message);
 	ck_assert_ptr_null(read.list);
-	ck_assert_ptr_null(read.text);
+	ck_assert_ptr_null(read.texts);
 }
 
 static void damaged(const char *lines)
