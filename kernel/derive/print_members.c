@@ -12,6 +12,7 @@
 #include "arch/arch.h"
 #include "base/cancel.h"
 #include "base/prefix.h"
+#include "kernel/core/fields.h"
 #include "kernel/core/function_code.h"
 
 #define FORMAT	     "print_fmt_"
@@ -71,7 +72,8 @@ static const char *read_item(const char *at, struct item *ret)
 	at += strspn(at, " ");
 	if (*at != '"')
 		return NULL;
-	end = ++at + strcspn(at, "\"\\");
+	at++;
+	end = at + strcspn(at, "\"\\");
 	if (*end != '"' || (size_t)(end - at) >= TEXT_BYTES)
 		return NULL;
 	memset(ret->text, 0, TEXT_BYTES);

@@ -261,6 +261,32 @@ static void note_small(void *ctx, const struct hv_member_use *use)
 	s->off = use->off;
 }
 
+#define DEFAULT_PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
+
+/* Returns whether the first callbacks of tracepoints have the priority that callbacks without a
+ * special one get, and there are callbacks. */
+static bool has_priorities(const struct context *c, uint32_t prio)
+{
+	uint32_t funcs;
+	unsigned nr = 0;
+
+	if (!find_off(c, "tracepoint", "funcs", &funcs))
+		return false;
+	for (size_t i = 0; i < c->tracepoints.nr; i++) {
+		uint64_t at = hv_object_u64(&c->tracepoints.list[i], funcs);
+		uint32_t value = 0;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (!at)
+			continue;
+		err = hv_read_u32(&c->core->as, hv_gva(at + prio), &value);
+		if (err || value != DEFAULT_PRIORITY)
+			return false;
+		nr++;
+	}
+	return nr;
+}
+
 /* The function that adds a callback compares priorities, the only small number of an element. */
 static void derive_callback(const struct context *c)
 {
@@ -279,7 +305,8 @@ static void derive_callback(const struct context *c)
 	add(c, type, "data", 8, 8, NULL, hv_code_offs_have(&copied, 8) ? CODE | OTHER : CODE);
 	if (small.off == 16 && !small.is_other)
 		add(c, type, "prio", 16, 4, NULL,
-		    hv_code_offs_have(&copied, 16) ? CODE | OTHER : CODE);
+		    (hv_code_offs_have(&copied, 16) ? CODE | OTHER : CODE) |
+			    (has_priorities(c, 16) ? MEMORY : 0));
 	hv_facts_add_size(&c->d->facts, type, stride);
 }
 

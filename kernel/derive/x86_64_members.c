@@ -243,7 +243,7 @@ static void derive_paravirt(struct hv_deriving *d)
 	if (!hv_core_symbol(d->core, "pv_ops", &at))
 		return;
 	ops = hv_image_at(&d->core->image, at);
-	for (uint32_t off = 8;
+	for (uint32_t off = 0;
 	     off < PV_OPS_BYTES && off + 16 <= hv_symbols_room(&d->core->symbols, at); off += 8)
 		if (is_function(d, hv_copy_u64(ops, off), disable) &&
 		    is_function(d, hv_copy_u64(ops, off + 8), enable)) {
@@ -252,9 +252,9 @@ static void derive_paravirt(struct hv_deriving *d)
 		}
 	if (nr != 1)
 		return;
-	/* After save_fl. */
-	add(d, "pv_irq_ops", "irq_disable", 8, 8, HV_PROVED_BY_MEMORY);
-	hv_facts_add(&d->facts, &(struct hv_fact){"paravirt_patch_template", "irq", found - 8, 16,
+	/* Only the sum of both offsets is known. */
+	add(d, "pv_irq_ops", "irq_disable", 0, 8, HV_PROVED_BY_MEMORY);
+	hv_facts_add(&d->facts, &(struct hv_fact){"paravirt_patch_template", "irq", found, 8,
 						  "pv_irq_ops", HV_PROVED_BY_MEMORY});
 }
 

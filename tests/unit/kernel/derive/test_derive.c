@@ -163,8 +163,8 @@ static const struct expected {
 	{"exception_table_entry", "data", 8, M},
 	{"kprobe_blacklist_entry", "start_addr", 16, M},
 	{"kprobe_blacklist_entry", "end_addr", 24, M},
-	{"paravirt_patch_template", "irq", PV_IRQ_OFF, M},
-	{"pv_irq_ops", "irq_disable", 8, M},
+	{"paravirt_patch_template", "irq", PV_IRQ_OFF + 8, M},
+	{"pv_irq_ops", "irq_disable", 0, M},
 };
 
 static const struct expected of_module[] = {
