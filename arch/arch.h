@@ -791,6 +791,12 @@ struct hv_arch {
 	/* Returns whether the kernel has the register. */
 	bool (*has_register)(const char *name);
 	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends the list */
+	/* The size of the registers of a program that a trampoline finds at the end of its task's
+	 * stack (HV_FETCH_USER_STACK). 0: not supported. */
+	uint32_t user_regs_bytes;
+	/* Returns whether the bytes at the start of REGS, which are USER_REGS_BYTES, are such
+	 * registers. */
+	bool (*are_user_regs)(struct hv_span regs);
 	/* Decodes the raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
 					    uint16_t thread_flags, struct hv_context_bits bits);

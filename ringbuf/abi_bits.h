@@ -155,6 +155,11 @@
 /* current value := a word of the entry; faults if the entry is shorter */
 #define HV_FETCH_WORD	     1
 #define HV_FETCH_NUMBER	     2 /* current value := the step's value */
+/* result := the words of the user's stack: its ip, then the return addresses that its frame
+ * pointers lead to. The step's value is the distance of the saved registers from the start of the
+ * task's stack. The result is empty in kernel threads. */
+#define HV_FETCH_USER_STACK  3
+#define HV_USER_STACK_MAX    128 /* words */
 /* current value := 8 bytes of the draft at the step's value, shifted left and back right by the low
  * six bits of the step's length; sign-extended if the length has HV_FETCH_SIGNED */
 #define HV_FETCH_FIELD	     4

@@ -29,6 +29,13 @@
 /* %r9d: no step has set a maximum. Steps set less. */
 #define ANY_LENGTH 0xffff
 
+/* struct pt_regs (arch/x86/include/asm/ptrace.h) */
+#define USER_BP	      32
+#define USER_IP	      128
+#define USER_CS	      136
+#define USER_REGS_LEN 168
+#define USER_CS_64    0x33 /* __USER_CS; __USER32_CS is 0x23 */
+
 /* Minimum room for a result; a multiple of the alignment, like all results. */
 #define RESULT_ROOM 32
 
@@ -91,6 +98,8 @@
 	jnz	.Lfetch_read
 	cmpb	$HV_FETCH_WORD, %al
 	je	.Lfetch_word
+	cmpb	$HV_FETCH_USER_STACK, %al
+	je	.Lfetch_user_stack
 	cmpb	$HV_FETCH_NUMBER, %al
 	jne	.Lfetch_field
 	movq	%rsi, %r13
@@ -142,6 +151,63 @@
 	cmpq	%r9, %r13
 	cmovbq	%r13, %r9
 	jmp	.Lfetch_step
+
+/* Stores the user's ip and the return addresses in its frame records. A record is two words in user
+ * memory: the address of the next record and the return address. Each record must be above the one
+ * before. It is read to the next two words of the result, of which the second is then moved to the
+ * first. Programs of 32 bits have other records: only their ip is stored.
+ *
+ * %rsi is the distance of the saved registers from the start of the stack, %rdx the maximum size.
+ * During the walk %rdi is the address of the next word, %rdx the last one at which a record may be
+ * read, %r13 the address of the record. */
+.Lfetch_user_stack:
+	movl	$hole_stack_bytes, %eax
+	subl	$USER_REGS_LEN, %eax
+	cmpq	%rax, %rsi
+	ja	.Lfetch_entry
+	movq	%gs:hole_current, %rax
+	addq	hole_task_stack(%rax), %rsi
+	subq	$(RESULT_ROOM / 2), %rcx
+	cmpq	%rcx, %rdx
+	cmovaq	%rcx, %rdx
+	leaq	HV_FETCH_HEAD(%r14), %rdi
+	leaq	-8(%rdi,%rdx), %rdx
+	testb	$3, USER_CS(%rsi)
+	jz	2f
+	movq	USER_IP(%rsi), %rax
+	movq	USER_BP(%rsi), %r13
+	movq	%rax, (%rdi)
+	addq	$8, %rdi
+	cmpb	$USER_CS_64, USER_CS(%rsi)
+	jne	2f
+1:	cmpq	%rdx, %rdi
+	ja	2f
+	testq	%r13, %r13
+	jle	2f
+	pushq	%rdx
+	pushq	%rdi
+	movq	%r13, %rsi
+	movl	$16, %edx
+	movq	$hole_copy_user, %rcx
+	call	.Lfetch_call
+	popq	%rdi
+	popq	%rdx
+	testq	%rax, %rax
+	jnz	2f
+	movq	(%rdi), %rax
+	movq	8(%rdi), %rcx
+	testq	%rcx, %rcx
+	jle	2f
+	movq	%rcx, (%rdi)
+	addq	$8, %rdi
+	cmpq	%r13, %rax
+	movq	%rax, %r13
+	ja	1b
+2:	movl	$ANY_LENGTH, %r9d
+	movl	%edi, %edx
+	subl	%r14d, %edx
+	subl	$HV_FETCH_HEAD, %edx
+	jmp	.Lfetch_result
 
 /* Calls (to, from, bytes) with %rdi, %rsi, %rdx. A value is read to the address of the next result.
  * Addresses between the two halves of the address space are not read, because some kernels warn
@@ -320,6 +386,11 @@ hv_trampoline_return_19:
 	movw	%ax, (ID + HV_EVENT_LEN_SHIFT / 8)(%rsp)
 	jmp	.Levent_length
 
+#undef USER_BP
+#undef USER_IP
+#undef USER_CS
+#undef USER_REGS_LEN
+#undef USER_CS_64
 #undef OF_EVENT
 #undef ANY_LENGTH
 #undef RESULT_ROOM

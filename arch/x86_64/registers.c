@@ -261,3 +261,22 @@ bool x86_64_has_register(const char *name)
 			return true;
 	return x86_64_find_register(name, &found);
 }
+
+/* -- registers of a program ------------------------------------------------------------------- */
+
+/* struct pt_regs (arch/x86/include/asm/ptrace.h). FRED stores more in the upper bits of cs and ss. */
+#define USER_CS	   136
+#define USER_SS	   160
+#define USER_CS_64 0x33
+#define USER_CS_32 0x23
+#define USER_DS	   0x2b
+
+bool x86_64_are_user_regs(struct hv_span regs)
+{
+	uint16_t cs, ss;
+
+	if (!hv_span_copy(regs, USER_CS, &cs, sizeof(cs)) ||
+	    !hv_span_copy(regs, USER_SS, &ss, sizeof(ss)))
+		return false;
+	return (cs == USER_CS_64 || cs == USER_CS_32) && ss == USER_DS;
+}

@@ -162,5 +162,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.find_any_register = x86_64_find_any_register,
 	.has_register = x86_64_has_register,
 	.argument_registers = {"di", "si", "dx", "cx", "r8", "r9"},
+	.user_regs_bytes = X86_64_USER_REGS_LEN,
+	.are_user_regs = x86_64_are_user_regs,
 	.decode_context = x86_64_decode_context,
 };

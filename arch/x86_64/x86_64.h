@@ -14,6 +14,8 @@ bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_find_any_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_has_register(const char *name);
+#define X86_64_USER_REGS_LEN 168 /* struct pt_regs */
+bool x86_64_are_user_regs(struct hv_span regs);
 
 /* page_table.c */
 struct hv_gva x86_64_kernel_start(unsigned levels);

@@ -42,6 +42,7 @@ static bool has_register(const char *name)
 const struct hv_arch fake_arch = {
 	.counter_name = "x86-tsc",
 	.find_register = find_register,
+	.user_regs_bytes = 168,
 	.find_return_register = find_return_register,
 	.find_any_register = find_any_register,
 	.has_register = has_register,

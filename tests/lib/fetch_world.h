@@ -30,6 +30,8 @@
 
 static struct world *world;
 static uint8_t kernel_memory[SPACE_BYTES], user_memory[SPACE_BYTES];
+/* The stack of each task. The registers of its program are USER_REGS_OFF bytes after the start. */
+static uint8_t task_stack[8u << 20];
 static void (*while_reading)(void);
 static unsigned nr_reads;
 
@@ -97,6 +99,12 @@ static inline void set_up_ring(uint64_t nr_slots)
 
 		memcpy(code + 2, &readers[i], sizeof(readers[i])); /* movabsq, jmp *%rax */
 		memcpy(world->host + WORLD_READERS_OFF + 16 * i, code, sizeof(code));
+	}
+	ck_assert_uint_le(world->stack_bytes, sizeof(task_stack));
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++) {
+		struct world_cpu *c = (struct world_cpu *)(world->host + WORLD_CPU_OFF) + cpu;
+
+		c->cat.stack = c->dd.stack = (uintptr_t)task_stack;
 	}
 	world_call_action(world, HV_DOES_REGS | HV_DOES_FETCH);
 	while_reading = NULL;

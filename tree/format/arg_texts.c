@@ -274,16 +274,16 @@ bool hv_format_syscall(struct hv_text *out, const struct hv_syscall_style *style
 #define LOC_LEN_SHIFT 16 /* __data_loc */
 #define LOC_OFF_MASK  0xffff
 
-enum form { UNSIGNED, SIGNED, HEX, LETTER, SYMBOL, STRING };
+enum form { UNSIGNED, SIGNED, HEX, LETTER, SYMBOL, STRING, WORDS };
 
 /* The formats of types in a print_fmt. None is a prefix of a later one. */
 static const struct {
 	const char *format;
 	enum form form;
 } formats[] = {
-	{"\\\"%s\\\"", STRING}, {"0x%Lx", HEX},	  {"0x%x", HEX},
-	{"'%c'", LETTER},	{"%pS", SYMBOL},  {"%Lu", UNSIGNED},
-	{"%Ld", SIGNED},	{"%u", UNSIGNED}, {"%d", SIGNED},
+	{"\\\"%s\\\"", STRING}, {"0x%Lx", HEX},	   {"0x%x", HEX},   {"'%c'", LETTER},
+	{"%pS", SYMBOL},	{"%Lu", UNSIGNED}, {"%Ld", SIGNED}, {"%u", UNSIGNED},
+	{"%d", SIGNED},		{"%s", WORDS},
 };
 
 /* Replaces control characters other than newline and tab by '?'. */
@@ -329,6 +329,19 @@ static void add_string(struct hv_text *out, struct hv_span entry, uint32_t loc)
 	hv_text_add(out, "\"");
 }
 
+/* The words of a stack, as with __print_array(). */
+static void add_words(struct hv_text *out, struct hv_span entry, uint32_t loc)
+{
+	uint32_t len = loc >> LOC_LEN_SHIFT, off = loc & LOC_OFF_MASK;
+	uint64_t word;
+
+	hv_text_add(out, "{");
+	for (uint32_t at = 0; at + sizeof(word) <= len && hv_span_u64(entry, off + at, &word);
+	     at += sizeof(word))
+		hv_text_printf(out, "%s0x%" PRIx64, at ? "," : "", word);
+	hv_text_add(out, "}");
+}
+
 /* VALUE has LEN bytes. */
 static void add_number(struct hv_text *out, enum form form, uint64_t value, uint32_t len,
 		       const struct hv_print_resolver *r)
@@ -362,7 +375,9 @@ static void add_element(struct hv_text *out, enum form form, struct hv_span entr
 	uint64_t value = 0;
 
 	hv_span_copy(entry, off, &value, len);
-	if (form == STRING)
+	if (form == WORDS)
+		add_words(out, entry, (uint32_t)value);
+	else if (form == STRING)
 		add_string(out, entry, (uint32_t)value);
 	else
 		add_number(out, form, value, len, r);

@@ -82,6 +82,8 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *w
 /* Returns the number of memory results that ARG needs. */
 static uint16_t kprobe_nr_results(const struct hv_kprobe_arg *arg)
 {
+	if (arg->source == HV_KPROBE_USTACK)
+		return 1;
 	if (!arg->nr_derefs)
 		return 0;
 	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
@@ -453,7 +455,12 @@ static void add_values(const struct hv_kprobe_arg *arg, struct hv_text *ret)
 {
 	bool is_string = hv_kprobe_is_string(arg);
 
-	if (!arg->count)
+	if (arg->source == HV_KPROBE_USTACK)
+		hv_text_printf(ret,
+			       ", __print_array(__get_dynamic_array(%s), "
+			       "__get_dynamic_array_len(%s) / 8, 8)",
+			       arg->name, arg->name);
+	else if (!arg->count)
 		hv_text_printf(ret, is_string ? ", __get_str(%s)" : ", REC->%s", arg->name);
 	for (unsigned i = 0; i < arg->count; i++)
 		hv_text_printf(ret, is_string ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name,
@@ -601,6 +608,10 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 	unsigned last = arg->nr_derefs - 1, word = arg->number.word;
 
 	check_event(p);
+	if (arg->source == HV_KPROBE_USTACK) {
+		add_step(p, HV_FETCH_USER_STACK, addend, HV_USER_STACK_MAX * WORD);
+		return;
+	}
 	if (arg->source == HV_KPROBE_FIELD)
 		load_event_field(p, &arg->event_field);
 	else if (is_const)
@@ -767,6 +778,24 @@ static const char *known_string(const struct hv_kprobe_call *call, const struct 
 	return arg->source == HV_KPROBE_MARK ? call->mark : arg->string;
 }
 
+/* The words follow the fields, like strings. */
+static void fill_ustack(struct filling *f, const struct hv_kprobe_arg *arg, uint8_t *to)
+{
+	struct hv_span bytes = {0};
+	uint32_t loc = f->end, len;
+
+	if (!find_result(f, arg->first_result, &bytes))
+		bytes.len_bytes = 0;
+	len = (uint32_t)bytes.len_bytes / WORD * WORD;
+	if (len > f->max_bytes - f->end)
+		len = (f->max_bytes - f->end) / WORD * WORD;
+	if (len)
+		memcpy(f->entry + f->end, bytes.data, len);
+	f->end += len;
+	loc |= len << LOC_LEN_SHIFT;
+	memcpy(to, &loc, sizeof(loc));
+}
+
 static void fill_strings(struct filling *f, const struct hv_kprobe_arg *arg, uint8_t *to)
 {
 	const char *known = known_string(f->call, arg);
@@ -837,7 +866,9 @@ uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *
 		const struct hv_kprobe_arg *arg = &k->args[i];
 		uint8_t *to = entry + args_off + arg->off;
 
-		if (hv_kprobe_is_string(arg))
+		if (arg->source == HV_KPROBE_USTACK)
+			fill_ustack(&f, arg, to);
+		else if (hv_kprobe_is_string(arg))
 			fill_strings(&f, arg, to);
 		else
 			fill_numbers(&f, arg, to);

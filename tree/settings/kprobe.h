@@ -13,6 +13,7 @@
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
  *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...],
  *		(STRUCT[,MEMBER])FETCH->MEMBER[->MEMBER]..., (STRUCT[,MEMBER])(FETCH)->MEMBER...
+ *		$ustack in the group hvtrace: the task's stack in user space (HV_FETCH_USER_STACK)
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
@@ -52,6 +53,7 @@ enum hv_kprobe_source {
 	HV_KPROBE_STRING, /* a constant string */
 	HV_KPROBE_MARK,	  /* a mark's text; a call that ends no mark is not an event of the probe */
 	HV_KPROBE_FIELD,  /* a field of the probed event */
+	HV_KPROBE_USTACK, /* the words of the task's stack in user space */
 };
 
 struct hv_kprobe_type; /* type of an argument */
@@ -156,6 +158,9 @@ struct hv_kprobe_kernel {
 	bool has_dentries; /* accepts %pd and %pD */
 	bool keeps_args;   /* return probes can fetch the arguments of the call */
 	bool has_casts;	   /* accepts typecasts, and limits a FETCH to eight nested levels */
+	/* Finds the step's value of HV_FETCH_USER_STACK; 0: unknown. NULL: stacks in user space are
+	 * not supported. */
+	struct hv_err *(*find_user_regs)(void *module_data, uint32_t *ret);
 };
 /* Parses the NR words of a command. Sets *RET_FAULT only on error. Replaces words with %pd or %pD
  * in WORDS by their expansion, which the kernel also shows. *RET_MEANT owns the expanded words, or

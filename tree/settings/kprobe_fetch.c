@@ -35,6 +35,12 @@ static const struct hv_kprobe_type types[] = {
 	{"char", 1, false, "'%c'", "u8"},
 	{"symbol", 8, false, "%pS", "u64"},
 };
+static const struct hv_kprobe_type ustack_type = {
+	.name = "ustack",
+	.size_bytes = 4,
+	.print = "%s",
+	.field = "__data_loc u64[]",
+};
 static const struct hv_kprobe_type *const string_type = &types[0];
 static const struct hv_kprobe_type *const ustring_type = &types[1];
 
@@ -214,10 +220,30 @@ static struct hv_err *take_field_by_name(const struct hv_kprobe_parsing *p,
 
 /* -- start of a FETCH -------------------------------------------------------------------------- */
 
+static struct hv_err *parse_ustack(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   size_t off)
+{
+	uint32_t regs_off = 0;
+	struct hv_err *err = NULL;
+
+	if (p->kernel && p->kernel->find_user_regs && !p->k->is_return)
+		err = p->kernel->find_user_regs(p->kernel->module_data, &regs_off);
+	if (err)
+		return err;
+	if (!regs_off)
+		return hv_kprobe_not_there(p, off, "the stacks of programs are not recorded here");
+	arg->source = HV_KPROBE_USTACK;
+	arg->number = (struct hv_arch_register){HV_ARCH_NO_WORD, regs_off};
+	arg->type = &ustack_type;
+	return NULL;
+}
+
 /* TEXT follows the $. */
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
+	if (strcmp(text, "ustack") == 0 && strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0)
+		return parse_ustack(p, arg, off);
 	if (p->event)
 		return take_field(p, arg, text, off);
 	if (hv_starts_with(text, "retval"))
@@ -698,9 +724,11 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
 	if (!err)
 		err = parse_inner(p, arg, fetch, off, 0);
+	if (!err && arg->source == HV_KPROBE_USTACK && colon)
+		err = hv_kprobe_wrong(p, off, "$ustack has no type");
 	if (!err)
 		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
-	if (!err)
+	if (!err && arg->source != HV_KPROBE_USTACK)
 		err = p->event ? check_event_type(p, arg, type_off) : check_type(p, arg, type_off);
 	if (!err && !colon)
 		err = hv_kprobe_named_bits(p, arg, off);

@@ -319,6 +319,87 @@ START_TEST(an_interrupt_before_each_instruction)
 }
 END_TEST
 
+/* -- stacks of programs ------------------------------------------------------------------------ */
+
+#define USER_REGS_LEN 168
+#define USER_REGS_OFF (sizeof(task_stack) - USER_REGS_LEN)
+#define IP	      0x401234
+#define NR_FRAMES     130
+
+static void set_user_regs(uint64_t ip, uint64_t bp, uint64_t cs)
+{
+	uint8_t *regs = task_stack + USER_REGS_OFF;
+
+	memcpy(regs + 32, &bp, 8);
+	memcpy(regs + 128, &ip, 8);
+	memcpy(regs + 136, &cs, 8);
+}
+
+/* A record of a frame at AT, and the one after it at NEXT. */
+static void set_frame(uint64_t at, uint64_t next, uint64_t caller)
+{
+	memcpy(user_memory + (at - USER_START), &next, 8);
+	memcpy(user_memory + (at - USER_START) + 8, &caller, 8);
+}
+
+/* The stack has NR words: the ip, then callers from 1 on. Its record is at AT. Returns the position
+ * of the next one. */
+static uint64_t check_user_stack(uint64_t at, unsigned nr)
+{
+	uint64_t words[HV_USER_STACK_MAX] = {IP};
+	struct entry e;
+
+	for (unsigned i = 1; i < nr; i++)
+		words[i] = i;
+	SET_PROGRAM({HV_FETCH_USER_STACK, 0, HV_USER_STACK_MAX * 8, 9, USER_REGS_OFF},
+		    {HV_FETCH_NUMBER, 0, 0, 10, KERNEL_START}, {READ_KERNEL, 0, 3, 10, 0});
+	call(KERNEL_START);
+	read_entry(0, at, &e);
+	check_result(&e, 0, 9, words, nr * 8);
+	check_result(&e, 1, 10, kernel_memory, 3);
+	check_quiet();
+	return e.end + 1;
+}
+
+START_TEST(the_stack_of_a_program)
+{
+	set_user_regs(IP, USER_START + 0x100, 0x33);
+	for (uint64_t i = 0; i < NR_FRAMES; i++)
+		set_frame(USER_START + 0x100 + 16 * i, USER_START + 0x100 + 16 * (i + 1), i + 1);
+	check_user_stack(0, HV_USER_STACK_MAX);
+}
+END_TEST
+
+/* The walk ends at a record that is not above the one before, cannot be read, or has no caller. */
+START_TEST(the_stack_of_a_program_that_lies)
+{
+	static const uint64_t ends[] = {0,	   USER_START + 0x100, USER_START + 0x110,
+					8,	   UINT64_C(1) << 63,  KERNEL_START,
+					UINT64_MAX};
+
+	set_user_regs(IP, USER_START + 0x100, 0x33);
+	set_frame(USER_START + 0x100, USER_START + 0x110, 1);
+	set_frame(USER_START + 0x110, ends[_i], 2);
+	check_user_stack(0, 3);
+}
+END_TEST
+
+START_TEST(the_stack_of_a_program_that_ends)
+{
+	uint64_t at;
+
+	set_user_regs(IP, USER_START + 0x100, 0x33);
+	set_frame(USER_START + 0x100, USER_START + 0x110, 0);
+	at = check_user_stack(0, 1);
+	set_frame(USER_START + 0x100, USER_START + 0x110, UINT64_MAX);
+	at = check_user_stack(at, 1);
+	set_user_regs(IP, USER_START + 1, 0x23); /* of 32 bits */
+	at = check_user_stack(at, 1);
+	set_user_regs(IP, USER_START + 0x100, 0); /* a kernel thread */
+	check_user_stack(at, 0);
+}
+END_TEST
+
 /* -- hostile programs -------------------------------------------------------------------------- */
 
 START_TEST(any_program_stays_in_its_draft)
@@ -362,6 +443,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_task_goes_on_elsewhere);
 	tcase_add_test(tc, all_drafts_are_taken);
 	tcase_add_test(tc, an_interrupt_before_each_instruction);
+	tcase_add_test(tc, the_stack_of_a_program);
+	tcase_add_loop_test(tc, the_stack_of_a_program_that_lies, 0, 7);
+	tcase_add_test(tc, the_stack_of_a_program_that_ends);
 	tcase_add_test(tc, any_program_stays_in_its_draft);
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/sites/modules.h"
+#include "kernel/tasks/user_regs.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/guest/actions.h"
 #include "tracer/probe_sites/probe_sites.h"
@@ -25,8 +26,8 @@
  * from the guest when the definition needs it, and freed with it. */
 
 struct module_btf {
-	const struct hv_kernel *kernel; /* borrowed */
-	struct hv_btf *btf;		/* owned; NULL: not needed, or the module has no BTF */
+	struct hv_kernel *kernel; /* borrowed */
+	struct hv_btf *btf;	  /* owned; NULL: not needed, or the module has no BTF */
 };
 
 /* Returns whether SITE belongs to FUNCTION, which may be MODULE:FUNCTION. */
@@ -129,6 +130,12 @@ static bool module_btf_entry_behind(void *m, const char *function, uint64_t off,
 
 	return find_start(((struct module_btf *)m)->kernel, function, &at) &&
 	       module_btf_entry_at(m, at.v + off, ret);
+}
+
+/* Implements find_user_regs. */
+static struct hv_err *module_btf_user_regs(void *m, uint32_t *ret)
+{
+	return hv_user_regs_find(((struct module_btf *)m)->kernel, ret);
 }
 
 static void module_btf_deinit(struct module_btf *m)
@@ -748,6 +755,7 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all, struct 
 		.drops_args = !asks_first,
 		.entry_at = module_btf_entry_at,
 		.entry_behind = module_btf_entry_behind,
+		.find_user_regs = k->core.as.arch->user_regs_bytes ? module_btf_user_regs : NULL,
 		/* fprobes based on the function graph do not need MAXACTIVE. */
 		.no_maxactive =
 			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
