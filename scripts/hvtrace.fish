@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist top latency stream collect exporter mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist top latency profile stream collect exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
-set -l with_domain check attach ls cat echo mkdir rmdir reset record hist latency stream mount umount exec sh stat detach recover
+set -l with_domain check attach ls cat echo mkdir rmdir reset record hist latency profile stream mount umount exec sh stat detach recover
 
 # Prints the operands after the verb, one per line.
 function __hvtrace_operands
@@ -115,7 +115,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto i
 complete -c hvtrace -n "__fish_seen_subcommand_from attach run" -l patch -x -a 'in-place shadow' -d 'How to modify kernel text'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 'Kernel image with symbols'
 complete -c hvtrace -n "__fish_seen_subcommand_from check attach recover" -l btf -r -F -d 'Types of a kernel without BTF'
-complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream latency" -l max-overhead -x -d 'Maximum overhead in percent of vCPU time'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream latency profile" -l max-overhead -x -d 'Maximum overhead in percent of vCPU time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l for -x -d 'Detach after this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l idle -x -d 'Detach after this time without clients'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Attach even if the guest checks its text or coverage is low'
@@ -130,7 +130,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s k -x -d 'D
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s g -x -a '(__hvtrace_functions)' -d 'Trace only these functions and their callees'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -l host-time -d 'Record the time lost to the host'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -s P -x -d 'Trace only this guest task'
-complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream latency" -l for -x -d 'Record for this time'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream latency profile" -l for -x -d 'Record for this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -l format -x -a 'trace.dat perfetto ctf jsonl text histogram histogram-json' -d 'Format of the file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream collect" -l compress -d 'Compress with zstd'
@@ -139,6 +139,11 @@ complete -c hvtrace -n "__fish_seen_subcommand_from latency" -l threshold -x -d 
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s l -x -a '(__hvtrace_functions)' -d 'Also report the longest calls of these functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s a -l all -d 'Print all causes and vCPUs'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'Wait for the first stall'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -s o -r -F -d 'Write the profile to this file'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l rate -x -d 'Count one of N ticks'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task cpu' -d 'Group the samples'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l min -x -d 'Leave smaller parts out of the tree'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l symfs -r -F -d 'Directory with files of the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Initial RAM disk'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l append -x -d 'Kernel command line'

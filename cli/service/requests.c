@@ -14,6 +14,7 @@
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "cli/service/memory.h"
+#include "cli/service/programs.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
@@ -341,6 +342,8 @@ static const request_fn requests[] = {
 	[WIRE_MOUNT] = note_mount,
 	[WIRE_BUDGET] = set_budget,
 	[WIRE_WATCH] = watch,
+	[WIRE_PROGRAM] = programs_map,
+	[WIRE_FUNCTIONS] = programs_functions,
 	[WIRE_LIST] = files_list,
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,

@@ -57,6 +57,7 @@ struct verb {
 	X(hist)                                                                                    \
 	X(top)                                                                                     \
 	X(latency)                                                                                 \
+	X(profile)                                                                                 \
 	X(stream)                                                                                  \
 	X(collect)                                                                                 \
 	X(exporter)                                                                                \

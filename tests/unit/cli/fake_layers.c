@@ -9,6 +9,7 @@
 #include "kernel/early.h"
 #include "kernel/code/section_sites.h"
 #include "kernel/image/vmlinux.h"
+#include "kernel/programs/program.h"
 #include "patcher/mapping.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
@@ -500,4 +501,22 @@ size_t hv_section_tracer_left(const struct hv_section_tracer *s hv_unused, size_
 			      struct hv_section_left *ret hv_unused)
 {
 	return 0;
+}
+
+/* No program is known. */
+bool hv_program_read(struct hv_kernel *k hv_unused, uint32_t pid hv_unused,
+		     struct hv_program *ret hv_unused)
+{
+	return false;
+}
+
+void hv_program_deinit(struct hv_program *p hv_unused)
+{
+}
+
+bool hv_program_find_functions(struct hv_kernel *k hv_unused,
+			       const struct hv_program_file_id *id hv_unused,
+			       struct hv_elf_place *list hv_unused, size_t nr hv_unused)
+{
+	return false;
 }

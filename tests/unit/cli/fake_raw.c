@@ -88,6 +88,7 @@ static const struct {
 	 "\nprint fmt: \"pid=%d\", REC->pid\n"},
 	{"events/kprobes/mine/format", PROBE_FORMAT("mine", "303")},
 	{"events/hvtrace/mark/format", PROBE_FORMAT("mark", "304")},
+	{"events/hvtrace/sample/format", PROBE_FORMAT("sample", "305")},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
 };

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace profile: samples the code that a guest's vCPUs execute, and shows the samples as a tree or
+ * writes them as a flame graph. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/confine.h"
+#include "cli/client.h"
+#include "cli/parse.h"
+#include "cli/stop_signals.h"
+#include "cli/terminal.h"
+#include "cli/verbs/own_session.h"
+#include "cli/verbs/profile/programs.h"
+#include "cli/verbs/profile/ticks.h"
+#include "cli/verbs/record/apart.h"
+#include "cli/verbs/record/recording.h"
+#include "cli/verbs/record/request.h"
+#include "cli/verbs/verb.h"
+#include "profile/profile.h"
+
+#define TURN_MS	     20
+#define DRAIN_MS     300
+#define DRAIN_MAX_NS (10 * HV_NS_PER_S)
+#define ANSWER_S     60
+#define FOR_NS	     (10 * HV_NS_PER_S) /* default */
+#define MIN_PPM	     10000		/* default */
+#define OVERHEAD_PPM 20000		/* default */
+#define RATE_MAX     1000
+#define HOTTEST	     10
+#define BUFFER_KB    "1024" /* of each vCPU: some seconds of samples */
+
+enum output { OUTPUT_TREE, OUTPUT_FOLDED, OUTPUT_SVG, OUTPUT_JSONL, OUTPUT_PERF };
+
+static const struct {
+	const char *suffix;
+	enum output output;
+} outputs[] = {
+	{".folded", OUTPUT_FOLDED},
+	{".svg", OUTPUT_SVG},
+	{".jsonl", OUTPUT_JSONL},
+	{".perf", OUTPUT_PERF},
+};
+
+struct profile {
+	struct record_request request;
+	const char *path; /* of -o; NULL: none */
+	enum output output;
+	uint64_t min_ppm;
+	unsigned one_of;
+	enum hv_profile_per per;
+
+	struct own_session session;
+	struct recording recording;
+	struct hv_profile *samples; /* owned by the recording's file */
+	struct profile_ticks ticks;
+	struct programs programs;
+	int file, signals; /* fds */
+	bool is_new;	   /* created by us; removed again if nothing is written */
+	uint64_t begin_ns, end_ns;
+	struct hv_text gaps; /* things that are not sampled, a line each */
+	int out_error;	     /* 0: standard output works */
+};
+
+static void profile_deinit(struct profile *r)
+{
+	own_session_close(&r->session);
+	recording_deinit(&r->recording);
+	programs_deinit(&r->programs);
+	hv_text_deinit(&r->gaps);
+	if (r->is_new)
+		unlink(r->path);
+	hv_close_at(&r->file);
+	hv_close_at(&r->signals);
+}
+
+static struct hv_err *in_domain_of(const struct profile *r, struct hv_err *err)
+{
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", r->request.spec) : err;
+}
+
+static void add_gap(struct profile *r, const char *what, const char *why)
+{
+	if (!why)
+		return;
+	hv_text_printf(&r->gaps, "not measured: %s: ", what);
+	hv_text_add_lines(&r->gaps, why); /* the service forwards text of guests */
+	hv_text_add(&r->gaps, "\n");
+}
+
+/* -- measuring ---------------------------------------------------------------------------------- */
+
+static struct hv_err *put_settings(struct profile *r)
+{
+	HV_AUTO_FREE char *instance = hv_format("profile-%d", (int)getpid());
+	HV_AUTO_FREE char *no_users = NULL, *no_stacks = NULL;
+	struct hv_err *err;
+
+	r->request.instance = instance;
+	r->request.buffer_kb = BUFFER_KB;
+	err = recording_begin(&r->recording, &r->session.client, &r->request);
+	r->request.instance = NULL;
+	if (!err)
+		err = profile_ticks_begin(&r->ticks, &r->recording, &no_users, &no_stacks);
+	add_gap(r, "the functions of programs", no_users);
+	add_gap(r, "callers in the kernel", no_stacks);
+	return err;
+}
+
+static bool has_ended(const struct profile *r)
+{
+	struct pollfd signals = {.fd = r->signals, .events = POLLIN};
+
+	return poll(&signals, 1, 0) > 0 || hv_now_ns() >= r->begin_ns + r->request.for_ns;
+}
+
+static struct hv_err *measure(struct profile *r)
+{
+	struct progress progress = {0};
+	struct hv_err *err = recording_start(&r->recording);
+	bool more = true;
+
+	r->begin_ns = hv_now_ns();
+	progress_begin(&progress, r->request.for_ns, "profiling", r->request.spec);
+	while (!err && !has_ended(r))
+		err = recording_take(&r->recording, TURN_MS, &more);
+	progress_end(&progress);
+	r->end_ns = hv_now_ns();
+	if (!err)
+		err = recording_stop(&r->recording);
+	for (more = true; !err && more && hv_now_ns() < r->end_ns + DRAIN_MAX_NS;)
+		err = recording_take(&r->recording, DRAIN_MS, &more);
+	return err ? err : record_file_end(&r->recording.file);
+}
+
+static struct hv_err *sample(struct profile *r)
+{
+	struct hv_err *err = in_domain_of(r, put_settings(r));
+
+	if (!err)
+		err = recording_open(&r->recording);
+	if (err)
+		return err;
+	r->samples = hv_profile_of(r->recording.file.export);
+	r->samples->per = r->per;
+	r->samples->one_of = r->one_of;
+	r->programs.client = &r->session.client;
+	r->samples->files = (struct hv_profile_files){programs_find, &r->programs};
+	err = in_domain_of(r, measure(r));
+	if (client_is_gone(err))
+		return err;
+	if (!err)
+		err = in_domain_of(r, programs_name(&r->programs, &r->samples->chains));
+	hv_profile_name_rest(r->samples);
+	hv_err_keep_first(&err, recording_close(&r->recording));
+	return err;
+}
+
+/* -- output ------------------------------------------------------------------------------------- */
+
+static void add_summary(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
+{
+	const struct hv_profile *p = r->samples;
+	uint64_t nr = f->nodes[0].total, ms = (r->end_ns - r->begin_ns) / HV_NS_PER_MS;
+
+	hv_text_printf(out,
+		       "profiled %" PRIu64 ".%" PRIu64 " s on %u vCPU%s: %" PRIu64
+		       " sample%s at the timer tick",
+		       ms / 1000, ms % 1000 / 100, p->nr_cpus, hv_plural(p->nr_cpus), nr,
+		       hv_plural(nr));
+	if (nr)
+		hv_text_printf(out, ", %.0f %% in programs, %.0f %% in the kernel",
+			       100.0 * (double)p->nr_user / (double)nr,
+			       100.0 * (double)p->nr_kernel / (double)nr);
+	if (p->nr_lost)
+		hv_text_printf(out, "; %" PRIu64 " events lost", p->nr_lost);
+	if (p->nr_dropped)
+		hv_text_printf(out, "; %" PRIu64 " samples not counted, because there was no room",
+			       p->nr_dropped);
+	hv_text_add(out, "\n");
+	if (r->gaps.len_bytes)
+		hv_text_add(out, r->gaps.data);
+}
+
+static void add_tree(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
+{
+	add_summary(r, f, out);
+	if (!f->nodes[0].total)
+		return;
+	hv_text_add(out, "\nfunctions by their own time:\n");
+	hv_flame_hottest(f, HOTTEST, out);
+	hv_text_add(out, "\ncalls, by time including callees:\n");
+	hv_flame_text(f, r->min_ppm, out);
+}
+
+/* The name of a sample's task is its group's, which may end with the pid. */
+static const char *comm_of(const struct hv_chains *c, uint32_t node)
+{
+	const char *name = "?";
+
+	for (; node != HV_CHAINS_ROOT; node = c->nodes[node].parent)
+		if (c->frames[c->nodes[node].frame].kind == HV_CHAIN_GROUP) {
+			name = c->frames[c->nodes[node].frame].name;
+			break;
+		}
+	return name;
+}
+
+static void add_samples(const struct hv_profile *p, struct hv_text *out)
+{
+	for (size_t i = 0; i < p->nr_samples; i++)
+		hv_flame_perf(&p->chains, &p->samples[i], comm_of(&p->chains, p->samples[i].node),
+			      out);
+}
+
+static void add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
+{
+	HV_AUTO_FREE char *title =
+		hv_format("%s: CPU time, %" PRIu64 " samples", r->request.spec, f->nodes[0].total);
+
+	if (r->output == OUTPUT_FOLDED)
+		hv_flame_folded(f, out);
+	else if (r->output == OUTPUT_JSONL)
+		hv_flame_jsonl(f, out);
+	else if (r->output == OUTPUT_SVG)
+		hv_flame_svg(f, title, out);
+	else if (r->output == OUTPUT_PERF)
+		add_samples(r->samples, out);
+	else
+		add_tree(r, f, out);
+}
+
+static struct hv_err *write_file(struct profile *r, const struct hv_text *text)
+{
+	r->is_new = false;
+	if (ftruncate(r->file, 0) < 0)
+		return hv_err_new(errno, "%s: %s", r->path, strerror(errno));
+	for (size_t at = 0; at < text->len_bytes;) {
+		ssize_t nr = write(r->file, text->data + at, text->len_bytes - at);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr < 0)
+			return hv_err_new(errno, "%s: %s", r->path, strerror(errno));
+		at += (size_t)nr;
+	}
+	return NULL;
+}
+
+static struct hv_err *show(struct profile *r)
+{
+	hv_cleanup(hv_flame_deinit) struct hv_flame f = {0};
+	HV_AUTO_TEXT struct hv_text out = {0}, summary = {0};
+	struct hv_err *err = NULL;
+
+	hv_flame_make(&r->samples->chains, &f);
+	add_output(r, &f, &out);
+	if (r->file < 0) {
+		r->out_error = put_out(out.data, out.len_bytes);
+		return NULL;
+	}
+	err = write_file(r, &out);
+	add_summary(r, &f, &summary);
+	if (!err)
+		r->out_error = put_out(summary.data, summary.len_bytes);
+	return err;
+}
+
+/* -- the verb ----------------------------------------------------------------------------------- */
+
+static struct hv_err *open_file(struct profile *r)
+{
+	if (!r->path)
+		return NULL;
+	return output_open(r->path, OUTPUT_FOLLOWS_LINKS, &r->file, &r->is_new);
+}
+
+/* SYMFS may be NULL. */
+static struct hv_err *leave_rights(const char *symfs)
+{
+	struct hv_confinement c = {
+		.may = HV_MAY_START | HV_MAY_READ,
+		.readable = {"/usr/lib/debug", symfs},
+		.dir_fd = -1,
+	};
+
+	return hv_confine(&c);
+}
+
+static struct hv_err *profile(const struct cli *cli, struct profile *r)
+{
+	struct hv_err *err = open_file(r);
+
+	if (!err)
+		err = own_session_open(cli, r->request.spec, &r->session);
+	if (err)
+		return err;
+	r->signals = stop_signals_fd();
+	/* The file is open; the service's answers are parsed without rights. */
+	err = leave_rights(r->programs.symfs);
+	if (!err)
+		err = own_session_set_budget(&r->session, r->request.max_overhead_ppm);
+	if (err)
+		return err;
+	client_limit(&r->session.client, ANSWER_S);
+	err = sample(r);
+	if (!err)
+		err = show(r);
+	if (client_is_gone(err))
+		return err; /* the service removes the instance with the connection */
+	hv_err_keep_first(&err, in_domain_of(r, recording_remove(&r->recording)));
+	hv_err_keep_first(&err, in_domain_of(r, profile_ticks_end(&r->ticks, &r->session.client)));
+	hv_err_keep_first(&err, own_session_end(&r->session));
+	return err;
+}
+
+static bool choose_output(struct profile *r)
+{
+	const char *dot = strrchr(r->path, '.');
+
+	for (size_t i = 0; dot && i < HV_ARRAY_LEN(outputs); i++)
+		if (strcmp(dot, outputs[i].suffix) == 0)
+			r->output = outputs[i].output;
+	return r->output != OUTPUT_TREE;
+}
+
+/* TEXT is 1 or 1/N. */
+static bool parse_rate(struct profile *r, const char *text)
+{
+	char *end;
+	unsigned long nr;
+
+	if (strncmp(text, "1/", 2) != 0) {
+		r->one_of = 1;
+		return strcmp(text, "1") == 0;
+	}
+	nr = strtoul(text + 2, &end, 10);
+	r->one_of = (unsigned)nr;
+	return text[2] >= '1' && text[2] <= '9' && !*end && nr <= RATE_MAX;
+}
+
+static bool parse_per(struct profile *r, const char *text)
+{
+	if (strcmp(text, "task") == 0)
+		r->per = HV_PROFILE_PER_TASK;
+	else if (strcmp(text, "cpu") == 0)
+		r->per = HV_PROFILE_PER_CPU;
+	else
+		return strcmp(text, "name") == 0;
+	return true;
+}
+
+/* False: return *RET_EXIT. */
+static bool take_option(struct cli *cli, struct profile *r, int option, int *ret_exit)
+{
+	*ret_exit = EXIT_OK;
+	if (option == 'o')
+		r->path = optarg;
+	if (option == 'o' && !choose_output(r))
+		*ret_exit = usage_error(
+			cli, "-o: '%s' must end with .svg, .folded, .jsonl or .perf", optarg);
+	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))
+		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
+	else if (option == 'r' && !parse_rate(r, optarg))
+		*ret_exit = usage_error(cli, "--rate: '%s' is neither 1 nor 1/N, with N up to %d",
+					optarg, RATE_MAX);
+	else if (option == 's')
+		r->programs.symfs = optarg;
+	else if (option == 'P' && !parse_per(r, optarg))
+		*ret_exit = usage_error(cli, "--per: '%s' is not name, task or cpu", optarg);
+	else if (option == 'm' && !percent_parse(optarg, &r->min_ppm))
+		*ret_exit = usage_error(cli, "--min: '%s' is not " PERCENT_WANTED, optarg);
+	else if (option == 'O' && !percent_parse(optarg, &r->request.max_overhead_ppm))
+		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
+	return *ret_exit == EXIT_OK;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"for", required_argument, NULL, 'T'},
+		{"rate", required_argument, NULL, 'r'},
+		{"per", required_argument, NULL, 'P'},
+		{"min", required_argument, NULL, 'm'},
+		{"symfs", required_argument, NULL, 's'},
+		{"max-overhead", required_argument, NULL, 'O'},
+		{0},
+	};
+	hv_cleanup(profile_deinit) struct profile r = {
+		.session = OWN_SESSION_NONE,
+		.recording = RECORDING_NONE,
+		.min_ppm = MIN_PPM,
+		.request.for_ns = FOR_NS,
+		.request.max_overhead_ppm = OVERHEAD_PPM,
+		.file = -1,
+		.signals = -1,
+	};
+	int option, exit_code;
+
+	while ((option = verb_option(cli, argc, argv, "o:", longs, &exit_code)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, &r, option, &exit_code))
+			return exit_code;
+	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	r.request.spec = argv[optind];
+	r.request.target.path = "profile";
+	r.request.target.format = &hv_profile_format;
+	recording_init(&r.recording, &r.request.target);
+	exit_code = fail_if(profile(cli, &r));
+	return r.out_error ? EXIT_FAILED : exit_code;
+}
+
+static const char help[] =
+	"Samples each vCPU at the guest's timer tick, for DURATION or until Ctrl-C: the task, the\n"
+	"functions of its program, and the kernel's. The guest records the samples itself, "
+	"without\n"
+	"VM exits. Prints the functions with the most time, and the calls as a tree. Idle vCPUs "
+	"are\n"
+	"not sampled. A domain without a session is attached for this time; settings of other "
+	"users\n"
+	"stay as they are.\n\n"
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h (default: 10s)\n"
+	"  -o FILE                write FILE instead of the tree, by its suffix: .svg (a flame\n"
+	"                         graph for a browser), .folded (a line for each stack), .jsonl,\n"
+	"                         .perf (the text of perf script)\n"
+	"  --rate=1/N             count one of N ticks of each vCPU (default: all)\n"
+	"  --per=name|task|cpu    group the samples by the names of tasks (default), by task, or\n"
+	"                         by vCPU and name\n"
+	"  --min=PERCENT          leave smaller parts out of the tree (default: 1)\n"
+	"  --symfs=DIR            a directory with files of the guest, also with debug "
+	"information:\n"
+	"                         names functions that the guest's memory does not\n"
+	"  --max-overhead=PERCENT as for record (default: 2)\n";
+
+const struct verb verb_profile = {
+	.name = "profile",
+	.args = "[--for=DURATION] [-o FILE] [--rate=1/N] [--per=name|task|cpu] [--min=PERCENT] "
+		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN",
+	.summary = "Show where a guest's CPU time goes, as a flame graph",
+	.help = help,
+	.run = run,
+};

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/profile/programs.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/prefix.h"
+#include "kernel/programs/elf_symbols.h"
+
+#define AGAIN_NS   HV_NS_PER_S /* a process is not looked up more often */
+#define ASKS_MAX   200	       /* requests in a second */
+#define BATCH	   2048	       /* offsets in a request */
+#define NAMELESS   "[anonymous memory]"
+#define DEBUG_DIR  "/usr/lib/debug/.build-id"
+#define UNKNOWN_ID "-"
+
+void programs_deinit(struct programs *p)
+{
+	for (size_t i = 0; i < p->nr; i++) {
+		free(p->list[i]->maps);
+		free(p->list[i]);
+	}
+	for (size_t i = 0; i < p->nr_files; i++) {
+		free(p->files[i].build_id);
+		free(p->files[i].path);
+	}
+	free(p->list);
+	free(p->files);
+	hv_map_deinit(&p->by_pid);
+	hv_map_deinit(&p->by_mapping);
+	*p = (struct programs){0};
+}
+
+/* -- mappings ----------------------------------------------------------------------------------- */
+
+/* Returns the number of the file, from 1; 0: there are too many. Files without an address_space are
+ * equal if their paths are. */
+static uint32_t file_of(struct programs *p, const struct program_file *f)
+{
+	uint64_t key = f->mapping;
+	uintptr_t found = key ? (uintptr_t)hv_map_find(&p->by_mapping, key) : 0;
+
+	if (found && p->files[found - 1].ino == f->ino &&
+	    p->files[found - 1].len_bytes == f->len_bytes)
+		return (uint32_t)found;
+	for (size_t i = 0; !key && i < p->nr_files; i++)
+		if (!p->files[i].mapping && strcmp(p->files[i].path, f->path) == 0)
+			return (uint32_t)i + 1;
+	if (p->nr_files == PROGRAMS_FILES_MAX)
+		return 0;
+	p->files = hv_grow(p->files, p->nr_files, &p->files_cap, 16, sizeof(*p->files));
+	p->files[p->nr_files] = *f;
+	p->files[p->nr_files].build_id = hv_strdup(f->build_id);
+	p->files[p->nr_files].path = hv_strdup(*f->path ? f->path : NAMELESS);
+	p->nr_files++;
+	if (key && !found)
+		hv_map_add(&p->by_mapping, key, (void *)p->nr_files);
+	return (uint32_t)p->nr_files;
+}
+
+/* Parses a line of programs_map() (cli/service/programs.h). */
+static bool parse_map(char *line, struct program_map *map, struct program_file *file)
+{
+	uint64_t *const numbers[] = {&map->start,    &map->end,	 &map->off,
+				     &file->mapping, &file->ino, &file->len_bytes};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(numbers); i++) {
+		char *end;
+
+		*numbers[i] = strtoull(line, &end, 16);
+		if (end == line || *end != ' ')
+			return false;
+		line = end + 1;
+	}
+	file->build_id = strsep(&line, " ");
+	file->path = line;
+	return line && map->start < map->end;
+}
+
+static void add_map(struct programs *p, struct program *to, char *line)
+{
+	struct program_file file = {0};
+	struct program_map map = {0};
+
+	if (p->nr_maps == PROGRAMS_MAPS_MAX || !parse_map(line, &map, &file) ||
+	    (to->nr && map.start < to->maps[to->nr - 1].end))
+		return;
+	map.file = file_of(p, &file);
+	to->maps = hv_realloc_array(to->maps, to->nr + 1, sizeof(*to->maps));
+	to->maps[to->nr++] = map;
+	p->nr_maps++;
+}
+
+/* Looks up PID. If it is not known, TO keeps its mappings: the process may have ended. */
+static void ask(struct programs *p, struct program *to, uint32_t pid)
+{
+	struct wire_frame answer;
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err = client_call(
+		p->client, &(struct wire_frame){.kind = WIRE_PROGRAM, .arg = pid}, &answer);
+	char *rest;
+
+	p->nr_asked++;
+	if (err) {
+		/* The next request of the recording reports a session that is gone. */
+		p->is_off = true;
+		hv_err_free(err);
+		return;
+	}
+	if (!answer.data.len_bytes || !wire_string(answer.data, WIRE_DATA_MAX, &text))
+		return;
+	p->nr_maps -= to->nr;
+	to->nr = 0;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			add_map(p, to, line);
+}
+
+static const struct program_map *find_map(const struct program *to, uint64_t address)
+{
+	size_t low = 0, high = to->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (to->maps[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < to->nr && to->maps[low].start <= address ? &to->maps[low] : NULL;
+}
+
+static struct program *program_of(struct programs *p, uint32_t pid)
+{
+	struct program *to = hv_map_find(&p->by_pid, pid);
+
+	if (to)
+		return to;
+	to = hv_alloc(sizeof(*to));
+	p->list = hv_grow(p->list, p->nr, &p->cap, 64, sizeof(struct program *));
+	p->list[p->nr++] = to;
+	hv_map_add(&p->by_pid, pid, to);
+	return to;
+}
+
+static bool may_ask(struct programs *p, uint64_t now_ns)
+{
+	if (now_ns - p->second_ns >= HV_NS_PER_S) {
+		p->second_ns = now_ns;
+		p->nr_asked = 0;
+	}
+	return !p->is_off && p->nr_asked < ASKS_MAX;
+}
+
+enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
+				    uint32_t *ret_file, uint64_t *ret_off)
+{
+	struct programs *p = ctx;
+	struct program *to = program_of(p, pid);
+	const struct program_map *map = find_map(to, address);
+	bool is_renamed = strncmp(to->comm, comm, sizeof(to->comm)) != 0;
+	uint64_t now_ns = hv_now_ns();
+
+	if ((!map || is_renamed) && may_ask(p, now_ns) &&
+	    (is_renamed || now_ns - to->asked_ns >= AGAIN_NS)) {
+		to->asked_ns = now_ns;
+		strncpy(to->comm, comm, sizeof(to->comm) - 1);
+		ask(p, to, pid);
+		map = find_map(to, address);
+	}
+	if (!map || !map->file)
+		return to->nr ? HV_PROFILE_NO_CODE : HV_PROFILE_UNKNOWN;
+	*ret_file = map->file;
+	*ret_off = address - map->start + map->off;
+	return HV_PROFILE_FILE;
+}
+
+/* -- files of the host -------------------------------------------------------------------------- */
+
+static bool read_host(void *ctx, uint64_t off, void *buf, size_t len_bytes)
+{
+	return pread(*(const int *)ctx, buf, len_bytes, (off_t)off) == (ssize_t)len_bytes;
+}
+
+/* Names the places of LIST from the file PATH of the host, if its build id is ID. */
+static void name_from(const char *path, const char *id, struct hv_elf_place *list, size_t nr)
+{
+	HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct hv_elf_file file = {.read = read_host, .ctx = &fd};
+	uint8_t bytes[HV_ELF_BUILD_ID_MAX];
+	HV_AUTO_TEXT struct hv_text found = {0};
+	struct stat st;
+	size_t len;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	file.len_bytes = (uint64_t)st.st_size;
+	len = hv_elf_build_id(&file, bytes);
+	for (size_t i = 0; i < len; i++)
+		hv_text_printf(&found, "%02x", bytes[i]);
+	if (len && strcmp(found.data, id) == 0)
+		hv_elf_find_functions_at(&file, list, nr);
+}
+
+/* The build id is hexadecimal, so it is safe in a path. */
+static bool is_id(const char *id)
+{
+	size_t len = strspn(id, "0123456789abcdef");
+
+	return len > 2 && !id[len];
+}
+
+/* PATH of the guest has no ".." that would leave the directory. */
+static bool is_plain(const char *path)
+{
+	return *path == '/' && !strstr(path, "/../") && !strstr(path, "/./");
+}
+
+static void name_from_host(const struct programs *p, const struct program_file *f,
+			   struct hv_elf_place *list, size_t nr)
+{
+	HV_AUTO_FREE char *path = NULL, *debug = NULL, *mine = NULL;
+
+	if (!is_id(f->build_id))
+		return;
+	path = p->symfs && is_plain(f->path) ? hv_format("%s%s", p->symfs, f->path) : NULL;
+	if (path)
+		name_from(path, f->build_id, list, nr);
+	mine = p->symfs ? hv_format("%s" DEBUG_DIR "/%.2s/%s.debug", p->symfs, f->build_id,
+				    f->build_id + 2)
+			: NULL;
+	if (mine)
+		name_from(mine, f->build_id, list, nr);
+	debug = hv_format(DEBUG_DIR "/%.2s/%s.debug", f->build_id, f->build_id + 2);
+	name_from(debug, f->build_id, list, nr);
+}
+
+/* -- names -------------------------------------------------------------------------------------- */
+
+/* Frames of one file. */
+struct batch {
+	uint32_t frames[BATCH];
+	struct hv_elf_place places[BATCH];
+	size_t nr;
+};
+
+/* Parses the answer of programs_functions(), whose lines are in the order of the request. */
+static void take_names(struct batch *b, char *text)
+{
+	char *rest = text;
+
+	for (size_t i = 0; i < b->nr; i++) {
+		char *line = strsep(&rest, "\n"), *end;
+
+		if (!line || strtoull(line, &end, 16) != b->places[i].off || *end != ' ')
+			return;
+		b->places[i].vaddr = strtoull(end + 1, &end, 16);
+		if (*end == ' ' && strcmp(end + 1, UNKNOWN_ID) != 0)
+			b->places[i].name = hv_strdup(end + 1);
+	}
+}
+
+static struct hv_err *ask_names(const struct programs *p, const struct program_file *f,
+				struct batch *b)
+{
+	HV_AUTO_TEXT struct hv_text request = {0};
+	HV_AUTO_FREE char *text = NULL;
+	struct wire_frame answer;
+	struct hv_err *err;
+
+	hv_text_printf(&request, "%" PRIx64 " %" PRIx64 " %" PRIx64, f->mapping, f->ino,
+		       f->len_bytes);
+	for (size_t i = 0; i < b->nr; i++)
+		hv_text_printf(&request, " %" PRIx64, b->places[i].off);
+	err = client_call(
+		p->client,
+		&(struct wire_frame){.kind = WIRE_FUNCTIONS,
+				     .data = {(const uint8_t *)request.data, request.len_bytes}},
+		&answer);
+	if (!err && wire_string(answer.data, WIRE_DATA_MAX, &text))
+		take_names(b, text);
+	return err;
+}
+
+/* Returns the name for an offset whose function is not known. */
+static char *place_name(const struct program_file *f, uint64_t off)
+{
+	const char *base = strrchr(f->path, '/');
+
+	base = base ? base + 1 : f->path;
+	if (!f->mapping)
+		return hv_strdup(f->path);
+	if (strcmp(f->build_id, UNKNOWN_ID) == 0)
+		return hv_format("%s+0x%" PRIx64, base, off);
+	return hv_format("%s+0x%" PRIx64 " [%s]", base, off, f->build_id);
+}
+
+static struct hv_err *name_batch(const struct programs *p, const struct program_file *f,
+				 struct batch *b, struct hv_chains *c)
+{
+	struct hv_err *err = f->mapping && b->nr ? ask_names(p, f, b) : NULL;
+
+	if (!client_is_gone(err)) {
+		hv_err_free(err);
+		err = NULL;
+	}
+	if (!err)
+		name_from_host(p, f, b->places, b->nr);
+	for (size_t i = 0; i < b->nr; i++) {
+		struct hv_elf_place *place = &b->places[i];
+
+		hv_chains_name(c, b->frames[i],
+			       place->name ? place->name : place_name(f, place->off));
+	}
+	b->nr = 0;
+	return err;
+}
+
+static struct hv_err *name_file(const struct programs *p, uint32_t file, struct batch *b,
+				struct hv_chains *c)
+{
+	const struct program_file *f = &p->files[file - 1];
+	struct hv_err *err = NULL;
+
+	for (uint32_t i = 0; !err && i < c->nr_frames; i++) {
+		const struct hv_chain_frame *frame = &c->frames[i];
+
+		if (frame->kind != HV_CHAIN_USER || frame->file != file || frame->name)
+			continue;
+		b->frames[b->nr] = i;
+		b->places[b->nr++] = (struct hv_elf_place){.off = frame->value};
+		if (b->nr == BATCH)
+			err = name_batch(p, f, b, c);
+	}
+	return err ? err : name_batch(p, f, b, c);
+}
+
+struct hv_err *programs_name(struct programs *p, struct hv_chains *c)
+{
+	HV_AUTO_FREE struct batch *b = hv_alloc(sizeof(*b));
+	struct hv_err *err = NULL;
+
+	for (uint32_t file = 1; !err && file <= p->nr_files; file++)
+		err = name_file(p, file, b, c);
+	return err;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files and functions of the guest's programs for `hvtrace profile`. A process is looked up in the
+ * session when its first sample arrives, and again when an address is in none of its mappings or its
+ * name has changed. Functions are looked up at the end. A file of the user (--symfs) or of the host
+ * (/usr/lib/debug) with the same build id names functions that the guest's memory does not.
+ *
+ * The service's answers are untrusted: numbers of files and mappings are bounded, and names are only
+ * displayed. */
+#pragma once
+
+#include "base/map.h"
+#include "cli/client.h"
+#include "profile/profile.h"
+
+#define PROGRAMS_FILES_MAX 4096
+#define PROGRAMS_MAPS_MAX  262144
+
+struct program_map {
+	uint64_t start, end, off;
+	uint32_t file; /* from 1 */
+};
+
+/* The code that a task has mapped. */
+struct program {
+	char comm[16];
+	uint64_t asked_ns;	  /* when it was last looked up */
+	struct program_map *maps; /* owned; sorted by address */
+	size_t nr;
+};
+
+struct program_file {
+	uint64_t mapping, ino, len_bytes;
+	char *build_id; /* owned, hexadecimal; "-": unknown */
+	char *path;	/* owned, untrusted */
+};
+
+/* Zero-initialised is empty. */
+struct programs {
+	struct client *client; /* borrowed */
+	const char *symfs;     /* directory; NULL: none */
+	bool is_off;	       /* the session does not answer such requests */
+	struct hv_map by_pid;  /* struct program, owned */
+	struct program **list; /* owned */
+	size_t nr, cap;
+	struct program_file *files; /* owned */
+	size_t nr_files, files_cap, nr_maps;
+	struct hv_map by_mapping;
+	uint64_t second_ns; /* requests are counted from here */
+	unsigned nr_asked;
+};
+
+void programs_deinit(struct programs *p);
+/* For struct hv_profile_files; CTX is a struct programs. */
+enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
+				    uint32_t *ret_file, uint64_t *ret_off);
+/* Names the frames of programs in C that have no name. */
+struct hv_err *programs_name(struct programs *p, struct hv_chains *c) hv_must_use;

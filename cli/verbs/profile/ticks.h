@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records the timer ticks of a guest for `hvtrace profile`: a probe of the kernel function that each
+ * tick calls, with the stack of the program, and the function tracer with the stack of the kernel. All
+ * profiles of a session share the probe: the first one defines it, and the last one removes it. Where
+ * the guest supports no probes, the function tracer alone records the ticks. profile/profile.h counts
+ * them. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cli/client.h"
+#include "cli/verbs/record/recording.h"
+
+/* Zero-initialised is off. */
+struct profile_ticks {
+	bool is_defined;
+};
+
+/* Prepares the instance of R, which is not recording. *RET_NO_USERS and *RET_NO_STACKS, which the
+ * caller frees, explain why stacks of programs or of the kernel are not recorded; NULL: they are. */
+struct hv_err *profile_ticks_begin(struct profile_ticks *t, const struct recording *r,
+				   char **ret_no_users, char **ret_no_stacks) hv_must_use;
+/* Removes the probe unless other commands record it. This command must have stopped recording it. */
+struct hv_err *profile_ticks_end(struct profile_ticks *t, struct client *c) hv_must_use;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts the samples of a profile from pages of trace_pipe_raw. It is an export format that writes
+ * no file. A sample is the event HV_PROFILE_EVENT, a probe of the guest's timer tick, with the stack
+ * that the guest records after it. The event has two fields: whether the tick interrupted a program
+ * (HV_PROFILE_USER), and the words of the program's stack (HV_PROFILE_USTACK). Both may be missing.
+ * A call of HV_PROFILE_FUNCTION that the function tracer records is a sample, too.
+ *
+ * A chain begins with a group, then the program's functions from the outermost one, then the
+ * kernel's. Kernel functions are named here; the caller finds the files of programs (struct
+ * hv_profile_files) and the names of their functions. The guest chooses everything in the pages. One
+ * thread. */
+#pragma once
+
+#include "export/page_decode.h"
+#include "profile/flame.h"
+
+#define HV_PROFILE_SYSTEM   "hvtrace"
+#define HV_PROFILE_EVENT    "sample"
+#define HV_PROFILE_FUNCTION "update_process_times"
+#define HV_PROFILE_USER	    "user"
+#define HV_PROFILE_USTACK   "stack"
+
+#define HV_PROFILE_USER_MAX    128	  /* words of a program's stack */
+#define HV_PROFILE_SAMPLES_MAX (1u << 22) /* samples that are kept one by one */
+
+enum hv_profile_per {
+	HV_PROFILE_PER_NAME, /* a group for each name of tasks */
+	HV_PROFILE_PER_TASK,
+	HV_PROFILE_PER_CPU, /* a group for each vCPU, and in it for each name */
+};
+
+enum hv_profile_place {
+	HV_PROFILE_UNKNOWN, /* the mappings are not known */
+	HV_PROFILE_FILE,
+	HV_PROFILE_NO_CODE, /* the task has no code there */
+};
+
+/* Finds the file that a task of the guest has mapped at an address. */
+struct hv_profile_files {
+	/* Sets *RET_FILE, a number from 1, and *RET_OFF if it returns HV_PROFILE_FILE. */
+	enum hv_profile_place (*find)(void *ctx, uint32_t pid, const char *comm, uint64_t address,
+				      uint32_t *ret_file, uint64_t *ret_off);
+	void *ctx;
+};
+
+/* A sample whose stack has not arrived. */
+struct hv_profile_pending {
+	bool is_there;
+	bool is_user;
+	bool is_kernel; /* neither: the kernel stack shows it */
+	uint32_t pid;
+	uint64_t time_ns;
+	char comm[16];
+	uint64_t user[HV_PROFILE_USER_MAX];
+	size_t nr_user;
+};
+
+struct hv_profile {
+	struct hv_export base;
+	struct hv_page_decode decode;
+	struct hv_page_merge merge;
+	const struct hv_event_type *type; /* of the samples; NULL: the guest has no such event */
+	const struct hv_event_field *is_user, *ustack; /* NULL: no such field */
+	struct hv_profile_pending *pending;	       /* owned, one per vCPU */
+	uint64_t *nr_seen;			       /* owned, ticks per vCPU */
+	unsigned nr_cpus;
+	struct hv_chains chains;
+	struct hv_flame_sample *samples; /* owned */
+	size_t nr_samples, samples_cap;
+	uint64_t nr_user, nr_kernel; /* counted samples */
+	uint64_t nr_lost;	     /* events that the ring lost */
+	uint64_t nr_dropped;	     /* samples for which there was no room */
+	uint64_t first_ns, last_ns;  /* times of the first and of the last sample */
+	enum hv_profile_per per;
+	unsigned one_of; /* counts one of this number of ticks; 0: all */
+	struct hv_profile_files files;
+};
+
+extern const struct hv_export_format hv_profile_format;
+
+/* X must be open and of this format. */
+struct hv_profile *hv_profile_of(struct hv_export *x);
+/* Names the frames that have no name: kernel functions, and addresses of programs. */
+void hv_profile_name_rest(struct hv_profile *p);

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The settings of the instance; nothing is sampled in the fake guest; options that are wrong.
+hvtrace attach fake
+hvtrace profile fake --for=1h >/dev/null 2>$RUN.said &
+dir=instances/profile-$!
+until hvtrace cat fake $dir/tracing_on 2>/dev/null | grep -q 1 || ! kill -0 $!; do sleep 0.05; done
+for f in kprobe_events $dir/current_tracer $dir/set_event $dir/set_ftrace_filter; do hvtrace cat fake $f; done
+kill $!
+wait $!
+hvtrace ls fake instances
+hvtrace profile fake --for=100ms --symfs=/nosuch | sed -E 's/profiled [0-9.]+ s/profiled T s/'
+for suffix in svg folded jsonl perf; do
+	hvtrace profile fake --for=10ms -o $RUN.$suffix | sed -E 's/profiled [0-9.]+ s/profiled T s/'
+	wc -l <$RUN.$suffix
+	rm $RUN.$suffix
+done
+for words in --rate=2 --rate=1/0 --rate=1/2000 --per=x --min=0 --for=0 --max-overhead=200 '-o x' '-o /nosuch/x.svg' more; do
+	hvtrace profile $words fake
+done
+hvtrace detach fake

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files and functions of programs from a session's answers, which may contain anything. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "cli/verbs/profile/programs.h"
+#include "tests/lib/run_suite.h"
+
+#define MAPS                                                                                       \
+	"401000 479000 1000 ffff888001 7 1000 abcd12 /bin/fra mes\n"                               \
+	"7f0000 7f1000 0 0 0 0 - [vdso]\n"                                                         \
+	"800000 801000 0 0 0 0 - \n"
+
+static struct programs programs;
+static struct hv_chains chains;
+static const char *maps, *functions;
+static unsigned nr_asked;
+static char request[256];
+static bool is_gone;
+
+struct hv_err *client_call(struct client *c hv_unused, const struct wire_frame *r,
+			   struct wire_frame *ret)
+{
+	const char *text = r->kind == WIRE_PROGRAM ? maps : functions;
+
+	nr_asked++;
+	if (r->kind == WIRE_FUNCTIONS)
+		snprintf(request, sizeof(request), "%.*s", (int)r->data.len_bytes, r->data.data);
+	*ret = (struct wire_frame){.data = {(const uint8_t *)text, strlen(text)}};
+	return is_gone ? hv_err_new(ECONNRESET, "gone") : NULL;
+}
+
+bool client_is_gone(const struct hv_err *err)
+{
+	return err && err->code == ECONNRESET;
+}
+
+static void set_up(void)
+{
+	programs = (struct programs){0};
+	chains = (struct hv_chains){0};
+	maps = MAPS;
+	functions = "";
+	nr_asked = 0;
+	is_gone = false;
+}
+
+static void tear_down(void)
+{
+	programs_deinit(&programs);
+	hv_chains_deinit(&chains);
+}
+
+static enum hv_profile_place find(uint32_t pid, const char *comm, uint64_t address, uint32_t *file,
+				  uint64_t *off)
+{
+	return programs_find(&programs, pid, comm, address, file, off);
+}
+
+START_TEST(addresses_and_files)
+{
+	uint32_t file = 0, other = 0;
+	uint64_t off = 0;
+
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(off, 0x1234);
+	ck_assert_int_eq(find(5, "a", 0x478fff, &other, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(other, file);
+	ck_assert_int_eq(find(5, "a", 0x479000, &other, &off), HV_PROFILE_NO_CODE);
+	ck_assert_int_eq(find(5, "a", 0x400fff, &other, &off), HV_PROFILE_NO_CODE);
+	ck_assert_uint_eq(nr_asked, 1); /* a process is not looked up again at once */
+	ck_assert_int_eq(find(6, "b", 0x401234, &other, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(other, file);
+	ck_assert_uint_eq(nr_asked, 2);
+	maps = "";
+	ck_assert_int_eq(find(7, "c", 0x401234, &other, &off), HV_PROFILE_UNKNOWN);
+}
+END_TEST
+
+START_TEST(a_program_that_executes_another)
+{
+	uint32_t file, other;
+	uint64_t off;
+
+	ck_assert_int_eq(find(5, "sh", 0x401234, &file, &off), HV_PROFILE_FILE);
+	maps = "401000 479000 0 ffff888002 8 1000 - /bin/other\n";
+	ck_assert_int_eq(find(5, "other", 0x401234, &other, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(off, 0x234);
+	ck_assert_uint_ne(file, other);
+}
+END_TEST
+
+/* Another inode can get the address of an address_space. */
+START_TEST(another_file_at_the_same_address)
+{
+	uint32_t file, other;
+	uint64_t off;
+
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	maps = "401000 479000 1000 ffff888001 9 1000 - /bin/new\n";
+	ck_assert_int_eq(find(6, "a", 0x401234, &other, &off), HV_PROFILE_FILE);
+	ck_assert_uint_ne(file, other);
+}
+END_TEST
+
+START_TEST(names)
+{
+	static const uint64_t addresses[] = {0x401234, 0x401300, 0x7f0008, 0x800004};
+	static const char *const wanted[] = {"main", "fra mes+0x1300 [abcd12]", "[vdso]",
+					     "[anonymous memory]"};
+	uint32_t frames[HV_ARRAY_LEN(addresses)];
+
+	functions = "1234 401234 main\n1300 401300 -\n";
+	for (unsigned i = 0; i < HV_ARRAY_LEN(addresses); i++) {
+		uint32_t file;
+		uint64_t off;
+
+		ck_assert_int_eq(find(5, "a", addresses[i], &file, &off), HV_PROFILE_FILE);
+		ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frames[i]));
+	}
+	ck_assert_ptr_null(programs_name(&programs, &chains));
+	for (unsigned i = 0; i < HV_ARRAY_LEN(addresses); i++)
+		ck_assert_str_eq(chains.frames[frames[i]].name, wanted[i]);
+	ck_assert_str_eq(request, "ffff888001 7 1000 1234 1300");
+}
+END_TEST
+
+/* Answers that are short, in another order, or no lines at all. */
+START_TEST(names_that_are_wrong)
+{
+	static const char *const wrong[] = {"",	     "\n",     "x",	  "1300 1 main\n", "1234",
+					    "1234 ", "1234 1", "1234 \n", "1234 z\n"};
+	uint32_t file, frame;
+	uint64_t off;
+
+	functions = wrong[_i];
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frame));
+	ck_assert_ptr_null(programs_name(&programs, &chains));
+	ck_assert_str_eq(chains.frames[frame].name, "fra mes+0x1234 [abcd12]");
+}
+END_TEST
+
+START_TEST(mappings_that_are_wrong)
+{
+	static const char *const wrong[] = {
+		"",
+		"x",
+		"401000",
+		"401000 479000 1000 1 2 3",
+		"401000 479000 1000 1 2 3 -",
+		"479000 401000 1000 1 2 3 - /x",
+		"500000 500001 0 1 2 3 - /x\n401000 479000 1000 1 2 3 - /x"};
+	uint32_t file;
+	uint64_t off;
+
+	maps = wrong[_i];
+	ck_assert_int_ne(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+}
+END_TEST
+
+START_TEST(a_session_that_is_gone)
+{
+	uint32_t file, frame;
+	uint64_t off;
+	struct hv_err *err;
+
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frame));
+	is_gone = true;
+	ck_assert_int_eq(find(6, "a", 0x401234, &file, &off), HV_PROFILE_UNKNOWN);
+	ck_assert_int_eq(find(7, "a", 0x401234, &file, &off), HV_PROFILE_UNKNOWN);
+	ck_assert_uint_eq(nr_asked, 2);
+	err = programs_name(&programs, &chains);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, addresses_and_files);
+	tcase_add_test(tc, a_program_that_executes_another);
+	tcase_add_test(tc, another_file_at_the_same_address);
+	tcase_add_test(tc, names);
+	tcase_add_loop_test(tc, names_that_are_wrong, 0, 9);
+	tcase_add_loop_test(tc, mappings_that_are_wrong, 0, 7);
+	tcase_add_test(tc, a_session_that_is_gone);
+}
+
+int main(void)
+{
+	return run_suite("programs", add_tests);
+}
