@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads modules, sites, tasks, stacks and the clock of a kernel in whose data the input changes
+/* Reads modules, sites, users of ftrace, tasks, stacks and the clock of a kernel in whose data the input changes
  * words (changes.h). */
 #include "kernel/clock/clock.h"
 #include "kernel/tasks/tasks.h"
 #include "tests/fuzz/changes.h"
+#include "kernel/sites/ftrace_users.h"
 #include "tests/unit/kernel/sites/fake_sites.h"
+#include "tests/unit/kernel/sites/fake_users.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,6 +32,29 @@ static void read_sites(const uint8_t *data, size_t size)
 		hv_sites_read(&s.f.k.core, &s.f.k.modules, (struct hv_gva_range){0}, &s.f.k.sites));
 	hv_modules_deinit(&s.f.k.modules);
 	hv_sites_deinit(&s.f.k.sites);
+}
+
+static void read_users(const uint8_t *data, size_t size)
+{
+	static struct saved saved;
+	static struct fk f;
+	static struct fu u;
+	struct hv_ftrace_users users = {0};
+
+	if (!saved.data) {
+		fk_init(&f);
+		fu_declare(&f, &u);
+		fk_done(&f);
+		fu_ops(&f, &u, FU_TRAMPOLINE);
+		fu_ops(&f, &u, FU_TRAMPOLINE + 0x100);
+		fu_direct(&f, &u, 2, FK_BASE, FU_TRAMPOLINE);
+		save(&f, &saved);
+	}
+	restore(&f, &saved);
+	change(&f, data, size);
+	hv_err_free(hv_ftrace_users_read(&f.k.core, &users));
+	hv_ftrace_users_explain(&users, hv_gva(FK_BASE), hv_gva(FU_TRAMPOLINE));
+	hv_ftrace_users_deinit(&users);
 }
 
 static void scan(struct ft *t, uint64_t current)
@@ -84,6 +109,7 @@ static void read_tasks(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	read_sites(data, size);
+	read_users(data, size);
 	read_tasks(data, size);
 	return 0;
 }
