@@ -130,6 +130,7 @@ enum hv_unwound {
 	X(programs)	   /* struct hv_fetch_step, HV_FETCH_STEPS_MAX per group */                \
 	X(event_programs)  /* the same, per file number with HV_EVENT_FILE_READS_BIT */            \
 	X(filters)	   /* struct hv_filter_step, HV_FILTER_STEPS_MAX per program */            \
+	X(chains)	   /* the chains, HV_CHAIN_LEN bytes each */                               \
 	/* kernels whose memory probes can read: addresses */                                      \
 	X(kernel_start)	 /* lowest address of the kernel's half */                                 \
 	X(copy_kernel)	 /* copy_from_kernel_nofault() */                                          \
@@ -152,6 +153,7 @@ enum hv_unwound {
 	X(irq_bits)	/* those, served and disabled soft interrupts, and NMIs */                 \
 	X(context_bits) /* bits that distinguish task, softirq, hardirq and NMI context */         \
 	/* numbers */                                                                              \
+	X(chains_len)	       /* bytes */                                                         \
 	X(event_files_len)     /* bytes */                                                         \
 	X(event_callbacks_len) /* bytes */                                                         \
 	X(nr_cpus)	       /* entries of the table "vcpus", at least one */                    \
@@ -269,6 +271,7 @@ struct hv_trampoline_image {
 	/* Offsets of entries in the code. */
 	size_t function_off;
 	size_t function_stack_off; /* like function_off, and records the stack */
+	size_t chain_function_off; /* like function_off, called by a chain. 0: not supported */
 	size_t graph_off;	   /* a call in a graph, without a special role */
 	size_t profile_off;	   /* a call in a profile, without a special role */
 	/* All others: CALLS_OFF + N * CALL_LEN_BYTES (hv_call_off()). */
@@ -518,6 +521,7 @@ struct hv_gdb_named {
 };
 
 #define HV_SITE_LEN_MAX	  8
+#define HV_CHAIN_LEN	  16
 /* Maximum number of addresses that references_at() returns. */
 #define HV_REFERENCES_MAX 2
 #define HV_VENEER_LEN	  16
@@ -638,6 +642,11 @@ struct hv_arch {
 	bool (*encode_call)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
 	/* Encodes a jump of the same length as a call. */
 	bool (*encode_jump)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+	/* Encodes HV_CHAIN_LEN bytes: a chain that calls TRAMPOLINE and then jumps to TARGET, a
+	 * trampoline of the guest. Returns false if one of them is out of reach. NULL if
+	 * chain_function_off is 0. */
+	bool (*encode_chain)(struct hv_gva at, struct hv_gva trampoline, struct hv_gva target,
+			     uint8_t *ret);
 	/* Classifies the site of a static key, which is a nop or a jump to TARGET of the same
 	 * length. CODE has site_len_bytes. Returns the length, or 0 if it is neither. */
 	size_t (*classify_jump_site)(const uint8_t *code, struct hv_gva at, struct hv_gva target,

@@ -54,11 +54,17 @@ static void make_stack(const struct world *w, const struct world_case *c, pid_t 
 		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].retp_gva, first);
 }
 
-/* Steps until the call returns, and counts the instructions in trampoline code. Returns -1 on
- * failure. */
+/* Returns whether RIP is in a trampoline or in a chain. */
+static bool is_ours(const struct world *w, uint64_t rip)
+{
+	return rip - world_gva(w, WORLD_CODE_OFF).v < hv_arch_x86_64.trampolines.len_bytes ||
+	       rip - world_gva(w, WORLD_CHAIN_OFF).v < HV_CHAIN_LEN;
+}
+
+/* Steps until the call returns, and counts the instructions in trampolines and chains. Returns -1
+ * on failure. */
 static int step_through(const struct world *w, const struct world_case *c, pid_t pid)
 {
-	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;
 	struct user_regs_struct regs;
 	int nr = 0, status;
 
@@ -67,8 +73,7 @@ static int step_through(const struct world *w, const struct world_case *c, pid_t
 			return -1;
 		if (regs.rip == native_call_return())
 			return nr;
-		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.trampolines.len_bytes &&
-		    !nr++ && c->trampoline < WORLD_PROBE_SITE)
+		if (is_ours(w, regs.rip) && !nr++ && c->trampoline < WORLD_PROBE_SITE)
 			make_stack(w, c, pid, regs.rsp);
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
 		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))

@@ -12,7 +12,8 @@
  *   0x520000  filters of events        |
  *   0x530000  fetch steps of events    |
  *   0x540000  fetch steps of groups    |
- *   0x580000  files of events         /
+ *   0x580000  files of events         |
+ *   0x5c0000  chains                  /
  *   0x600000  pid bitmap               \
  *   0x700000  control block             \
  *   0x780000  callbacks of events       |
@@ -42,7 +43,9 @@
 #define HV_REGION_READS_OFF	  0x530000ULL
 #define HV_REGION_PROGRAMS_OFF	  0x540000ULL
 #define HV_REGION_FILES_OFF	  0x580000ULL
-#define HV_REGION_FILES_END	  0x600000ULL
+#define HV_REGION_FILES_END	  0x5c0000ULL
+#define HV_REGION_CHAINS_OFF	  0x5c0000ULL
+#define HV_REGION_CHAINS_END	  0x600000ULL
 #define HV_REGION_WRITABLE_OFF	  0x600000ULL /* the guest can write from here on */
 #define HV_REGION_PIDS_OFF	  0x600000ULL
 #define HV_REGION_CONTROL_OFF	  0x700000ULL
@@ -57,6 +60,9 @@ _Static_assert(HV_REGION_TRAMPOLINES_OFF == HV_REGION_KEPT_BYTES,
 /* The last HV_REGION_PROBE_SITES detours are for HV_CHANGE_PROBE_SITE. */
 #define HV_REGION_NR_DETOURS  ((HV_REGION_TRAMPOLINES_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
 #define HV_REGION_PROBE_SITES 2048
+
+/* Chains: one for each trampoline of the guest that sites lead to (tracer/sites/chains.h). */
+#define HV_REGION_NR_CHAINS ((HV_REGION_CHAINS_END - HV_REGION_CHAINS_OFF) / HV_CHAIN_LEN)
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
 #define HV_REGION_CPUS_MAX ((HV_REGION_FILTERS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
@@ -135,7 +141,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 13
+#define HV_REGION_VERSION 14
 
 /* Returns the first HV_REGION_KEPT_BYTES of the region for reading. Uses the copy outside the
  * guest's reach if there is one, because the guest can write to the region at any time. */

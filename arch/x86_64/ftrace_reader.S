@@ -3,8 +3,9 @@
  *
  * ftrace reads a site before it changes it (ftrace_verify_code, arch/x86/kernel/ftrace.c). While
  * any site calls one of our trampolines, ftrace calls this code instead of the kernel's reader. A
- * site that calls a trampoline then reads as its original nop, so the guest's ftrace, kprobes and
- * BPF programs can take it. Included by trampolines.S.
+ * site that calls a trampoline then reads as its original nop, and a site that calls a chain
+ * (chain.S) as the call of the guest's trampoline. So the guest's ftrace, kprobes and BPF programs
+ * can take it, or release it. Included by trampolines.S.
  *
  * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx; it returns 0 in %rax
  * on success. It calls the function that its caller would have called. No other trampoline has a
@@ -53,6 +54,10 @@ hv_trampoline_return_7: /* to the reader */
 	jne	.Lreader_out
 	movslq	1(%rdi), %rdx
 	leaq	SITE_LEN(%rsi,%rdx), %rdx
+	movq	%rdx, %rcx
+	subq	$hole_chains, %rcx
+	cmpq	$hole_chains_len, %rcx
+	jb	.Lreader_chain
 	subq	$hole_params, %rdx
 	cmpq	$(HV_TRAMPOLINES_LEN_MAX + HV_TRAMPOLINES_CODE_OFF), %rdx
 	jae	.Lreader_out
@@ -60,6 +65,15 @@ hv_trampoline_return_7: /* to the reader */
 	movl	%ecx, (%rdi)
 	movb	hole_params + HV_PARAM_FTRACE_NOP + 4, %cl
 	movb	%cl, 4(%rdi)
+	jmp	.Lreader_out
+
+/* %rdx is the address of the chain. Its jump is after its call, and both are as long as a site. */
+.Lreader_chain:
+	movslq	SITE_LEN + 1(%rdx), %rcx
+	leaq	2 * SITE_LEN(%rdx,%rcx), %rcx
+	subq	%rsi, %rcx
+	subl	$SITE_LEN, %ecx
+	movl	%ecx, 1(%rdi)
 .Lreader_out:
 	.globl	hv_trampoline_return_8
 hv_trampoline_return_8:

@@ -79,6 +79,16 @@ bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_sit
 	return encode_rel32(JMP_REL32, at, target, ret_site);
 }
 
+/* ftrace_reader.S reads the jump. */
+bool x86_64_encode_chain(struct hv_gva at, struct hv_gva trampoline, struct hv_gva target,
+			 uint8_t *ret)
+{
+	memset(ret, INT3, HV_CHAIN_LEN);
+	return encode_rel32(CALL_REL32, at, trampoline, ret) &&
+	       encode_rel32(JMP_REL32, hv_gva_add(at, X86_64_SITE_LEN), target,
+			    ret + X86_64_SITE_LEN);
+}
+
 /* arch_jump_entry_size(), arch/x86/kernel/jump_label.c: since 5.14 (e7bf1ba97afd) two bytes if the
  * target is in reach. */
 bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret)

@@ -13,7 +13,7 @@
  *       0(%rsp)  site + 5                8(%rsp)  SITE_END
  *                                        0(%rsp)  %rdx
  *
- * graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
+ * chain.S has the same trampoline for sites that the guest uses. graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
  * calls.S has the entries of graph and profile. stack.S records stacks. actions.S switches
  * recording and reports calls to the host. ftrace_reader.S, event.S, hibernation.S, rename.S and sections.S
  * are not called from sites. */
@@ -23,14 +23,14 @@
 #define CALLER	 16
 
 /* The rest of a record, like make_call_word, make_context_word and load_count, with kind and depth
- * 0. LONG makes three instructions three bytes longer than necessary. COUNT selects how the preempt
- * count is loaded.
+ * 0. SITE_END is the offset of that word from %rsp. LONG makes three instructions three bytes longer
+ * than necessary. COUNT selects how the preempt count is loaded.
  *
  * With "both_halves" the last instruction is one byte longer than with "plain". So both variants
  * have the same length, and one is copied over the other without a jump or a nop. The third
  * variant, "task", adds the task's count, and at label 784 also the upper half. */
-.macro function_words long, count
-	\long xorq SITE_END(%rsp), %rax
+.macro function_words long, count, site_end
+	\long xorq \site_end(%rsp), %rax
 	xorq	%r11, %rax
 	\long movq %rax, 8(%r10)
 	pushfq
@@ -59,34 +59,32 @@
 	.endif
 .endm
 
-	.text
-	.balign	64
-	.globl	hv_trampolines
-hv_trampolines:
-
-	.globl	hv_trampoline_function
-hv_trampoline_function:
-.Lfunction:
+/* A trampoline that records a call, hv_trampoline_NAME, and returns at return site NUMBER. SITE_END
+ * and CALLER are the offsets of these words from %rsp after the push. */
+.macro function_trampoline name, site_end, caller, number
+	.globl	hv_trampoline_\name
+hv_trampoline_\name:
+.L\name:
 	cmpl	$0, MODE
-	jne	.Lfunction_checks
-.Lfunction_checked:
+	jne	.L\name\()_checks
+.L\name\()_checked:
 	pushq	%rdx
 	load_vcpu
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %edx
 	cmpl	%edx, HV_STATE_LAST_PID(%r10)
-	jne	.Lfunction_other_task
-.Lfunction_same_task:
+	jne	.L\name\()_other_task
+.L\name\()_same_task:
 	make_task_word %rdx, %dl, %dh
 	reserve_record %r11
 	store_word 2, %rdx, %r11
-	movq	CALLER(%rsp), %rax
+	movq	\caller(%rsp), %rax
 	shlq	$HV_CALLER_SHIFT, %rax
-780:	function_words {disp32}, plain
+780:	function_words {disp32}, plain, \site_end
 781:	popq	%rdx
-.Lfunction_out:
-	.globl	hv_trampoline_return_0
-hv_trampoline_return_0: /* link() fills these five bytes */
+.L\name\()_out:
+	.globl	hv_trampoline_return_\number
+hv_trampoline_return_\number: /* link() fills these five bytes */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -96,28 +94,35 @@ hv_trampoline_return_0: /* link() fills these five bytes */
 	.long	HV_ALT_WIDE_COUNT, 784f - hv_trampolines, 785f - 784f, 787f - hv_trampolines
 	.popsection
 	.subsection 1
-782:	function_words {disp8}, both_halves
+782:	function_words {disp8}, both_halves, \site_end
 783:	.if (783b - 782b) - (781b - 780b)
 	.error	"a record in a kernel with a wide count has another length"
 	.endif
-786:	function_words {disp8}, task
+786:	function_words {disp8}, task, \site_end
 	jmp	781b
 787:	orl	%gs:hole_preempt_count, %edx
 	orl	%gs:hole_preempt_count + 4, %edx
 	jmp	785b
 	.subsection 0
 
-.Lno_lock: /* the %ds prefix, see vcpu_locked */
-	.byte	0x3e
-
 /* The mode is not 0. */
-.Lfunction_checks:
-	check_mode .Lfunction_checked, .Lfunction_out
+.L\name\()_checks:
+	check_mode .L\name\()_checked, .L\name\()_out
 
 /* This task has no current task record on this vCPU: write one first. */
-.Lfunction_other_task:
+.L\name\()_other_task:
 	write_task_record
-	jmp	.Lfunction_same_task
+	jmp	.L\name\()_same_task
+.endm
+
+	.text
+	.balign	64
+	.globl	hv_trampolines
+hv_trampolines:
+	function_trampoline function, SITE_END, CALLER, 0
+
+.Lno_lock: /* the %ds prefix, see vcpu_locked */
+	.byte	0x3e
 
 #undef SITE_END
 #undef CALLER
@@ -135,5 +140,6 @@ hv_trampoline_return_0: /* link() fills these five bytes */
 #include "arch/x86_64/event.S"
 #include "arch/x86_64/hibernation.S"
 #include "arch/x86_64/rename.S"
+#include "arch/x86_64/chain.S"
 
 	.section .note.GNU-stack, "", @progbits

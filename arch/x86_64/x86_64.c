@@ -29,7 +29,8 @@ static const uint32_t return_offs[] = {
 	hv_trampoline_return_9_off,  hv_trampoline_return_10_off, hv_trampoline_return_11_off,
 	hv_trampoline_return_12_off, hv_trampoline_return_13_off, hv_trampoline_return_14_off,
 	hv_trampoline_return_15_off, hv_trampoline_return_18_off, hv_trampoline_return_19_off,
-	hv_trampoline_return_20_off, hv_trampoline_return_21_off, hv_trampoline_return_22_off};
+	hv_trampoline_return_20_off, hv_trampoline_return_21_off, hv_trampoline_return_22_off,
+	hv_trampoline_return_23_off};
 
 #define PROBED_LEN_BYTES 10
 _Static_assert(PROBED_LEN_BYTES *HV_NR_ACTION_GROUPS ==
@@ -72,6 +73,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.classify_site = x86_64_classify_site,
 	.encode_call = x86_64_encode_call,
 	.encode_jump = x86_64_encode_jump,
+	.encode_chain = x86_64_encode_chain,
 	.classify_jump_site = x86_64_classify_jump_site,
 	.encode_jump_site = x86_64_encode_jump_site,
 	.classify_return = x86_64_classify_return,
@@ -104,6 +106,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.nr_alternatives = HV_ARRAY_LEN(trampoline_alternatives),
 			.function_off = hv_trampoline_function_off,
 			.function_stack_off = hv_trampoline_function_stack_off,
+			.chain_function_off = hv_trampoline_chain_function_off,
 			.graph_off = hv_trampoline_graph_off,
 			.profile_off = hv_trampoline_profile_off,
 			.calls_off = hv_trampoline_calls_off,

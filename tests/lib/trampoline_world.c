@@ -214,6 +214,18 @@ const struct world_case world_cases[] = {
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},
 	{"only in sections: in none", 0, 0, plain, WORLD_SECTION_FUNCTION},
+	{"guest's own tracer: record", 0, 1, plain, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, after another task's", 1, 1, other_task,
+	 WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, return through a thunk", 0, 1, thunk, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, pid filter", 0, 1, pid_hit, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: tracing off", 0, 0, off, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, kernel with a preempt count of 64 bits", 0, 1,
+	 world_count_widely, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, kernel whose tasks count soft interrupts", 0, 1,
+	 world_count_in_tasks, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record, soft interrupts in tasks, a preempt count of 64 bits", 0, 1,
+	 world_count_in_tasks_widely, WORLD_CHAIN_FUNCTION},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
@@ -291,6 +303,8 @@ static size_t trampoline_off(enum world_trampoline trampoline)
 		return trampolines->actions_off + WORLD_FETCH_GROUP * trampolines->action_len_bytes;
 	if (trampoline == WORLD_FUNCTION)
 		return trampolines->function_off;
+	if (trampoline == WORLD_CHAIN_FUNCTION)
+		return trampolines->chain_function_off;
 	if (trampoline == WORLD_FUNCTION_STACK)
 		return trampolines->function_stack_off;
 	if (trampoline == WORLD_SECTION_FUNCTION)
@@ -321,10 +335,27 @@ static void make_probe_site(const struct world *w, uint64_t off)
 	(void)reaches;
 }
 
+/* Writes a chain that leads to a trampoline of the guest: a return. */
+static void make_chain(const struct world *w)
+{
+	struct hv_gva trampoline =
+		world_gva(w, WORLD_CODE_OFF + trampoline_off(WORLD_CHAIN_FUNCTION));
+	bool reaches = hv_arch_x86_64.encode_chain(world_gva(w, WORLD_CHAIN_OFF), trampoline,
+						   world_gva(w, WORLD_CHAINED_OFF),
+						   w->host + WORLD_CHAIN_OFF);
+
+	assert(reaches);
+	(void)reaches;
+	w->host[WORLD_CHAINED_OFF] = 0xc3;
+}
+
 static void make_site(const struct world *w, uint64_t off, enum world_trampoline kind)
 {
 	static const uint8_t body[] = {0x48, 0x89, 0xc8, 0xc3}; /* movq %rcx, %rax; ret */
-	struct hv_gva trampoline = world_gva(w, WORLD_CODE_OFF + trampoline_off(kind));
+	uint64_t trampoline_at = kind == WORLD_CHAIN_FUNCTION
+					 ? WORLD_CHAIN_OFF
+					 : WORLD_CODE_OFF + trampoline_off(kind);
+	struct hv_gva trampoline = world_gva(w, trampoline_at);
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, off), trampoline, w->host + off);
 
 	assert(reaches);
@@ -381,6 +412,8 @@ static struct hv_trampoline_values values_of(const struct world *w)
 				[HV_HOLE_pids] = world_gva(w, WORLD_PIDS_OFF).v,
 				[HV_HOLE_nr_pids] = NR_PIDS,
 				[HV_HOLE_stacks] = world_gva(w, WORLD_STACKS_OFF).v,
+				[HV_HOLE_chains] = world_gva(w, WORLD_CHAIN_OFF).v,
+				[HV_HOLE_chains_len] = HV_CHAIN_LEN,
 				[HV_HOLE_event_files] = world_gva(w, WORLD_FILES_OFF).v,
 				[HV_HOLE_event_files_len] =
 					WORLD_NR_FILES * sizeof(struct hv_event_file),
@@ -474,6 +507,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 			  ? WORLD_GRAPH
 			  : c->trampoline);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
+	make_chain(w);
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(w->host + WORLD_READERS_OFF + 16 * i, nothing, sizeof(nothing));
 	if (c->trampoline >= WORLD_REGS && c->trampoline != WORLD_EVENT)

@@ -19,17 +19,17 @@
 #define WORLD_VCPUS_OFF	      (WORLD_TRAMPOLINES_OFF + 0xc00) /* after the action groups */
 #define WORLD_FILES_OFF	      (WORLD_TRAMPOLINES_OFF + 0xd00) /* event files */
 #define WORLD_CODE_OFF	      (WORLD_TRAMPOLINES_OFF + HV_TRAMPOLINES_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	      0x7000						/* executable */
-#define WORLD_PIDS_OFF	      0x8000						/* read-only */
+#define WORLD_TEXT_OFF	      0x8000						/* executable */
+#define WORLD_PIDS_OFF	      0x9000						/* read-only */
 #define WORLD_PROGRAM_OFF     (WORLD_PIDS_OFF + 0x800) /* the program of WORLD_FETCH_GROUP */
 #define WORLD_FILTERS_OFF     (WORLD_PIDS_OFF + 0x400) /* event filters */
-#define WORLD_CPU_OFF	      0x9000		       /* read-write from here on */
+#define WORLD_CPU_OFF	      0xa000		       /* read-write from here on */
 #define WORLD_CONTROL_OFF     (WORLD_CPU_OFF + 0x400)
-#define WORLD_STACKS_OFF      0xb000  /* return stacks */
-#define WORLD_COUNTS_OFF      0x15000 /* profile counts */
-#define WORLD_CALLBACKS_OFF   0x15e00 /* event callbacks */
-#define WORLD_DRAFTS_OFF      0x16000 /* event drafts */
-#define WORLD_VCPU_OFF	      0x1e000 /* per vCPU: a state, then its ring */
+#define WORLD_STACKS_OFF      0xc000  /* return stacks */
+#define WORLD_COUNTS_OFF      0x16000 /* profile counts */
+#define WORLD_CALLBACKS_OFF   0x16e00 /* event callbacks */
+#define WORLD_DRAFTS_OFF      0x17000 /* event drafts */
+#define WORLD_VCPU_OFF	      0x1f000 /* per vCPU: a state, then its ring */
 
 #define WORLD_FETCH_GROUP 1 /* the action group with a program */
 
@@ -48,7 +48,9 @@
 #define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80)	/* return thunk, if the kernel has one */
 #define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0)	/* event trampolines continue here */
 #define WORLD_READERS_OFF      (WORLD_TEXT_OFF + 0x100) /* memory readers, 16 bytes each */
-#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x140) /* free from here on */
+#define WORLD_CHAIN_OFF	       (WORLD_TEXT_OFF + 0x140) /* a chain */
+#define WORLD_CHAINED_OFF      (WORLD_TEXT_OFF + 0x160) /* the guest's trampoline of the chain */
+#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x180) /* free from here on */
 
 /* The guest's struct trace_event_buffer. */
 struct world_buffer {
@@ -216,6 +218,7 @@ enum world_trampoline {
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
 	WORLD_SECTION_GRAPH,
+	WORLD_CHAIN_FUNCTION, /* by a chain */
 	/* Functions with probes, which use WORLD_FETCH_GROUP: */
 	WORLD_REGS, /* probes of calls */
 	WORLD_REGS_FETCH,

@@ -343,6 +343,8 @@ static void set_region_values(const struct hv_tracee *t, struct hv_trampoline_va
 	hole[HV_HOLE_programs] = gva_of(t, HV_REGION_PROGRAMS_OFF);
 	hole[HV_HOLE_event_programs] = gva_of(t, HV_REGION_READS_OFF);
 	hole[HV_HOLE_filters] = gva_of(t, HV_REGION_FILTERS_OFF);
+	hole[HV_HOLE_chains] = gva_of(t, HV_REGION_CHAINS_OFF);
+	hole[HV_HOLE_chains_len] = HV_REGION_CHAINS_END - HV_REGION_CHAINS_OFF;
 	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
 	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);
 	hole[HV_HOLE_event_callbacks] = gva_of(t, HV_REGION_CALLBACKS_OFF);
@@ -534,6 +536,16 @@ unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at)
 				    hv_trampolines_call(t, trampoline | profiled, role).v == at.v)
 					return trampoline | profiled;
 	return HV_TRAMPOLINE_NONE;
+}
+
+struct hv_gva hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline)
+{
+	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
+
+	if (!trampolines->chain_function_off ||
+	    trampoline.v != entry_of(t, trampolines->function_off).v)
+		return hv_gva(0);
+	return hv_gva_add(code_of(t), trampolines->chain_function_off);
 }
 
 struct hv_gva hv_trampolines_action(const struct hv_tracee *t, unsigned group)

@@ -74,6 +74,9 @@ struct hv_gva hv_trampolines_call(const struct hv_tracee *t, unsigned trampoline
 /* Returns the trampoline that begins at AT, including HV_TRAMPOLINE_PROFILED, or
  * HV_TRAMPOLINE_NONE. */
 unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at);
+/* Returns the trampoline that a chain calls at sites that would otherwise call TRAMPOLINE; 0: there
+ * is none, so such sites cannot be joined while the guest uses them. */
+struct hv_gva hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline);
 /* Returns the address that a site with actions calls: the entry of GROUP, which is below
  * HV_NR_ACTION_GROUPS. */
 struct hv_gva hv_trampolines_action(const struct hv_tracee *t, unsigned group);

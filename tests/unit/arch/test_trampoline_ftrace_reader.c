@@ -130,6 +130,29 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 }
 END_TEST
 
+/* A site that calls a chain reads as the guest's own call, wherever its trampoline is. */
+START_TEST(a_chain_reads_as_the_guest_s_call)
+{
+	static const int64_t distances[] = {0x100, -0x2000, 0x7000000, -0x7000000};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct hv_gva target = hv_gva((uintptr_t)site + (uint64_t)distances[i]);
+		struct hv_gva called = world_gva(
+			world, WORLD_CODE_OFF + hv_arch_x86_64.trampolines.chain_function_off);
+		uint8_t bytes[SITE_LEN];
+
+		set_up_as(i % 2 ? thunk : bare_return);
+		ck_assert(hv_arch_x86_64.encode_chain(world_gva(world, WORLD_CHAIN_OFF), called,
+						      target, world->host + WORLD_CHAIN_OFF));
+		site_calls(world->host + WORLD_CHAIN_OFF);
+		ck_assert(hv_arch_x86_64.encode_call(hv_gva((uintptr_t)site), target, bytes));
+		check_sees(bytes, SITE_LEN);
+		site_calls(world->host + WORLD_CHAIN_OFF + HV_CHAIN_LEN); /* not a chain */
+		check_sees(nop, SITE_LEN);
+	}
+}
+END_TEST
+
 /* The reader's return address, which is in the entry, identifies the call. */
 START_TEST(each_call_has_an_entry)
 {
@@ -166,6 +189,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, a_site_of_ours_reads_as_it_was, 0, 2);
+	tcase_add_test(tc, a_chain_reads_as_the_guest_s_call);
 	tcase_add_test(tc, what_is_not_ours_reads_as_it_is);
 	tcase_add_test(tc, each_call_has_an_entry);
 	tcase_add_test(tc, a_read_that_fails_is_told);
