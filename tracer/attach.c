@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "kernel/sites/ftrace_users.h"
 #include "kernel/tasks/unwind.h"
 #include "patcher/mapping.h"
 #include "tracer/events/buffer_state.h"
@@ -21,6 +22,7 @@
 #include "tracer/hooks/guest_ftrace.h"
 #include "tracer/probe_sites/detours.h"
 #include "tracer/session.h"
+#include "tracer/sites/chains.h"
 #include "tracer/sites/init_code.h"
 #include "tracer/sites/site_trampolines.h"
 #include "tracer/tracepoints/event_calls.h"
@@ -456,15 +458,16 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
  * entry that maps our region. */
 
 /* Sets *RET to whether E is a patched site: its bytes call our mapping, and the journal would
- * restore a nop. */
-static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
+ * restore a nop, or a call that the guest itself made. */
+static struct hv_err *site_is_ours(const struct hv_tracee *t, const struct hv_ftrace_users *users,
+				   struct hv_journal_entry *e, bool *ret)
 {
 	struct hv_gva target;
 
 	*ret = false;
 	if (t->kernel->core.as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
 	    HV_SITE_NOP)
-		return NULL;
+		return hv_chains_are_ours(t, users, e, ret);
 	return hv_tracee_is_patched(t, e, ret);
 }
 
@@ -493,6 +496,10 @@ static struct hv_err *entry_is_ours(const struct hv_tracee *t, const struct hv_j
 static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entry *entries,
 				    uint32_t nr)
 {
+	hv_cleanup(hv_ftrace_users_deinit) struct hv_ftrace_users users = {0};
+
+	/* A call that is not explained stays, and recovery fails until it is. */
+	hv_err_free(hv_ftrace_users_read(&s->kernel->core, &users));
 	for (uint32_t i = 0; i < nr; i++) {
 		bool ours = false;
 		struct hv_err *err = NULL;
@@ -500,7 +507,7 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 		if (entries[i].state != HV_JOURNAL_USED)
 			continue;
 		if (entries[i].kind == HV_CHANGE_TEXT)
-			err = site_is_ours(s->tracee, &entries[i], &ours);
+			err = site_is_ours(s->tracee, &users, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_FTRACE_READER)
 			err = hv_guest_ftrace_is_ours(s->guest_ftrace, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_DETOUR ||

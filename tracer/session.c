@@ -194,6 +194,33 @@ unsigned hv_session_refresh(struct hv_session *s)
 	return 1;
 }
 
+unsigned hv_session_rejoin(struct hv_session *s)
+{
+	const struct hv_unseen *unseen = hv_guest_ftrace_unseen(s->guest_ftrace);
+
+	if (!hv_guest_ftrace_may_write(s->guest_ftrace, hv_now_ns()))
+		return 0;
+	hv_guest_ftrace_forget_taken(s->guest_ftrace);
+	return unseen->nr_now != 0;
+}
+
+bool hv_session_is_followed(const struct hv_session *s)
+{
+	return hv_guest_ftrace_is_patched(s->guest_ftrace) ||
+	       hv_guest_ftrace_unseen(s->guest_ftrace)->nr_now;
+}
+
+size_t hv_session_in_use(struct hv_session *s)
+{
+	struct hv_sites *sites = &s->kernel->sites;
+	HV_AUTO_ERR struct hv_err *unread = hv_sites_read_busy(&s->kernel->core, sites);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < sites->nr; i++)
+		nr += sites->list[i].busy;
+	return nr;
+}
+
 void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx)
 {
 	hv_patcher_set_stops(s->tracee->patcher, stops, ctx);
@@ -270,6 +297,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	*ret = (struct hv_session_stat){
 		.nr_patched = hv_patcher_nr_patched(t->patcher, HV_CHANGE_TEXT),
 		.nr_refused = hv_site_trampolines_refused(s->trampolines)->nr,
+		.nr_joined = hv_site_trampolines_joined(s->trampolines),
+		.unseen = *hv_guest_ftrace_unseen(s->guest_ftrace),
 		.nr_lost = s->decoder->nr_lost,
 		.nr_holds = holds->nr,
 		.hold_total_ns = holds->total_ns,

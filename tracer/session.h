@@ -12,6 +12,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "tracer/hooks/guest_ftrace.h"
 
 struct hv_guest;
 struct hv_kernel;
@@ -105,14 +106,24 @@ bool hv_session_delays_hibernation(const struct hv_session *s);
  * read. */
 unsigned hv_session_refresh(struct hv_session *s);
 
+/* Returns 1 if the guest has taken sites that hvtrace had changed, so that the sites must be set
+ * again. Call it every HV_REJOIN_NS while hv_session_is_followed(). Cheap unless the guest's ftrace
+ * has read sites within the last seconds. */
+unsigned hv_session_rejoin(struct hv_session *s);
+bool hv_session_is_followed(const struct hv_session *s);
+/* Reads how many sites the guest itself uses. */
+size_t hv_session_in_use(struct hv_session *s);
+
 /* Sets a function that changes of the guest's text call between holds. If it returns true, they are
  * undone and fail with EINTR. NULL: none. */
 void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx);
 
 struct hv_session_stat {
-	size_t nr_sites;      /* traceable */
-	size_t nr_patched;    /* patched now */
-	size_t nr_refused;    /* wanted, but used or changed by the guest */
+	size_t nr_sites;   /* traceable */
+	size_t nr_patched; /* patched now */
+	size_t nr_refused; /* wanted, but used or changed by the guest */
+	size_t nr_joined;  /* of the patched ones: the guest uses them, too */
+	struct hv_unseen unseen;
 	uint64_t nr_events;   /* records reserved by trampolines since attach, also task records */
 	uint64_t nr_lost;     /* overwritten before a trace_pipe read them, or torn */
 	uint64_t nr_no_stack; /* calls missed by a graph because no return stack was free */

@@ -165,6 +165,11 @@ void hv_tree_refresh(struct hv_tree *tree)
 	hv_instances_refresh(tree->instances);
 }
 
+void hv_tree_rejoin(struct hv_tree *tree)
+{
+	hv_instances_rejoin(tree->instances);
+}
+
 void hv_tree_retire(struct hv_tree *tree)
 {
 	hv_instances_retire(tree->instances);

@@ -33,6 +33,10 @@ void hv_tree_end(struct hv_tree *tree);
  * that the functions of new modules are shown by name. */
 void hv_tree_refresh(struct hv_tree *tree);
 
+/* Traces the functions again that the guest's own tracers have changed. Call it every HV_REJOIN_NS
+ * (guest_ftrace.h) while hv_session_is_followed(). */
+void hv_tree_rejoin(struct hv_tree *tree);
+
 /* Removes commands with used-up counts from the guest's functions, and retries updates that failed
  * because the guest had changed. Call it about once a second. */
 void hv_tree_retire(struct hv_tree *tree);

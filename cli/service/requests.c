@@ -108,6 +108,20 @@ static void add_sections(struct service *s, json_object *o)
 	json_object_object_add(o, "sections", sections);
 }
 
+/* Adds what the guest's own tracers do with the sites. */
+static void add_own(struct service *s, const struct hv_session_stat *stat, json_object *sites)
+{
+	json_object *unseen = json_object_new_object();
+
+	add_number(sites, "in_use", hv_session_in_use(s->session));
+	add_number(sites, "joined", stat->nr_joined);
+	add_number(unseen, "now", stat->unseen.nr_now);
+	add_number(unseen, "times", stat->unseen.nr);
+	add_number(unseen, "total_ns", stat->unseen.total_ns);
+	add_number(unseen, "longest_ns", stat->unseen.longest_ns);
+	json_object_object_add(sites, "unseen", unseen);
+}
+
 static void add_counts(struct service *s, json_object *o)
 {
 	json_object *sites = json_object_new_object();
@@ -120,6 +134,7 @@ static void add_counts(struct service *s, json_object *o)
 	add_number(sites, "patched", stat.nr_patched);
 	add_number(sites, "refused", stat.nr_refused);
 	json_object_object_add(sites, "refused_first", first_refused(s));
+	add_own(s, &stat, sites);
 	json_object_object_add(o, "sites", sites);
 	add_number(o, "events", stat.nr_events);
 	add_number(o, "lost", stat.nr_lost);

@@ -206,6 +206,9 @@ static int poll_timeout_ms(const struct service *s, const struct watch *w, uint6
 		next = now_ns + WAIT_NS;
 	if (s->state == SERVE_RUNS && hv_tree_drains(s->tree) && now_ns + HV_DRAIN_NS < next)
 		next = now_ns + HV_DRAIN_NS;
+	if (s->state == SERVE_RUNS && hv_session_is_followed(s->session) &&
+	    now_ns + HV_REJOIN_NS < next)
+		next = now_ns + HV_REJOIN_NS;
 	return next <= now_ns ? 0 : (int)((next - now_ns + HV_NS_PER_MS - 1) / HV_NS_PER_MS);
 }
 
@@ -218,6 +221,7 @@ static void tick(struct service *s, struct watch *w)
 		return;
 	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
+		hv_tree_rejoin(s->tree);
 		limits_keep(s, now);
 	}
 	if (s->state == SERVE_RUNS)

@@ -17,6 +17,7 @@
 #include "kernel/core/btf_members.h"
 #include "kernel/types/facts.h"
 #include "kernel/kernel.h"
+#include "kernel/sites/ftrace_users.h"
 #include "kernel/sites/integrity.h"
 #include "patcher/mapping.h"
 #include "tracer/guest/trampolines.h"
@@ -199,18 +200,22 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 static void check_sites(struct findings *f, const struct hv_kernel *k)
 {
 	json_object *o = json_object_new_object();
-	size_t invalid = 0;
-	size_t busy = 0;
+	size_t invalid = 0, busy = 0, joinable = 0;
 
+	if (k->core.as.arch->trampolines.chain_function_off)
+		hv_err_free(hv_ftrace_users_count(&k->core, &k->sites, &joinable));
 	for (size_t i = 0; i < k->sites.nr; i++) {
 		invalid += k->sites.list[i].invalid;
 		busy += k->sites.list[i].busy;
 	}
 	json_object_object_add(o, "total", number(k->sites.nr));
 	json_object_object_add(o, "busy", number(busy));
+	json_object_object_add(o, "joinable", number(joinable));
 	json_object_object_add(o, "invalid", number(invalid));
-	add(f, "sites", o, "%zu, with %zu in use by the guest, %zu invalid%s", k->sites.nr, busy,
-	    invalid, k->sites.nr == busy + invalid ? ": no function can be traced now" : "");
+	add(f, "sites", o,
+	    "%zu, with %zu in use by the guest (%zu can be traced, too), %zu invalid%s",
+	    k->sites.nr, busy, joinable, invalid,
+	    k->sites.nr == busy + invalid && !joinable ? ": no function can be traced now" : "");
 }
 
 static void check_clock(struct findings *f, struct hv_kernel *k)

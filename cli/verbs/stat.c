@@ -251,6 +251,23 @@ static void print_missing_tasks(json_object *o)
 		printf("no such task %s\n", session_stat_text_at(o, "missing_tasks", i));
 }
 
+/* Prints what the guest's own tracers do with the functions. */
+static void print_own(json_object *o)
+{
+	if (N(o, "sites.in_use") || N(o, "sites.joined"))
+		printf("guest's own  %llu sites in use by the guest itself, %llu of them traced, "
+		       "too\n",
+		       N(o, "sites.in_use"), N(o, "sites.joined"));
+	if (N(o, "sites.unseen.now"))
+		printf("not seen     %llu functions that the guest has changed\n",
+		       N(o, "sites.unseen.now"));
+	if (N(o, "sites.unseen.times"))
+		printf("not seen     %llu times a function that the guest changed, for up to %.0f "
+		       "ms\n",
+		       N(o, "sites.unseen.times"),
+		       (double)session_stat_number(o, "sites.unseen.longest_ns") / HV_NS_PER_MS);
+}
+
 /* For the tracers preemptoff, irqsoff and preemptirqsoff; --json includes the places. */
 static void print_sections(json_object *o)
 {
@@ -298,6 +315,7 @@ static void print_table(json_object *o)
 	printf("sites        %llu patched of %llu, %llu refused\n", N(o, "sites.patched"),
 	       N(o, "sites.traceable"), N(o, "sites.refused"));
 	print_refused(o);
+	print_own(o);
 	printf("events       %llu, %llu lost\n", N(o, "events"), N(o, "lost"));
 	if (N(o, "graph_no_stack") || N(o, "graph_no_room"))
 		printf("not traced   %llu calls: no return stack free; %llu: too deep a stack\n",

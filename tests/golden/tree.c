@@ -15,6 +15,7 @@
  *   rights                           which files each right can open, and how
  *   try TEXT >> FILE                 which rights may write TEXT
  *   fail ERRNO                       the next change of the guest fails
+ *   taken                            the guest's own tracers take a site
  *   dump                             reads pending dumps to their end
  *   second                           runs the work of each second
  *   guest                            prints the guest's settings: sites, pids, recording
@@ -176,6 +177,13 @@ static void do_missing(struct shell *sh)
 
 	hv_tree_missing_tasks(sh->tree, &text);
 	fprintf(sh->out, "%s", text.data ? text.data : "");
+}
+
+/* The guest takes a site that hvtrace has changed. */
+static void do_taken(struct shell *sh)
+{
+	hv_fake_take(sh->guest.session);
+	hv_tree_rejoin(sh->tree);
 }
 
 static void do_dumps(struct shell *sh)
@@ -382,6 +390,8 @@ static void do_line(struct shell *sh, char *line)
 		do_missing(sh);
 	else if (strcmp(command, "second") == 0)
 		hv_tree_retire(sh->tree);
+	else if (strcmp(command, "taken") == 0)
+		do_taken(sh);
 	else if (strcmp(command, "fail") == 0)
 		hv_fake_fail(sh->guest.session, (int)next_number(&line));
 	else if (strcmp(command, "write") == 0 || strcmp(command, "read") == 0 ||

@@ -46,7 +46,7 @@ def probes_at_the_entries_of_functions(t):
         _, _, err = t.hv.run("record", "-e", "kprobes", "--for", "1ms", t.name)
         assert "1 of 2 events cannot be recorded now (the guest itself uses its function): kprobes:mine" in err, err
         _, _, err = t.hv.run("record", "-p", "function", "-l", "do_sys_openat2", "--for", "1ms", t.name)
-        assert "no function was patched, 1 function refused: do_sys_openat2 (the guest itself uses it)" in err, err
+        assert "refused" not in err, err
         traced.echo("events/kprobes/enable", "1")
         assert traced.text("set_event") == "kprobes:free\n"
         t.guest.run(OPENS)

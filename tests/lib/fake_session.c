@@ -38,7 +38,8 @@ struct hv_site_trampolines {
 	int *fail;
 	const struct hv_actions *actions;
 	const struct hv_kernel *kernel;
-	uint8_t *now; /* owned */
+	uint8_t *now;	  /* owned */
+	unsigned is_back; /* the site that the guest took calls a trampoline again */
 };
 
 struct hv_call_counts {
@@ -61,7 +62,8 @@ struct fake {
 	struct hv_call_counts counts;
 	int fail; /* errno of the next change; 0: it succeeds */
 	unsigned modules_changed;
-	uint32_t pids[8]; /* pids of tasks */
+	unsigned is_taken; /* a site was taken by the guest */
+	uint32_t pids[8];  /* pids of tasks */
 	unsigned nr_pids;
 };
 
@@ -437,6 +439,31 @@ unsigned hv_session_refresh(struct hv_session *s)
 
 	f->modules_changed = 0;
 	return changed;
+}
+
+void hv_fake_take(struct hv_session *s)
+{
+	fake_of(s)->is_taken = 1;
+}
+
+unsigned hv_session_rejoin(struct hv_session *s)
+{
+	struct fake *f = fake_of(s);
+	unsigned is_taken = f->is_taken;
+
+	f->is_taken = 0;
+	f->trampolines.is_back |= is_taken;
+	return is_taken;
+}
+
+bool hv_site_trampolines_take_unseen(struct hv_site_trampolines *s, struct hv_text *ret)
+{
+	if (!s->is_back)
+		return false;
+	s->is_back = 0;
+	hv_text_add(ret, "1 function was not seen for up to 12 ms while the guest changed it: "
+			 "vfs_open");
+	return true;
 }
 
 struct hv_err *hv_graph_tracer_livepatch(struct hv_graph_tracer *g)

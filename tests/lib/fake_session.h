@@ -68,6 +68,8 @@ void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_c
 /* Makes the next change of the guest fail with CODE. ENOTRECOVERABLE: with HV_ERR_NEEDS_RECOVERY
  * set. */
 void hv_fake_fail(struct hv_session *s, int code);
+/* The guest has taken a site. */
+void hv_fake_take(struct hv_session *s);
 /* Returns the error of the next change or NULL, for parts of a session that have their own FAIL. */
 struct hv_err *fake_change(int *fail);
 

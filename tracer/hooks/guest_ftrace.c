@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/grow.h"
 #include "tracer/events/decode.h"
 #include "tracer/guest/trampolines.h"
 #include "tracer/guest/tracee.h"
@@ -24,12 +26,26 @@ static const char *const readers[] = {
 #define WRITTEN_NS 5000000000ull
 #define AGAIN_NS   900000000ull
 
+struct taken {
+	uint64_t gva;
+	uint64_t since_ns; /* when the site was last known to be ours */
+	bool stays;	   /* see hv_guest_ftrace_stays_taken() */
+};
+
 struct hv_guest_ftrace {
 	struct hv_tracee *tracee; /* borrowed */
 	struct hv_decode *decode; /* borrowed */
-	uint32_t looks;		  /* number of known reads of sites by the guest's ftrace */
-	uint64_t looked_ns;	  /* when hvtrace last noticed a read; 0: never */
-	uint64_t reported_ns;	  /* when hv_guest_ftrace_has_read last returned true */
+	bool has_nop;		  /* the params have the nop of a free site */
+	struct taken *taken;	  /* owned */
+	size_t taken_cap;
+	bool is_sorted;		 /* by address */
+	struct hv_unseen unseen; /* nr_now is the length of that list */
+	uint32_t writes_looks;	 /* `looks` when hv_guest_ftrace_may_write() was last called */
+	uint64_t writes_ns;	 /* when it last noticed a read; 0: never */
+	uint64_t checked_ns;	 /* all patched sites were known to be ours; 0: there were none */
+	uint32_t looks;		 /* number of known reads of sites by the guest's ftrace */
+	uint64_t looked_ns;	 /* when hvtrace last noticed a read; 0: never */
+	uint64_t reported_ns;	 /* when hv_guest_ftrace_has_read last returned true */
 };
 
 struct hv_guest_ftrace *hv_guest_ftrace_new(struct hv_tracee *t, struct hv_decode *decode)
@@ -43,6 +59,8 @@ struct hv_guest_ftrace *hv_guest_ftrace_new(struct hv_tracee *t, struct hv_decod
 
 void hv_guest_ftrace_free(struct hv_guest_ftrace *g)
 {
+	if (g)
+		free(g->taken);
 	free(g);
 }
 
@@ -164,29 +182,37 @@ static void note_callers(struct hv_guest_ftrace *g, const struct reads *reads)
 		g->decode->ftrace_reader_callers[i] = hv_gva_add(reads->list[i].at, len);
 }
 
+/* If the guest uses all sites, none has the nop, and none can be changed that needs it. */
+static struct hv_err *learn_nop(struct hv_guest_ftrace *g)
+{
+	struct hv_params *params = hv_region_params(&g->tracee->region);
+
+	return g->has_nop ? NULL : find_nop(g->tracee->kernel, params->ftrace_nop, &g->has_nop);
+}
+
 struct hv_err *hv_guest_ftrace_begin(struct hv_guest_ftrace *g)
 {
 	const struct hv_kernel *k = g->tracee->kernel;
-	struct hv_params *params = hv_region_params(&g->tracee->region);
 	struct hv_change changes[HV_NR_FTRACE_READERS];
 	struct reads reads;
 	struct hv_gva reader;
 	struct hv_err *err;
-	bool has_nop;
-	size_t nr;
+	size_t nr = 0;
 
-	if (hv_guest_ftrace_is_patched(g) || !k->core.as.arch->trampolines.ftrace_readers_off ||
-	    !find_reader(k, &reader))
+	if (!hv_patcher_nr_patched(g->tracee->patcher, HV_CHANGE_TEXT))
+		g->checked_ns = hv_now_ns();
+	if (!k->core.as.arch->trampolines.ftrace_readers_off || !find_reader(k, &reader))
 		return NULL;
+	err = learn_nop(g);
+	if (err || hv_guest_ftrace_is_patched(g))
+		return err;
 	err = find_reads(k, hv_gva_alone(reader), &reads);
 	if (!err)
 		err = plan(g->tracee, &reads, changes, &nr);
-	if (!err)
-		err = find_nop(k, params->ftrace_nop, &has_nop);
-	if (err || !has_nop || !nr)
+	if (err || !nr)
 		return err;
 	note_callers(g, &reads);
-	params->ftrace_reader_gva = reader.v;
+	hv_region_params(&g->tracee->region)->ftrace_reader_gva = reader.v;
 	return hv_patcher_apply(g->tracee->patcher, changes, nr);
 }
 
@@ -221,11 +247,41 @@ bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns)
 	return true;
 }
 
+/* -- sites that the guest has taken ------------------------------------------------------------ */
+
+static int by_gva(const void *a, const void *b)
+{
+	uint64_t x = ((const struct taken *)a)->gva, y = ((const struct taken *)b)->gva;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct taken *find_taken(struct hv_guest_ftrace *g, struct hv_gva at)
+{
+	const struct taken key = {.gva = at.v};
+
+	if (!g->unseen.nr_now)
+		return NULL;
+	if (!g->is_sorted)
+		qsort(g->taken, g->unseen.nr_now, sizeof(*g->taken), by_gva);
+	g->is_sorted = true;
+	return bsearch(&key, g->taken, g->unseen.nr_now, sizeof(key), by_gva);
+}
+
+void hv_guest_ftrace_take(struct hv_guest_ftrace *g, struct hv_gva at, struct hv_gpa gpa)
+{
+	hv_patcher_forget_at(g->tracee->patcher, gpa);
+	g->taken = hv_grow(g->taken, g->unseen.nr_now, &g->taken_cap, 64, sizeof(*g->taken));
+	g->taken[g->unseen.nr_now++] = (struct taken){.gva = at.v, .since_ns = g->checked_ns};
+	g->is_sorted = false;
+}
+
 size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g)
 {
 	const struct hv_tracee *t = g->tracee;
 	HV_AUTO_FREE struct hv_change *patched = NULL;
 	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_TEXT, &patched), nr_taken = 0;
+	uint64_t now_ns = hv_now_ns();
 
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t now[HV_SITE_LEN_MAX];
@@ -234,10 +290,68 @@ size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g)
 
 		if (unread || hv_tracee_is_left(t, patched[i].gva, now))
 			continue;
-		hv_patcher_forget_at(t->patcher, patched[i].gpa);
+		hv_guest_ftrace_take(g, patched[i].gva, patched[i].gpa);
 		nr_taken++;
 	}
+	g->checked_ns = now_ns;
 	return nr_taken;
+}
+
+bool hv_guest_ftrace_may_write(struct hv_guest_ftrace *g, uint64_t now_ns)
+{
+	uint32_t looks =
+		__atomic_load_n(&hv_region_control(&g->tracee->region)->looks, __ATOMIC_RELAXED);
+
+	if (looks != g->writes_looks)
+		g->writes_ns = now_ns;
+	g->writes_looks = looks;
+	if (g->writes_ns && now_ns - g->writes_ns < WRITTEN_NS)
+		return true;
+	g->checked_ns = now_ns;
+	return false;
+}
+
+const struct hv_unseen *hv_guest_ftrace_unseen(const struct hv_guest_ftrace *g)
+{
+	return &g->unseen;
+}
+
+bool hv_guest_ftrace_is_taken(struct hv_guest_ftrace *g, struct hv_gva at)
+{
+	return find_taken(g, at) != NULL;
+}
+
+uint64_t hv_guest_ftrace_is_back(struct hv_guest_ftrace *g, struct hv_gva at, uint64_t now_ns)
+{
+	const struct taken *taken = find_taken(g, at);
+	uint64_t ns = taken ? now_ns - taken->since_ns : 0;
+
+	g->unseen.nr += taken != NULL;
+	g->unseen.total_ns += ns;
+	if (ns > g->unseen.longest_ns)
+		g->unseen.longest_ns = ns;
+	return ns;
+}
+
+void hv_guest_ftrace_stays_taken(struct hv_guest_ftrace *g, struct hv_gva at)
+{
+	struct taken *taken = find_taken(g, at);
+
+	if (taken)
+		taken->stays = true;
+}
+
+void hv_guest_ftrace_settle(struct hv_guest_ftrace *g)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < g->unseen.nr_now; i++) {
+		if (!g->taken[i].stays)
+			continue;
+		g->taken[nr] = g->taken[i];
+		g->taken[nr++].stays = false;
+	}
+	g->unseen.nr_now = nr;
 }
 
 struct hv_err *hv_guest_ftrace_is_ours(const struct hv_guest_ftrace *g, struct hv_journal_entry *e,

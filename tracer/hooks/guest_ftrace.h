@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -45,8 +46,42 @@ struct hv_err *hv_guest_ftrace_check_gone(const struct hv_guest_ftrace *g) hv_mu
  * second for a while, because ftrace writes after it has read. Returns true at most once a second,
  * whatever the guest does. NOW_NS is the host's monotonic clock. */
 bool hv_guest_ftrace_has_read(struct hv_guest_ftrace *g, uint64_t now_ns);
-/* Removes from the journal the sites that the guest has taken over. Returns their number. */
+/* Removes from the journal the sites that the guest has taken over, and notes them as taken. Returns
+ * their number. */
 size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g);
+
+/* -- sites that the guest has taken ------------------------------------------------------------ */
+
+/* Sites are taken from when the guest wrote to them until hvtrace has changed them again, or does
+ * not want them any longer. Their calls are not seen in that time. */
+
+/* Returns true if the guest may have taken sites since the last call of
+ * hv_guest_ftrace_forget_taken(): its ftrace has read a site since, or a short time before. Cheap;
+ * call it every HV_REJOIN_NS, because sites are known to be ours until the last call that returned
+ * false. NOW_NS is the host's monotonic clock. */
+#define HV_REJOIN_NS 20000000ull
+bool hv_guest_ftrace_may_write(struct hv_guest_ftrace *g, uint64_t now_ns);
+
+/* Removes the site at AT, in memory at GPA, from the journal, and notes it as taken. */
+void hv_guest_ftrace_take(struct hv_guest_ftrace *g, struct hv_gva at, struct hv_gpa gpa);
+
+struct hv_unseen {
+	size_t nr_now;	     /* sites that are taken now */
+	uint64_t nr;	     /* times that a site was taken and changed again */
+	uint64_t total_ns;   /* upper limits of these times: their sum */
+	uint64_t longest_ns; /* and the longest one */
+};
+/* Borrowed. */
+const struct hv_unseen *hv_guest_ftrace_unseen(const struct hv_guest_ftrace *g);
+
+bool hv_guest_ftrace_is_taken(struct hv_guest_ftrace *g, struct hv_gva at);
+/* Notes that the taken site at AT calls hvtrace again. Returns the upper limit of the time in which
+ * its calls were not seen. */
+uint64_t hv_guest_ftrace_is_back(struct hv_guest_ftrace *g, struct hv_gva at, uint64_t now_ns);
+/* Notes that the taken site at AT is still wanted. */
+void hv_guest_ftrace_stays_taken(struct hv_guest_ftrace *g, struct hv_gva at);
+/* Forgets the taken sites for which neither was noted since the last call. */
+void hv_guest_ftrace_settle(struct hv_guest_ftrace *g);
 
 /* Sets *RET to whether E, an entry of an untrusted journal, is a call through which the guest's
  * ftrace now reads with our trampoline, and the journal would restore the call of the kernel's own

@@ -5,13 +5,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "kernel/kernel.h"
+#include "kernel/sites/ftrace_users.h"
 #include "kernel/tasks/tasks.h"
 #include "tracer/graph/graph_tracer.h"
 #include "tracer/guest/actions.h"
 #include "tracer/guest/tracee.h"
 #include "tracer/hooks/guest_ftrace.h"
 #include "tracer/probe_sites/probe_sites.h"
+#include "tracer/sites/chains.h"
 
 /* -- calls of two instructions ----------------------------------------------------------------- */
 
@@ -316,7 +319,15 @@ struct hv_site_trampolines {
 	struct hv_actions *actions;
 	struct hv_guest_ftrace *guest_ftrace;
 	struct hv_probe_sites *probe_sites;
-	uint8_t *now; /* owned, one per site of kernel->sites: enum hv_trampoline */
+	struct hv_chains *chains; /* owned */
+	/* The guest's users during a change of sites, read when the first of them is met. */
+	struct hv_ftrace_users users; /* owned */
+	bool has_users;
+	uint8_t *now;	       /* owned, one per site of kernel->sites: enum hv_trampoline */
+	size_t nr_joined;      /* sites that call a chain */
+	struct hv_text unseen; /* owned; names of functions that the guest took until now */
+	size_t nr_unseen;
+	uint64_t unseen_ns; /* the longest time of them */
 	struct hv_refused refused;
 	struct hv_gva inexact; /* the refused site that affects others; 0: none */
 	unsigned inexact_for;  /* enum relied_on */
@@ -336,6 +347,7 @@ struct hv_site_trampolines *hv_site_trampolines_new(struct hv_tracee *t,
 		.actions = actions,
 		.guest_ftrace = guest_ftrace,
 		.probe_sites = probe_sites,
+		.chains = hv_chains_new(t),
 		.now = hv_alloc(t->kernel->sites.nr),
 	};
 	return s;
@@ -345,6 +357,9 @@ void hv_site_trampolines_free(struct hv_site_trampolines *s)
 {
 	if (!s)
 		return;
+	hv_chains_free(s->chains);
+	hv_text_deinit(&s->unseen);
+	hv_ftrace_users_deinit(&s->users);
 	free(s->now);
 	free(s);
 }
@@ -371,7 +386,9 @@ static struct hv_err *translate(struct translation *walk, struct hv_gva gva, boo
 	return NULL;
 }
 
-enum verdict { LEAVE, CHANGE, REFUSE };
+/* GIVE_BACK: the site calls a chain, and the wanted trampoline cannot be called by one. It is
+ * restored and counts as refused. */
+enum verdict { LEAVE, CHANGE, REFUSE, GIVE_BACK };
 
 /* Results that become inaccurate if a site is refused, in addition to the calls of its function. */
 enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
@@ -398,41 +415,96 @@ static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
 	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
 }
 
+/* Returns whether the guest's records explain the call of TARGET at SITE. They may have changed
+ * since they were read; then the site is refused, or the hold finds other bytes. */
+static bool is_explained(struct hv_site_trampolines *s, const struct hv_site *site,
+			 struct hv_gva target)
+{
+	const struct hv_kernel_core *core = &s->tracee->kernel->core;
+
+	if (!s->has_users) {
+		hv_ftrace_users_deinit(&s->users);
+		hv_err_free(hv_ftrace_users_read(core, &s->users));
+		s->has_users = true;
+	}
+	return hv_ftrace_users_explain(&s->users, site->ip, target);
+}
+
+/* What a site calls now. */
+struct called {
+	enum hv_site_kind kind;
+	struct hv_gva target;
+	bool ours; /* a trampoline or a chain */
+	/* The guest's trampoline, which the site calls directly or by a chain; 0: none that its
+	 * records explain. */
+	struct hv_gva guests;
+};
+
+static struct called called_at(struct hv_site_trampolines *s, const struct hv_site *site,
+			       const uint8_t *bytes)
+{
+	const struct hv_tracee *t = s->tracee;
+	struct called c = {0};
+	struct hv_gva unused;
+
+	c.kind = t->kernel->core.as.arch->classify_site(bytes, site->ip, &c.target);
+	c.ours = c.kind == HV_SITE_CALL && hv_tracee_has(t, c.target);
+	if (c.ours)
+		hv_chains_at(s->chains, c.target, &unused, &c.guests);
+	else if (c.kind == HV_SITE_CALL && !site->invalid &&
+		 t->kernel->core.as.arch->trampolines.chain_function_off &&
+		 is_explained(s, site, c.target))
+		c.guests = c.target;
+	return c;
+}
+
+/* Finds the address that SITE calls to reach TRAMPOLINE. */
+static bool find_call(struct hv_site_trampolines *s, const struct hv_site *site,
+		      const struct called *now, struct hv_gva trampoline, struct hv_gva *ret)
+{
+	if (now->guests.v)
+		return hv_chains_choose(s->chains, trampoline, now->guests, ret);
+	*ret = hv_veneer_from(s->tracee, site->ip, trampoline);
+	return now->ours || is_free(site, now->kind);
+}
+
 /* TRAMPOLINE is the target of the site's call; 0: none. */
-static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
+static enum verdict judge(struct hv_site_trampolines *s, const struct hv_site *site,
 			  struct hv_gva trampoline, struct hv_change *change)
 {
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_gva target = {0},
-		      to = trampoline.v ? hv_veneer_from(t, site->ip, trampoline) : trampoline;
-	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
-	bool ours = kind == HV_SITE_CALL && hv_tracee_has(t, target);
+	const struct hv_tracee *t = s->tracee;
+	const struct called now = called_at(s, site, change->from);
+	struct hv_gva to = {0};
+	bool can = trampoline.v && find_call(s, site, &now, trampoline, &to);
 
-	if (ours && target.v == to.v)
+	if (now.ours && now.target.v == to.v)
 		return LEAVE;
-	if (ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
+	if (now.ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
 		return LEAVE;
+	/* If the guest has overwritten our call, the journal's old bytes are no longer the guest's. */
+	if (!hv_tracee_is_left(t, site->ip, change->from) &&
+	    hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
+		hv_guest_ftrace_take(s->guest_ftrace, site->ip, change->gpa);
 	if (!trampoline.v)
-		return ours ? CHANGE : LEAVE;
-	if (!ours && !is_free(site, kind))
-		return REFUSE;
-	return arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
+		return now.ours ? CHANGE : LEAVE;
+	if (!can)
+		return now.ours ? GIVE_BACK : REFUSE;
+	return t->kernel->core.as.arch->encode_call(site->ip, to, change->to) ? CHANGE : REFUSE;
 }
 
 /* Like judge(), for PLAN. A site that is wanted later is judged now, so that the user learns early
  * that it cannot be changed. */
-static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *site,
+static enum verdict judge_plan(struct hv_site_trampolines *s, const struct hv_site *site,
 			       struct site_plan *plan, struct hv_change *change)
 {
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	struct hv_gva target = {0};
+	if (plan->waits) {
+		const struct called now = called_at(s, site, change->from);
 
-	if (plan->waits && !hv_tracee_is_call(t, site->ip, change->from) &&
-	    !is_free(site, arch->classify_site(change->from, site->ip, &target))) {
-		plan->waits = false;
-		return REFUSE;
+		plan->waits = now.ours || now.guests.v || is_free(site, now.kind);
+		if (!plan->waits)
+			return REFUSE;
 	}
-	return judge(t, site, plan->trampoline, change);
+	return judge(s, site, plan->trampoline, change);
 }
 
 /* Returns whether the site is in two pages that may not be adjacent in memory. They are adjacent if
@@ -446,10 +518,11 @@ static bool is_in_pieces(const struct hv_arch *arch, const struct translation *w
 	return !arch->site_first_bytes || walk->covers.end.v - change->gva.v < arch->site_len_bytes;
 }
 
-static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *walk,
+static struct hv_err *plan_site(struct hv_site_trampolines *s, struct translation *walk,
 				const struct hv_site *site, struct site_plan *plan,
 				struct hv_change *change, enum verdict *ret)
 {
+	const struct hv_tracee *t = s->tracee;
 	uint32_t len = (uint32_t)t->kernel->core.as.arch->site_len_bytes;
 	bool present;
 	struct hv_err *err;
@@ -467,18 +540,19 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 	}
 	err = hv_guest_read(t->guest, change->gpa, change->from, len);
 	if (!err)
-		*ret = judge_plan(t, site, plan, change);
+		*ret = judge_plan(s, site, plan, change);
 	return err;
 }
 
-/* Returns the trampoline that the site at GPA calls, if we patched it. */
-static uint8_t patched_trampoline(const struct hv_site_trampolines *s, const struct hv_site *site,
+/* Returns the trampoline that the site at GPA calls, if we patched it. Counts sites that call a
+ * chain. */
+static uint8_t patched_trampoline(struct hv_site_trampolines *s, const struct hv_site *site,
 				  struct hv_gpa gpa)
 {
 	const struct hv_tracee *t = s->tracee;
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
-	struct hv_gva target = {0};
+	struct hv_gva target = {0}, trampoline, guests;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (!hv_patcher_old_bytes(t->patcher, gpa, old_bytes))
@@ -487,6 +561,10 @@ static uint8_t patched_trampoline(const struct hv_site_trampolines *s, const str
 	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
 		return HV_TRAMPOLINE_NONE;
 	target = hv_veneer_leads_to(t, target);
+	if (hv_chains_at(s->chains, target, &trampoline, &guests)) {
+		target = trampoline;
+		s->nr_joined++;
+	}
 	if (!hv_actions_goes_on(s->actions, target, &target))
 		return (uint8_t)hv_trampolines_called_at(t, target);
 	if (target.v)
@@ -498,11 +576,58 @@ static uint8_t patched_trampoline(const struct hv_site_trampolines *s, const str
 static void note_now(struct hv_site_trampolines *s, const struct site_plan *plans)
 {
 	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
+	s->nr_joined = 0;
 	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++) {
 		s->now[i] = patched_trampoline(s, &s->tracee->kernel->sites.list[i], plans[i].gpa);
 		if (!s->now[i] && plans[i].waits)
 			s->now[i] = HV_TRAMPOLINE_LATER;
 	}
+}
+
+#define UNSEEN_NAMED 3
+
+/* Notes the sites that the guest had taken and that call a trampoline again. */
+static void note_unseen(struct hv_site_trampolines *s, const struct site_plan *plans)
+{
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	uint64_t now_ns = hv_now_ns(), ns;
+	uint8_t unused[8];
+
+	if (!hv_guest_ftrace_unseen(s->guest_ftrace)->nr_now)
+		return;
+	for (size_t i = 0; i < sites->nr; i++) {
+		if (!hv_guest_ftrace_is_taken(s->guest_ftrace, sites->list[i].ip))
+			continue;
+		if (!hv_patcher_old_bytes(s->tracee->patcher, plans[i].gpa, unused)) {
+			if (plans[i].trampoline.v || plans[i].waits)
+				hv_guest_ftrace_stays_taken(s->guest_ftrace, sites->list[i].ip);
+			continue;
+		}
+		ns = hv_guest_ftrace_is_back(s->guest_ftrace, sites->list[i].ip, now_ns);
+		if (ns > s->unseen_ns)
+			s->unseen_ns = ns;
+		if (s->nr_unseen++ < UNSEEN_NAMED)
+			hv_text_printf(&s->unseen, "%s%s", s->unseen.len_bytes ? ", " : "",
+				       sites->list[i].name);
+	}
+	hv_guest_ftrace_settle(s->guest_ftrace);
+}
+
+bool hv_site_trampolines_take_unseen(struct hv_site_trampolines *s, struct hv_text *ret)
+{
+	if (!s->nr_unseen)
+		return false;
+	hv_text_printf(ret,
+		       "%zu function%s not seen for up to %llu ms while the guest changed %s: ",
+		       s->nr_unseen, s->nr_unseen == 1 ? " was" : "s were",
+		       (unsigned long long)((s->unseen_ns + HV_NS_PER_MS - 1) / HV_NS_PER_MS),
+		       s->nr_unseen == 1 ? "it" : "them");
+	hv_text_printf(ret, "%s%s", s->unseen.data, s->nr_unseen > UNSEEN_NAMED ? ", ..." : "");
+	hv_text_deinit(&s->unseen);
+	s->unseen = (struct hv_text){0};
+	s->nr_unseen = 0;
+	s->unseen_ns = 0;
+	return true;
 }
 
 static void note_refused(struct hv_refused *refused, struct hv_gva site)
@@ -620,6 +745,29 @@ static void note_inexact(struct hv_site_trampolines *s, const struct site_plan *
 	}
 }
 
+/* Drops the NR CHANGES that would replace a call of the guest, if the guest's ftrace would see them.
+ * Returns the number of the others. */
+static size_t drop_seen(const struct hv_site_trampolines *s, struct hv_change *changes, size_t nr,
+			struct hv_refused *refused)
+{
+	const struct hv_tracee *t = s->tracee;
+	size_t nr_left = 0;
+
+	if (hv_guest_ftrace_is_patched(s->guest_ftrace))
+		return nr;
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_gva target;
+
+		if (t->kernel->core.as.arch->classify_site(changes[i].from, changes[i].gva,
+							   &target) == HV_SITE_CALL &&
+		    !hv_tracee_has(t, target))
+			note_refused(refused, changes[i].gva);
+		else
+			changes[nr_left++] = changes[i];
+	}
+	return nr_left;
+}
+
 /* Makes sites call the trampolines in PLANS, one per site, and restores all others, in one pass. */
 static struct hv_err *change_sites(struct hv_site_trampolines *s, struct site_plan *plans)
 {
@@ -632,24 +780,28 @@ static struct hv_err *change_sites(struct hv_site_trampolines *s, struct site_pl
 	size_t nr = 0;
 	struct hv_err *err;
 
+	s->has_users = false;
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
-		err = plan_site(s->tracee, &walk, &sites->list[i], &plans[i], &changes[nr],
-				&verdict);
+		err = plan_site(s, &walk, &sites->list[i], &plans[i], &changes[nr], &verdict);
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
-		if (verdict == REFUSE && plans[i].reports_sleep)
+		plans[i].is_refused = verdict == REFUSE || verdict == GIVE_BACK;
+		if (plans[i].is_refused && plans[i].reports_sleep)
 			return refuse_sleep(sites, sites->list[i].ip);
-		plans[i].is_refused = verdict == REFUSE;
-		if (verdict == REFUSE)
+		if (plans[i].is_refused)
 			note_refused(&refused, sites->list[i].ip);
 		if (verdict == CHANGE && plans[i].reports_sleep)
 			sleep.list[sleep.nr++] = changes[nr];
 		else
-			nr += verdict == CHANGE;
+			nr += verdict == CHANGE || verdict == GIVE_BACK;
 	}
 	err = nr || sleep.nr ? hv_guest_ftrace_begin(s->guest_ftrace) : NULL;
+	if (!err)
+		nr = drop_seen(s, changes, nr, &refused);
+	if (!err)
+		err = hv_chains_write(s->chains);
 	if (!err)
 		err = apply_all(s->tracee, &sleep, changes, nr);
 	/* All sites are changed or refused now. The rest must not be interrupted. If the calls of
@@ -793,6 +945,7 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 	if (!err)
 		hv_actions_done(s->actions);
 	note_now(s, plans);
+	note_unseen(s, plans);
 	if (!err && !graph)
 		hv_graph_tracer_record(s->graph, HV_OFF);
 	if (!err && !frames)
@@ -861,6 +1014,7 @@ struct hv_err *hv_site_trampolines_restore(struct hv_site_trampolines *s, struct
 	if (err)
 		return err;
 	memset(s->now, HV_TRAMPOLINE_NONE, s->tracee->kernel->sites.nr);
+	s->nr_joined = 0;
 	nr_restored = nr - hv_patcher_nr_patched(p, HV_CHANGE_TEXT);
 	if (nr)
 		hv_text_printf(report, "%zu site%s restored and read back\n", nr_restored,
@@ -871,6 +1025,11 @@ struct hv_err *hv_site_trampolines_restore(struct hv_site_trampolines *s, struct
 				       "0x%llx: left alone: the guest changed it or freed it\n",
 				       (unsigned long long)undo[i].gva.v);
 	return NULL;
+}
+
+size_t hv_site_trampolines_joined(const struct hv_site_trampolines *s)
+{
+	return s->nr_joined;
 }
 
 const uint8_t *hv_site_trampolines_now(const struct hv_site_trampolines *s)

@@ -77,6 +77,12 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s,
  * hv_trampoline). HV_TRAMPOLINE_LATER alone: the site calls no trampoline and can be patched when
  * it is wanted. Borrowed until the next change. */
 const uint8_t *hv_site_trampolines_now(const struct hv_site_trampolines *s);
+/* Returns the number of sites that the guest's own tracers use and that call a chain (chains.h). */
+size_t hv_site_trampolines_joined(const struct hv_site_trampolines *s);
+/* Adds to RET a line about the functions whose calls were not seen for a time, because the guest had
+ * taken their sites (guest_ftrace.h), and which call a trampoline again since the last call. Returns
+ * false if there are none. */
+bool hv_site_trampolines_take_unseen(struct hv_site_trampolines *s, struct hv_text *ret);
 /* Sites wanted in the last hv_site_trampolines_set() that the guest uses or has changed. */
 #define HV_REFUSED_FIRST 5
 struct hv_refused {

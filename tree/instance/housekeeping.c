@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "tracer/graph/call_counts.h"
 #include "tracer/graph/graph_tracer.h"
+#include "tracer/sites/site_trampolines.h"
+#include "tree/instance/core/sharing.h"
 #include "tree/instance/demux/demux.h"
 #include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/latency/sections.h"
@@ -23,7 +27,8 @@ struct state {
 
 /* For all instances. */
 struct all_state {
-	bool events_wait; /* the top instance's events must be published again */
+	bool events_wait;   /* the top instance's events must be published again */
+	uint64_t rejoin_ns; /* time of the next hv_instances_rejoin() */
 };
 
 static struct state *state_of(const struct hv_instance *in)
@@ -148,6 +153,37 @@ void hv_instances_refresh(struct hv_instances *all)
 		    (probes_changed && hv_instance_has_events(in)))
 			retrace(in);
 	}
+}
+
+/* Adds LINE to the events of each instance that records functions, like a line of trace_marker. */
+static void mark(struct hv_instances *all, const struct hv_text *line)
+{
+	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		if (hv_instance_is_live(in) && hv_instance_records(in))
+			hv_instance_mark(in, line->data, line->len_bytes);
+}
+
+/* Spends at most a fifth of the time, however often the guest changes sites. */
+static void rejoin(struct hv_instances *all)
+{
+	struct all_state *s = state_of_all(all);
+	uint64_t begun_ns = hv_now_ns(), end_ns;
+
+	if (begun_ns < s->rejoin_ns || !hv_session_rejoin(hv_instances_session(all)))
+		return;
+	retrace(hv_instances_top(all));
+	end_ns = hv_now_ns();
+	s->rejoin_ns = end_ns + 4 * (end_ns - begun_ns);
+}
+
+void hv_instances_rejoin(struct hv_instances *all)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+
+	rejoin(all);
+	hv_text_add(&line, "hvtrace: ");
+	if (hv_site_trampolines_take_unseen(hv_instances_session(all)->trampolines, &line))
+		mark(all, &line);
 }
 
 void hv_instances_retire(struct hv_instances *all)

@@ -11,6 +11,9 @@ extern const struct hv_part hv_housekeeping_part;
 /* Detects loaded and removed modules. Applies words that waited for a module, and publishes again,
  * so that without a filter the functions of new modules are traced too. */
 void hv_instances_refresh(struct hv_instances *all);
+/* Changes the sites again that the guest's own tracers have taken, and adds a line about them to the
+ * events. Call it every HV_REJOIN_NS (guest_ftrace.h). */
+void hv_instances_rejoin(struct hv_instances *all);
 /* Removes the trampolines of commands with used-up counts, and retries earlier failures. Ends one
  * period. */
 void hv_instances_retire(struct hv_instances *all);

@@ -17,6 +17,7 @@
 #include "tracer/hooks/kernel_calls.h"
 #include "tracer/sections/section_tracer.h"
 #include "tracer/guest/trampolines.h"
+#include "kernel/sites/ftrace_users.h"
 #include "tracer/hooks/guest_ftrace.h"
 
 #define FAKE_EPOCH_NS UINT64_C(1700000000000000000)
@@ -262,6 +263,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.nr_patched = f->nr_patched,
 		.bytes_changed = f->nr_bytes,
 		.nr_refused = f->nr_refused,
+		.nr_joined = 1,
+		.unseen = {.nr_now = 1, .nr = 2, .total_ns = 30000000, .longest_ns = 20000000},
 		.nr_holds = f->nr_holds,
 		.hold_total_ns = f->nr_holds * 500000,
 		.hold_last_ns = 500000,
@@ -314,6 +317,23 @@ unsigned hv_session_refresh(struct hv_session *s)
 {
 	(void)s;
 	return 0;
+}
+
+struct hv_err *hv_ftrace_users_count(const struct hv_kernel_core *core hv_unused,
+				     const struct hv_sites *sites hv_unused, size_t *ret)
+{
+	*ret = 1;
+	return NULL;
+}
+
+bool hv_session_is_followed(const struct hv_session *s hv_unused)
+{
+	return false;
+}
+
+size_t hv_session_in_use(struct hv_session *s)
+{
+	return s->kernel->sites.nr;
 }
 
 bool hv_session_maps(const struct hv_session *s hv_unused, struct hv_gva at hv_unused,

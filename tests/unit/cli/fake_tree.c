@@ -166,6 +166,10 @@ void hv_tree_drain(struct hv_tree *tree hv_unused)
 {
 }
 
+void hv_tree_rejoin(struct hv_tree *tree hv_unused)
+{
+}
+
 void hv_tree_retire(struct hv_tree *tree hv_unused)
 {
 }

@@ -41,11 +41,12 @@ static inline void traced_make_sites(struct fr *r, size_t nr, const uint8_t nop[
 	}
 }
 
-/* Makes R with NR sites of a function "f", and NOP at each. */
-static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
-			       const uint8_t nop[FR_SITE_BYTES])
+/* Makes R with NR sites of a function "f", and NOP at each. DECLARE adds types and symbols, or is
+ * NULL. */
+static inline void traced_init_with(struct traced *t, struct fr *r, size_t nr,
+				    const uint8_t nop[FR_SITE_BYTES], void (*declare)(struct fk *f))
 {
-	fr_init(r);
+	fr_init_with(r, declare);
 	traced_make_sites(r, nr, nop);
 	fk_u32(&r->t.f, r->t.use_tsc, 1);
 	fk_u64(&r->t.f, r->t.pv_sched_clock, FK_BASE + 0x300);
@@ -70,6 +71,12 @@ static inline void traced_deinit(struct traced *t)
 	hv_scope_free(t->scope);
 	hv_clock_free(t->clock);
 	fr_deinit(t->r);
+}
+
+static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
+			       const uint8_t nop[FR_SITE_BYTES])
+{
+	traced_init_with(t, r, nr, nop, NULL);
 }
 
 /* Makes all sites call TRAMPOLINE. */

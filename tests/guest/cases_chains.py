@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions that the guest's own tracers and hvtrace trace at the same time."""
+
+import re
+
+from lib import ftrace
+from lib.suite import IN_TURN, case
+from lib.wait import until
+
+OWN = "/sys/kernel/tracing"
+ROUNDS = 20
+FUNCTIONS = ("vfs_open", "vfs_read", "vfs_statx")
+# One user of a site: it calls a trampoline of that user. Two users: it calls ftrace_caller. A kprobe needs registers.
+ONE = f"cd {OWN} && echo 8192 >buffer_size_kb && echo {' '.join(FUNCTIONS)} >set_ftrace_filter && echo function >current_tracer"
+TWO = f"cd {OWN} && mkdir instances/own && echo vfs_open >instances/own/set_ftrace_filter && echo function >instances/own/current_tracer"
+PROBE = f"cd {OWN} && echo 'p:own vfs_read' >kprobe_events && echo 1 >events/kprobes/own/enable"
+END = (
+    f"cd {OWN}; echo nop >current_tracer; echo >set_ftrace_filter; echo 0 >events/enable; echo >kprobe_events; rmdir instances/own;"
+    " echo >trace; echo 1 >buffer_size_kb; true"
+)
+
+
+def own_calls(t, pid):
+    """Returns the calls of PID that the guest's own tracer has recorded."""
+    text = t.guest.run(f"cat {OWN}/trace")
+    return ftrace.calls(ftrace.parse("\n".join(line for line in text.splitlines() if " <-" in line))[0], pid)
+
+
+def check_agreement(t, traced):
+    """The guest and hvtrace record the calls of FUNCTIONS, and they agree on one run of the workload."""
+    pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
+    t.guest.run(f"echo >{OWN}/trace")
+    traced.echo("trace", "")
+    ftrace.go(t.guest, pid)
+    ours = [call for call in ftrace.calls(ftrace.parse(traced.text("trace"))[0], pid) if call[0] in FUNCTIONS]
+    own = own_calls(t, pid)
+    assert len(ours) >= ROUNDS and ours == own, f"{len(ours)} and {len(own)} calls: {ours[:5]} {own[:5]}"
+    return len(own)
+
+
+@case(configs=IN_TURN[:1], further=IN_TURN[1:])
+def functions_that_the_guest_traces_are_joined(t):
+    """The guest's own function tracer, a second user and a kprobe use functions when hvtrace attaches. hvtrace traces
+    them, too, and both record the same calls in the same order. detach and recover leave the guest's own tracing as it
+    was."""
+    t.guest.run_own(f"{ONE} && {TWO} && {PROBE}")
+    try:
+        with t.attach() as traced:
+            traced.echo("set_ftrace_filter", "vfs_*")
+            traced.echo("current_tracer", "function")
+            sites = traced.stat()["sites"]
+            assert sites["refused"] == 0, sites
+            nr = check_agreement(t, traced)
+        t.guest.run(f"echo >{OWN}/trace; cat /proc/uptime")
+        assert "vfs_open <-" in t.guest.run(f"cat {OWN}/trace"), "the guest's own tracing has stopped"
+        traced = t.attach().__enter__()
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        check_agreement(t, traced)
+        traced.kill()
+        t.guest.run(f"echo >{OWN}/trace; cat /proc/uptime")
+        t.recover()
+        t.guest.run("cat /proc/uptime")
+        own = t.guest.run(f"cat {OWN}/trace")
+        assert "vfs_open <-" in own and "own: (vfs_read" in own, f"the guest's own tracing has stopped: {own[-1000:]}"
+        t.note(f"{nr} calls")
+    finally:
+        t.guest.run_own(END)
+
+
+@case(configs=IN_TURN[:1], further=IN_TURN[1:])
+def functions_that_the_guest_takes_are_joined_again(t):
+    """The guest's own users begin and end while hvtrace traces. hvtrace traces their functions again each time, and says
+    for how long their calls were not seen."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        patched = traced.stat()["sites"]["patched"]
+        longest = 0
+        for own, joined in ((ONE, 3), (TWO, 3), (PROBE, 3), (END, 0)):
+            before = traced.stat()["sites"]["unseen"]["times"]
+            traced.echo("trace", "")
+            t.guest.run_own(own)
+            assert until(
+                lambda: (s := traced.stat()["sites"]) and s["unseen"]["times"] > before and not s["unseen"]["now"] and s["joined"] == joined
+            ), f"{own}: {traced.stat()['sites']}"
+            sites = traced.stat()["sites"]
+            assert sites["patched"] == patched and not sites["refused"] and sites["in_use"] == joined, sites
+            line = re.search(r"tracing_mark_write: hvtrace: (\d+) functions? w.* not seen for up to (\d+) ms while the guest changed (it|them): (.*)", traced.text("trace"))
+            assert line and "vfs_" in line[4], traced.text("trace")[-1000:]
+            longest = max(longest, int(line[2]))
+            if joined:
+                check_agreement(t, traced)
+        shown = t.hv("stat", t.name)
+        assert re.search(r"(?m)^not seen +\d+ times a function that the guest changed, for up to \d+ ms$", shown), shown
+        t.note(f"not seen for up to {longest} ms")
+
+
+def programs(t, pid):
+    """Starts a BPF program at the calls of vfs_open and one at the returns of vfs_read, which count for PID."""
+    for function, how in (("vfs_open", ""), ("vfs_read", "returns")):
+        t.guest.run_own(
+            f"fentry {pid} {function} {how} >/tmp/{function} 2>&1 & echo $! >/tmp/{function}.pid;"
+            f" until grep -q . /tmp/{function}; do sleep 0.1; done; grep counts /tmp/{function}"
+        )
+
+
+def end_programs(t):
+    """Ends the programs. Returns what each has counted."""
+    for function in ("vfs_open", "vfs_read"):
+        said = t.guest.run_own(
+            f"kill -USR1 $(cat /tmp/{function}.pid); while [ -d /proc/$(cat /tmp/{function}.pid) ]; do sleep 0.1; done;"
+            f" tail -n 1 /tmp/{function}; rm /tmp/{function} /tmp/{function}.pid"
+        )
+        yield function, int(said)
+
+
+@case(configs=IN_TURN[1:], further=IN_TURN[:1])
+def functions_of_bpf_programs_are_joined(t):
+    """BPF programs (fentry and fexit) count the calls of functions, begun before hvtrace and while it traces. hvtrace
+    records as many calls."""
+    for begun_before in (True, False):
+        pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
+        if begun_before:
+            programs(t, pid)
+        with t.attach() as traced:
+            traced.echo("set_ftrace_filter", "vfs_open vfs_read")
+            traced.echo("set_ftrace_pid", str(pid))
+            traced.echo("current_tracer", "function")
+            if not begun_before:
+                programs(t, pid)
+            assert until(lambda: traced.stat()["sites"]["joined"] == 2), traced.stat()["sites"]
+            ftrace.go(t.guest, pid)
+            ours = ftrace.calls(ftrace.parse(traced.text("trace"), strict=False)[0], pid)
+            counts = dict(end_programs(t))
+            for function, count in counts.items():
+                assert count == sum(call[0] == function for call in ours) >= ROUNDS, f"{counts}: {len(ours)} calls"
+            t.note(f"{counts}")
