@@ -369,3 +369,79 @@ def latency_of(planted):
 
 for one_stall in PLANTED:
     campaign(latency_of(one_stall))
+
+
+MACHINES["chains"] = {"vcpus": 2, "in_turn": True, "cmdline": "preempt=full"}
+# Each member's way to use functions and to leave them again. The trampolines of these users are freed when they leave.
+OWN_USERS = {
+    "top": ("echo vfs_read vfs_open >set_ftrace_filter && echo function >current_tracer", "echo nop >current_tracer; echo >set_ftrace_filter; echo >trace"),
+    "instance": (
+        "mkdir instances/own && echo vfs_open vfs_statx >instances/own/set_ftrace_filter && echo function >instances/own/current_tracer",
+        "rmdir instances/own",
+    ),
+    "kprobe": ("echo p:own vfs_read >kprobe_events && echo 1 >events/kprobes/own/enable", "echo 0 >events/kprobes/own/enable; echo >kprobe_events"),
+}
+
+
+class Users:
+    """hvtrace and the users in the guest of vfs_read, vfs_open and vfs_statx."""
+
+    def __init__(self, t):
+        self.t, self.inside = t, set()
+
+    def step(self, member):
+        """MEMBER joins, or leaves if it had joined."""
+        joins = member not in self.inside
+        if member == "hvtrace":
+            self.t.hv("echo", self.t.name, "current_tracer", "function" if joins else "nop")
+        else:
+            self.t.guest.run_own(f"cd /sys/kernel/tracing; {OWN_USERS[member][0 if joins else 1]}")
+        self.inside ^= {member}
+
+    def check(self):
+        """hvtrace traces the functions if it has joined, whoever else uses them."""
+        if "hvtrace" not in self.inside:
+            return
+
+        def seen():
+            self.t.hv("echo", self.t.name, "trace", "")
+            self.t.guest.run("cat /proc/uptime; stat /proc/uptime")
+            text = self.t.hv("cat", self.t.name, "trace")
+            return "vfs_read <-" in text and "vfs_open <-" in text
+
+        assert until(seen), f"{sorted(self.inside)}: not traced"
+        assert self.t.hv.stat(self.t.name)["sites"]["refused"] == 0
+
+    def leave(self):
+        for member in sorted(self.inside - {"hvtrace"}):
+            self.step(member)
+
+
+@campaign
+def chains(t, rng):
+    """Under load, hvtrace and three users in a preemptible guest use the same functions, and join and leave in a random
+    order. In every other step, kill -9 in one of these states; the guest's users continue, and recover restores all."""
+    users = Users(t)
+    kills_at = rng.randrange(2, 12) if t.number % 2 else None
+    t.guest.run(LOAD)
+    try:
+        t.hv("attach", t.name)
+        t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
+        for nr in range(12):
+            users.step(rng.choice(("hvtrace", "hvtrace", *OWN_USERS)))
+            users.check()
+            if nr == kills_at:
+                there = victims(t)
+                for one in rng.choice(cases_beside.WHOM):
+                    if one in there:
+                        kill(there[one])
+                users.inside.discard("hvtrace")
+                break
+        if rng.random() < 0.5:
+            users.leave()
+        settle(t)
+    finally:
+        settle(t)
+        users.leave()
+        t.guest.run(END_LOAD)
+    return "killed" if kills_at else "12 changes"

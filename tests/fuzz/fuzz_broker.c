@@ -20,7 +20,7 @@ enum act {
 	MAP,	 /* maps the region, in a hold */
 	REGION,	 /* the service writes into it */
 	PROGRAM, /* a program in the guest writes to its memory */
-	KERNEL,	 /* the guest's kernel changes one of its words */
+	KERNEL,	 /* the guest's kernel changes one of its words or sites */
 	VCPU,	 /* a vCPU moves to another address */
 	FAILURE, /* the hold times out during the next list */
 	NR_ACTS
@@ -290,6 +290,21 @@ static void ask_any(struct hv_broker_server *server, const struct record *in)
 
 /* Changes by the guest. */
 
+/* The guest's own tracers begin to use a site, change to another trampoline, or end. */
+static void change_site(const struct record *in)
+{
+	unsigned site = in->a % SITES;
+
+	if (site % 4 == 3 || site % 8 == 6) /* not a site of ftrace */
+		return;
+	if (in->b % 4)
+		put_branch(small.ram, SITE_AT(site), 0xe8,
+			   SMALL_TEXT + 0x4000 + 0x1000 * (in->b % 4));
+	else
+		memcpy(small.ram + SITE_AT(site), nop, LEN_X86);
+	memcpy(own + SITE_AT(site), small.ram + SITE_AT(site), LEN_X86);
+}
+
 static void write_by_kernel(const struct record *in)
 {
 	static const uint64_t words[] = {0,
@@ -357,7 +372,10 @@ static size_t act(struct hv_broker_server *server, const struct record *in, size
 		write_by_program(in);
 		break;
 	case KERNEL:
-		write_by_kernel(in);
+		if (in->c & 1)
+			change_site(in);
+		else
+			write_by_kernel(in);
 		break;
 	case VCPU:
 		move_vcpu(in);

@@ -132,6 +132,30 @@ START_TEST(text_leads_to_us_or_is_put_back)
 }
 END_TEST
 
+/* A site that the guest's own tracers use: the guest's call is put back, also after the guest has
+ * changed it, and never an older one. */
+START_TEST(a_call_of_the_guest_is_put_back)
+{
+	struct hv_hold_write first, second;
+
+	begin(HV_ADOPTS_NOTHING);
+	map_window();
+	first = call_of(SITE, SMALL_TEXT + 0x5000);
+	second = call_of(SITE, SMALL_TEXT + 0x6000);
+	memcpy(small.ram + SITE, first.bytes, 5);
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	ck_assert(!allows(second));
+	ck_assert(allows(first));
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	memcpy(small.ram + SITE, second.bytes, 5);
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x2000)));
+	ck_assert(!allows(first));
+	ck_assert(!allows(text(SITE, nop, 5)));
+	ck_assert(allows(second));
+	end();
+}
+END_TEST
+
 /* Instructions of seven bytes: a jump, and padding. */
 START_TEST(longer_instructions_become_a_jump)
 {
@@ -525,6 +549,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, entries_get_pages_of_the_region);
 	tcase_add_test(tc, no_tables_where_leaves_will_do);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, a_call_of_the_guest_is_put_back);
 	tcase_add_test(tc, longer_instructions_become_a_jump);
 	tcase_add_test(tc, what_is_between_is_not_ours);
 	tcase_add_test(tc, a_first_instruction_leads_to_us);
