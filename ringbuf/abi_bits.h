@@ -155,11 +155,6 @@
 /* current value := a word of the entry; faults if the entry is shorter */
 #define HV_FETCH_WORD	     1
 #define HV_FETCH_NUMBER	     2 /* current value := the step's value */
-/* result := the words of the user's stack: its ip, then the return addresses that its frame
- * pointers lead to. The step's value is the distance of the saved registers from the start of the
- * task's stack. The result is empty in kernel threads. */
-#define HV_FETCH_USER_STACK  3
-#define HV_USER_STACK_MAX    128 /* words */
 /* current value := 8 bytes of the draft at the step's value, shifted left and back right by the low
  * six bits of the step's length; sign-extended if the length has HV_FETCH_SIGNED */
 #define HV_FETCH_FIELD	     4
@@ -169,7 +164,13 @@
 #define HV_FETCH_IN	     6
 /* limit the length of the next reading step to the current value */
 #define HV_FETCH_MOST	     7
-#define HV_FETCH_READS	     8 /* current value := 8 bytes at the address */
+/* result := the words of the user's stack: its ip, then the return addresses that its frame
+ * pointers lead to. The step's value is the distance of the saved registers from the start of the
+ * task's stack. The result is empty in kernel threads. Its number is above those of
+ * all other steps without HV_FETCH_READS. */
+#define HV_FETCH_USER_STACK  16
+#define HV_USER_STACK_MAX    128 /* words */
+#define HV_FETCH_READS	     8	 /* current value := 8 bytes at the address */
 /* the address is in user space, even if its value looks like a kernel address */
 #define HV_FETCH_USER	     16
 #define HV_FETCH_KEEPS	     32 /* result := bytes at the address */

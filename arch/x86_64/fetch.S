@@ -98,8 +98,6 @@
 	jnz	.Lfetch_read
 	cmpb	$HV_FETCH_WORD, %al
 	je	.Lfetch_word
-	cmpb	$HV_FETCH_USER_STACK, %al
-	je	.Lfetch_user_stack
 	cmpb	$HV_FETCH_NUMBER, %al
 	jne	.Lfetch_field
 	movq	%rsi, %r13
@@ -146,7 +144,8 @@
 	jmp	.Lfetch_is_not
 .Lfetch_most:
 	cmpb	$HV_FETCH_MOST, %al
-	jne	.Lfetch_entry
+	jb	.Lfetch_entry /* the end of the program is not to cost more */
+	ja	.Lfetch_user_stack
 	movl	$ANY_LENGTH, %r9d
 	cmpq	%r9, %r13
 	cmovbq	%r13, %r9
@@ -161,6 +160,8 @@
  * During the walk %rdi is the address of the next word, %rdx the last one at which a record may be
  * read, %r13 the address of the record. */
 .Lfetch_user_stack:
+	cmpb	$HV_FETCH_USER_STACK, %al
+	jne	.Lfetch_entry
 	movl	$hole_stack_bytes, %eax
 	subl	$USER_REGS_LEN, %eax
 	cmpq	%rax, %rsi
