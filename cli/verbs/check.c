@@ -202,8 +202,7 @@ static void check_sites(struct findings *f, const struct hv_kernel *k)
 	json_object *o = json_object_new_object();
 	size_t invalid = 0, busy = 0, joinable = 0;
 
-	if (k->core.as.arch->trampolines.chain_function_off)
-		hv_err_free(hv_ftrace_users_count(&k->core, &k->sites, &joinable));
+	hv_err_free(hv_ftrace_users_count(&k->core, &k->sites, &joinable));
 	for (size_t i = 0; i < k->sites.nr; i++) {
 		invalid += k->sites.list[i].invalid;
 		busy += k->sites.list[i].busy;

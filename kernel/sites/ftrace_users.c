@@ -190,9 +190,11 @@ struct hv_err *hv_ftrace_users_count(const struct hv_kernel_core *core,
 {
 	hv_cleanup(hv_ftrace_users_deinit) struct hv_ftrace_users users = {0};
 	const struct hv_arch *arch = core->as.arch;
-	struct hv_err *err = hv_ftrace_users_read(core, &users);
+	struct hv_err *err = NULL;
 	size_t nr = 0;
 
+	if (arch->trampolines.chain_function_off)
+		err = hv_ftrace_users_read(core, &users);
 	for (size_t i = 0; !err && i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
 		uint8_t bytes[HV_SITE_LEN_MAX];

@@ -37,6 +37,7 @@ void hv_ftrace_users_deinit(struct hv_ftrace_users *u);
 bool hv_ftrace_users_explain(const struct hv_ftrace_users *u, struct hv_gva ip,
 			     struct hv_gva target);
 
-/* Sets *RET to the number of sites in use by the guest whose calls the records explain. */
+/* Sets *RET to the number of sites in use by the guest whose calls the records explain; 0 on
+ * architectures without chains. */
 struct hv_err *hv_ftrace_users_count(const struct hv_kernel_core *core,
 				     const struct hv_sites *sites, size_t *ret) hv_must_use;
