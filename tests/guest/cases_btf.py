@@ -26,9 +26,15 @@ HEADER_BYTES = 24
 
 @contextlib.contextmanager
 def without_btf(t):
-    """Overwrites the header of the kernel's BTF until the block ends. Yields a directory with the BTF, and its release."""
+    """Overwrites the header of the kernel's BTF until the block ends. Yields a directory with the BTF, and its release. The
+    directory of a kernel that was built without BTF is empty."""
     release = t.guest.run("uname -r").strip()
     memory = Memory(t.guest)
+    if not t.guest.run("grep -m1 ' __start_BTF$' /proc/kallsyms; true"):
+        with tempfile.TemporaryDirectory() as directory:
+            yield directory, release
+        memory.close()
+        return
     at, btf = memory.hide_btf()
     with tempfile.TemporaryDirectory() as directory:
         with open(f"{directory}/{release}.btf", "wb") as file:

@@ -53,7 +53,8 @@ def agrees_with_own_ftrace_filtered(t):
     own_events, _ = ftrace.parse(own)
     our_events, lost = ftrace.parse(ours)
     assert lost == 0, f"{lost} events lost"
-    assert header(own) == header(ours), f"headers differ: {header(own)} and {header(ours)}"
+    if "migrate-disable" in own:  # since 5.12; the columns of hvtrace do not depend on the kernel
+        assert header(own) == header(ours), f"headers differ: {header(own)} and {header(ours)}"
     others = {e.pid for e in our_events} - {our_pid}
     assert not others, f"tasks that the pid filter excludes: {sorted(others)[:5]}"
     one, other = ftrace.rounds(own_events, own_pid), ftrace.rounds(our_events, our_pid)

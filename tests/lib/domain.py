@@ -17,7 +17,7 @@ import sys
 import time
 from xml.sax.saxutils import escape
 
-from . import channel, tsc
+from . import channel, image, tsc
 from .daemons import Daemons, virsh
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -96,7 +96,8 @@ SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emul
 class Config:
     """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
-    # the kernel's suite; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build
+    # the kernel's suite; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build,
+    # "image:DIGEST" for one of image.py
     suite: str = "bookworm"
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
@@ -161,6 +162,14 @@ def built_kernel(suite):
     return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
+def find_kernel(config):
+    """Returns the directory of CONFIG's kernel. Downloads it if needed."""
+    if config.suite.startswith(image.PREFIX):
+        return image.directory(config.suite)
+    built = config.suite.startswith("built:") and built_kernel(config.suite)
+    return built or script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
+
+
 def kvm_runs_linux(kernel, initrd):
     """Returns whether /dev/kvm boots Linux here within 20 s. Tries it because the device file alone proves nothing."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
@@ -215,8 +224,7 @@ class Domain:
         self.lab = lab
         self.name = name
         self.config = config
-        built = config.suite.startswith("built:") and built_kernel(config.suite)
-        self.kernel_dir = built or script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
+        self.kernel_dir = find_kernel(config)
         self.initrd = script("initramfs", f"--arch={config.arch}", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
         # Debian names the riscv64 kernel of trixie vmlinux.

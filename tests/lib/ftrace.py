@@ -50,9 +50,14 @@ def in_task(event):
     return are_of_task(event.flags)
 
 
+# In older kernels, such as 5.4, the entry code calls these before the kernel counts the interrupt.
+OF_INTERRUPTS = re.compile(r"do_IRQ|smp_\w*interrupt")
+
+
 def calls(events, pid):
     """Returns [(function, caller)] of a task, without the interrupts during it."""
-    return [(e.function, e.caller) for e in events if e.pid == pid and in_task(e)]
+    mine = (e for e in events if e.pid == pid and in_task(e))
+    return [(e.function, e.caller) for e in mine if not OF_INTERRUPTS.fullmatch(e.function)]
 
 
 def rounds(events, pid, first=ROUND):

@@ -10,7 +10,7 @@ import signal
 import time
 import traceback
 
-from . import channel, kvm, tool
+from . import channel, image, kvm, tool
 from .domain import PREFIX, RUN, Config, Lab
 from .lanes import Lanes
 from .memory import Memory
@@ -40,9 +40,12 @@ class Case:
         self.alone = alone  # no other guest of this suite runs at that time
 
     def use(self, all_kernels):
-        """Adds the further configurations if ALL_KERNELS."""
-        if all_kernels:
+        """Adds the further configurations if ALL_KERNELS. If the kernel is one that a developer named, leaves only
+        the guests with this kernel."""
+        if all_kernels or IS_IMAGE:
             self.configs, self.further = (*self.configs, *self.further) if self.configs else None, ()
+        if IS_IMAGE:
+            self.configs = tuple(c for c in self.configs or () if c.suite in KERNELS)
 
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
@@ -62,6 +65,7 @@ class Part:
 CASES = []
 # Two kernels, the older one first, as arguments of scripts/kernel: SUITE or SUITE:META-PACKAGE.
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
+IS_IMAGE = KERNELS[0].startswith(image.PREFIX)
 if len(KERNELS) == 1:
     KERNELS *= 2  # each configuration of a case is still used once
 # "hidden": the guests of most cases have no BTF, as if their kernels were built without it.
@@ -453,7 +457,7 @@ def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
     for case_ in CASES:
         case_.use(all_kernels or patterns)
     left_out = sum(len(case_.further) for case_ in CASES)
-    cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs or (None,))]
+    cases = [c for c in CASES if c.configs != () and any(matches(c, config, patterns) for config in c.configs or (None,))]
     if list_only:
         for case_ in cases:
             say(f"{case_.name}: {' '.join((case_.run.__doc__ or '').split())}")
