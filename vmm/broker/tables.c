@@ -185,17 +185,20 @@ static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned
 		unsigned levels = hv_arch_levels(arch, &b->regs[i]);
 		struct hv_page_tables tables = {.arch = arch, .levels = levels};
 		struct hv_gpa roots[2];
+		unsigned nr_roots = arch->roots(&b->regs[i], roots);
 
 		if (!levels || levels > HV_PAGE_LEVELS_MAX ||
 		    (b->regs[i].hidden == HV_HIDDEN_YES && !arch->hidden_keeps_root) ||
-		    arch->roots(&b->regs[i], roots) <= which ||
-		    was_tried(tried, nr_tried, roots[which]))
+		    nr_roots <= which || was_tried(tried, nr_tried, roots[which]))
 			continue;
 		tried[nr_tried++] = tables.root = roots[which];
 		/* Without proofs: if the register's root looks like user mode's, the kernel's is
-		 * the derived one; otherwise it is the register's. */
+		 * the derived one; otherwise it is the register's. A root from which no other one
+		 * is derived is not user mode's. Older kernels, such as 5.4, use as few entries
+		 * in their root as user mode. */
 		if (is_proved(t, &tables, b->proofs, b->nr_proofs) &&
-		    (b->nr_proofs || may_be_users(t, arch, levels, roots[0]) == which))
+		    (b->nr_proofs || nr_roots == 1 ||
+		     may_be_users(t, arch, levels, roots[0]) == which))
 			t->roots[t->nr_roots++] = tables;
 	}
 }

@@ -501,6 +501,24 @@ START_TEST(any_vcpu_tells_the_kernels_tables)
 }
 END_TEST
 
+/* Older kernels use few entries of their root, like user mode. Before the region is mapped,
+ * only the number of entries tells a user root that has a kernel root next to it. */
+START_TEST(the_kernels_root_has_few_entries)
+{
+	uint64_t at;
+
+	begin(HV_ADOPTS_NOTHING);
+	at = small.arch->entry_at(hv_gpa(SMALL_TABLES), 4, hv_gva(small.text)).v;
+	for (uint64_t i = SMALL_TABLES + 0x800; i < SMALL_TABLES + 0x1000; i += 8)
+		if (i != at)
+			memset(small.ram + i, 0, 8);
+	hv_rules_see(rules, small.regs, 2);
+	small.regs[1].levels = 0;
+	ck_assert(allows(entry(SMALL_WINDOW, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE))));
+	end();
+}
+END_TEST
+
 /* With KPTI, if all vCPUs execute user code, the kernel's root is derived from the user root. */
 START_TEST(no_vcpu_was_seen_in_the_kernel)
 {
@@ -567,6 +585,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, recovery_empties_a_tracepoint_that_has_only_our_probe);
 	tcase_add_test(tc, any_vcpu_tells_the_kernels_tables);
 	tcase_add_test(tc, no_vcpu_was_seen_in_the_kernel);
+	tcase_add_test(tc, the_kernels_root_has_few_entries);
 	tcase_add_test(tc, the_only_vcpu_is_in_the_trampoline);
 }
 
