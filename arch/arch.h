@@ -491,6 +491,7 @@ struct hv_member_use {
 		HV_ROOT_PERCPU,	  /* the 8 bytes of the per-CPU variable whose symbol is ROOT */
 		HV_ROOT_CURRENT,  /* the current task, if a register has it; never on x86-64 */
 		HV_ROOT_UNKNOWN,  /* list_uses() only */
+		HV_ROOT_ADDRESS,  /* list_uses() only: no pointer, but the memory at ROOT */
 	} from;
 	uint64_t root; /* 0 for HV_ROOT_CURRENT */
 	unsigned nr_steps;
@@ -707,7 +708,8 @@ struct hv_arch {
 	/* Like follow_members(), but calls FN for each instruction of CODE that uses memory at a
 	 * constant distance from a register other than the stack pointer, or adds a constant to
 	 * such a register. The value of the register is not known, and the distance, which may be
-	 * negative, is the offset. NULL: not supported. */
+	 * negative, is the offset. Also for each that uses memory at a constant address; the offset
+	 * is 0. NULL: not supported. */
 	void (*list_uses)(struct hv_span code, struct hv_gva at, hv_member_use_fn fn, void *ctx);
 
 	/* The members from here to make_detour may be NULL: then the flags are unknown, and

@@ -897,8 +897,13 @@ static bool distance_use(const struct insn *insn, struct hv_member_use *ret)
 	const struct memory *m = &insn->memory;
 
 	*ret = (struct hv_member_use){.from = HV_ROOT_UNKNOWN, .kind = HV_MEMBER_ADDRESS};
-	if (m->kind == MEMORY_REGISTER && m->reg != RSP) {
-		ret->off = (uint32_t)m->at;
+	if ((m->kind == MEMORY_REGISTER && m->reg != RSP) || m->kind == MEMORY_FLAT) {
+		if (m->kind == MEMORY_FLAT) {
+			ret->from = HV_ROOT_ADDRESS;
+			ret->root = m->at;
+		} else {
+			ret->off = (uint32_t)m->at;
+		}
 		ret->kind = m->is_written ? HV_MEMBER_WRITE : HV_MEMBER_READ;
 		ret->len_bytes = m->len_bytes;
 		ret->has_mask = insn->has_mask;

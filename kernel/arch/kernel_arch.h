@@ -61,7 +61,7 @@ struct hv_cpu_stack {
 	const char *name; /* "NMI stack" */
 };
 
-#define HV_CPU_STACKS_MAX 8
+#define HV_CPU_STACKS_MAX 9
 
 /* How the guest's kernel converts the counter of a CPU to ns. The code calls the counter tsc on all
  * architectures. kernel/clock/clock.h does the conversion. Private to kernel/, except enum
@@ -154,6 +154,8 @@ struct hv_kernel_arch {
 	/* With frame records: the 4-byte instruction the idle task uses to wait for an
 	 * interrupt. */
 	uint32_t waits;
+	/* The one-byte instruction the idle task uses to wait for an interrupt; 0: unknown. */
+	uint8_t halts;
 	/* The member of struct task_struct that holds the key for a task's return addresses; two
 	 * 64-bit words. NULL: return addresses are not signed. */
 	const char *signing_key;
@@ -176,6 +178,8 @@ struct hv_kernel_arch {
 	/* The number of the thread flag TIF_SYSCALL_TRACEPOINT, in kernels without
 	 * thread_info.syscall_work. */
 	int syscall_tracepoint_bit;
+	/* Symbols of which a kernel with 32-bit system calls has at least one. All NULL: unknown. */
+	const char *compat_entries[3];
 	/* The kernel's entry and exit code. */
 	struct {
 		const char *bounds[2]; /* symbols at its start and end */

@@ -166,6 +166,7 @@ static struct hv_cpu_stack exception_stack(uint64_t at, uint32_t len, const char
 
 static const char *const exceptions[][2] = {
 	{"DF_stack", "double fault stack"}, {"NMI_stack", "NMI stack"},
+	{"DB1_stack", "debug stack 1"}, /* in older kernels, such as 5.4 */
 	{"DB_stack", "debug stack"},	    {"MCE_stack", "machine check stack"},
 	{"VC_stack", "VC stack"},	    {"VC2_stack", "VC2 stack"},
 };
@@ -567,6 +568,8 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.saved_sp = "thread.sp",
 	.switch_frame = "inactive_task_frame",
 	.syscall_tracepoint_bit = 28,
+	.compat_entries = {"entry_SYSCALL_compat", "entry_INT80_compat", "ia32_cstar_target"},
+	.halts = 0xf4, /* hlt */
 	.has_kpti = has_kpti,
 	.jumps_bare = jumps_bare,
 	.find_clock = find_clock,

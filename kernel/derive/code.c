@@ -97,8 +97,8 @@ bool hv_code_follow(const struct hv_kernel_core *core, const char *function, hv_
 	return true;
 }
 
-bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
-		  void *ctx)
+bool hv_code_list_all(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		      void *ctx)
 {
 	struct hv_gva at;
 
@@ -106,4 +106,25 @@ bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_me
 		return false;
 	core->as.arch->list_uses(hv_function_code(core, at, CODE_BYTES), at, fn, ctx);
 	return true;
+}
+
+struct pointers {
+	hv_member_use_fn fn;
+	void *ctx;
+};
+
+static void pass_pointers(void *ctx, const struct hv_member_use *use)
+{
+	const struct pointers *p = ctx;
+
+	if (use->from == HV_ROOT_UNKNOWN)
+		p->fn(p->ctx, use);
+}
+
+bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		  void *ctx)
+{
+	struct pointers p = {fn, ctx};
+
+	return hv_code_list_all(core, function, pass_pointers, &p);
 }

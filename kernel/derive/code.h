@@ -47,6 +47,9 @@ bool hv_code_offs_have(const struct hv_code_offs *offs, uint32_t off);
  * the kernel lacks the function. */
 bool hv_code_follow(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
 		    void *ctx);
-/* Like hv_code_follow(), with arch->list_uses(). */
+/* Like hv_code_follow(), with arch->list_uses(), for uses of pointers. */
 bool hv_code_list(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
 		  void *ctx);
+/* Like hv_code_list(), also for uses of variables (HV_ROOT_ADDRESS). */
+bool hv_code_list_all(const struct hv_kernel_core *core, const char *function, hv_member_use_fn fn,
+		      void *ctx);

@@ -57,7 +57,7 @@ struct context {
 	struct hv_deriving *d;
 	const struct hv_kernel_core *core;
 	struct layout l;
-	struct field *fields; /* owned: of classes with templates */
+	struct field *fields; /* owned: of all classes; with templates, of those that have one */
 	size_t nr, cap;
 	uint32_t header_bytes;
 };
@@ -244,8 +244,8 @@ static bool derive_common(struct context *c)
 /* -- fields and templates ---------------------------------------------------------------------- */
 
 /* Adds the fields of the list at HEAD until one has another name pointer than its template in the
- * array TEMPLATES. The kernel copies these pointers. STRIDE is the size of a template, which starts
- * with the type. */
+ * array TEMPLATES (0: the kernel has no templates). The kernel copies these pointers. STRIDE is the
+ * size of a template, which starts with the type. */
 static void add_class(struct context *c, uint64_t head, uint64_t templates, uint32_t stride)
 {
 	HV_AUTO_FREE struct field *fields = hv_alloc(LIST_MAX * sizeof(*fields));
@@ -254,11 +254,12 @@ static void add_class(struct context *c, uint64_t head, uint64_t templates, uint
 
 	for (unsigned i = 0; i < nr && c->nr < FIELDS_MAX; i++) {
 		struct field *f = &fields[i];
-		HV_AUTO_ERR struct hv_err *err =
-			hv_read(&c->core->as, hv_gva(templates + (uint64_t)i * stride), f->template,
-				TEMPLATE_BYTES);
+		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		if (err || u64_at(f->template, 8) != u64_at(f->bytes, c->l.name))
+		if (templates)
+			err = hv_read(&c->core->as, hv_gva(templates + (uint64_t)i * stride),
+				      f->template, TEMPLATE_BYTES);
+		if (err || (templates && u64_at(f->template, 8) != u64_at(f->bytes, c->l.name)))
 			return;
 		f->before = before;
 		before = u32_at(f->bytes, c->l.off) + u32_at(f->bytes, c->l.size);
@@ -466,24 +467,28 @@ static void add_fields(struct context *c)
 }
 
 void hv_event_fields_derive(struct hv_deriving *d, const struct hv_objects *classes,
-			    uint32_t fields_off)
+			    uint32_t fields_off, bool has_templates)
 {
 	hv_cleanup(context_deinit) struct context c = {.d = d, .core = d->core};
-	uint32_t stride;
+	uint32_t stride = 0;
 
 	if (!derive_common(&c))
 		return;
-	stride = find_stride(&c, classes, fields_off);
-	for (size_t i = 0; stride && i < classes->nr; i++) {
+	if (has_templates)
+		stride = find_stride(&c, classes, fields_off);
+	for (size_t i = 0; (stride || !has_templates) && i < classes->nr; i++) {
 		const struct hv_object *class = &classes->list[i];
-		uint64_t at = hv_symbol_of(c.core, "trace_event_fields_", class->name);
+		uint64_t at = 0;
 
-		if (at)
+		if (has_templates)
+			at = hv_symbol_of(c.core, "trace_event_fields_", class->name);
+		if (at || !has_templates)
 			add_class(&c, class->at.v + fields_off, at, stride);
 	}
 	if (!find_in_fields(&c, false, is_filter, c.l.type + 8, FIELD_BYTES, &c.l.filter))
 		return;
 	c.l.has_len = find_in_fields(&c, false, is_len, c.l.type + 8, FIELD_BYTES, &c.l.len);
 	add_fields(&c);
-	add_templates(&c, stride);
+	if (has_templates)
+		add_templates(&c, stride);
 }

@@ -247,8 +247,8 @@ static bool is_get_fields(const struct context *c, uint32_t off)
 static void derive_class(struct context *c)
 {
 	static const char type[] = "trace_event_class";
-	uint32_t system, callback, reg, fields, init, templates = 0;
-	bool has_templates;
+	uint32_t system, callback, reg, fields, init, templates = 0, definer = 0;
+	bool has_templates, has_definers;
 
 	if (!hv_objects_find(&c->classes, 8, is_word, (void *)c->core, &system) ||
 	    !hv_objects_find_pointers(c->core, &c->classes, "trace_event_raw_event_", &callback) ||
@@ -258,17 +258,22 @@ static void derive_class(struct context *c)
 		return;
 	has_templates =
 		hv_objects_find_pointers(c->core, &c->classes, "trace_event_fields_", &templates);
-	if (!is_get_fields(c, fields - 8))
+	/* In older kernels, such as 5.4, a function creates the fields. */
+	has_definers = hv_objects_find_pointers(c->core, &c->classes, "trace_event_define_fields_",
+						&definer);
+	if (!is_get_fields(c, fields - 8) || has_templates == has_definers)
 		return;
 	add(c, type, "system", system, 8, NULL);
 	add(c, type, "probe", callback, 8, NULL);
 	add(c, type, "reg", reg, 8, NULL);
 	if (has_templates)
 		add(c, type, "fields_array", templates, 8, NULL);
+	else
+		add(c, type, "define_fields", definer, 8, NULL);
 	add(c, type, "get_fields", fields - 8, 8, NULL);
 	add(c, type, "fields", fields, 16, "list_head");
 	add(c, type, "raw_init", init, 8, NULL);
-	hv_event_fields_derive(c->d, &c->classes, fields);
+	hv_event_fields_derive(c->d, &c->classes, fields, has_templates);
 }
 
 /* -- struct syscall_metadata ------------------------------------------------------------------- */
@@ -555,13 +560,14 @@ static void derive_array(struct context *c)
 	if (err || last - top >= room)
 		return;
 	for (uint32_t off = 0; off + 16 <= room; off += 8) {
-		if (!is_files(c, top, top + off, &budget, &files))
+		/* Memory after the elements of other lists may contain files. */
+		if (!is_files(c, top, top + off, &budget, &files) || !starts_with_links(c, &files))
 			continue;
 		events = off;
 		nr_found++;
 		break; /* the last files of other lists would be found again */
 	}
-	if (nr_found != 1 || !starts_with_links(c, &files))
+	if (nr_found != 1)
 		return;
 	add(c, array_type, "list", (uint32_t)(last - top), 16, "list_head");
 	add(c, array_type, "events", events, 16, "list_head");

@@ -246,6 +246,88 @@ static uint32_t find_element(const struct context *c)
 	return nr > CALLERS_MAX / 2 ? stride : 0;
 }
 
+/* Functions with a call of a tracepoint. */
+static const char *const callers[] = {
+	"set_task_cpu",
+	"wake_up_new_task",
+	"try_to_wake_up",
+	"__raise_softirq_irqoff",
+	"kfree",
+	"kmem_cache_alloc",
+	"kmem_cache_free",
+	"__kmalloc",
+	"raise_softirq",
+	"hrtimer_start_range_ns",
+	"__queue_work",
+	"mod_timer",
+	"add_timer_on",
+	"del_timer",
+	"module_put",
+	"try_module_get",
+	"blk_queue_bio",
+	"writeback_single_inode",
+	"__mark_inode_dirty",
+};
+#define LOOP_BYTES 64u
+
+/* A loop over the array of callbacks in a caller. */
+struct inline_loop {
+	const struct context *c;
+	uint32_t funcs; /* of struct tracepoint */
+	uint64_t start; /* address of the instruction that reads the pointer to the array */
+	uint32_t stride;
+	bool reads_data, reads_first;
+};
+
+static bool is_funcs(const struct inline_loop *l, uint64_t variable)
+{
+	for (size_t i = 0; i < l->c->tracepoints.nr; i++)
+		if (l->c->tracepoints.list[i].at.v + l->funcs == variable)
+			return true;
+	return false;
+}
+
+/* The code of a loop that is off is not reached by any branch, so it is only listed. */
+static void note_inline_loop(void *ctx, const struct hv_member_use *use)
+{
+	struct inline_loop *l = ctx;
+	bool reads = use->kind == HV_MEMBER_READ && use->len_bytes == 8;
+
+	if (use->from == HV_ROOT_ADDRESS) {
+		if (reads && !l->start && is_funcs(l, use->root))
+			l->start = use->insn.v;
+		return;
+	}
+	if (!l->start || use->insn.v - l->start > LOOP_BYTES)
+		return;
+	if (use->kind == HV_MEMBER_ADDRESS && !l->stride)
+		l->stride = use->off;
+	l->reads_first |= reads && !use->off;
+	l->reads_data |= reads && use->off == 8;
+}
+
+/* Like find_element(), in a kernel without iterators. */
+static uint32_t find_inline_element(const struct context *c)
+{
+	uint32_t stride = 0;
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(callers); i++) {
+		struct inline_loop l = {.c = c};
+
+		if (!find_off(c, "tracepoint", "funcs", &l.funcs))
+			return 0;
+		hv_code_list_all(c->core, callers[i], note_inline_loop, &l);
+		if (!l.stride || !l.reads_first || !l.reads_data)
+			continue;
+		if (nr && l.stride != stride)
+			return 0;
+		stride = l.stride;
+		nr++;
+	}
+	return nr >= HV_OBJECTS_MIN ? stride : 0;
+}
+
 struct small_reads {
 	uint32_t off;
 	bool is_other;
@@ -291,7 +373,10 @@ static bool has_priorities(const struct context *c, uint32_t prio)
 static void derive_callback(const struct context *c)
 {
 	static const char type[] = "tracepoint_func";
-	uint32_t stride = find_element(c);
+	struct hv_gva iterator;
+	uint32_t stride = hv_core_symbol(c->core, "__traceiter_sched_switch", &iterator)
+				  ? find_element(c)
+				  : find_inline_element(c);
 	struct hv_code_offs copied;
 	struct small_reads small = {0};
 	size_t i = 0;

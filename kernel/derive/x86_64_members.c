@@ -317,8 +317,16 @@ static void derive_frame(struct hv_deriving *d)
 }
 
 /* The stacks of exceptions are mapped between pages that are not. Those of #VC are mapped only in
- * guests with SEV-ES. */
+ * guests with SEV-ES. Older kernels, such as 5.4, have two stacks for debug exceptions,
+ * after a third one that is never mapped. All have the same size. */
 #define STACK_PAGES_MAX 8u
+#define HOLE		2u /* index in older_stacks */
+
+static const char *const exception_stacks[] = {"DF_stack",  "NMI_stack", "DB_stack",
+					       "MCE_stack", "VC_stack",	 "VC2_stack"};
+static const char *const older_stacks[] = {"DF_stack",	"NMI_stack", NULL,
+					   "DB1_stack", "DB_stack",  "MCE_stack"};
+_Static_assert(HV_ARRAY_LEN(older_stacks) == HV_ARRAY_LEN(exception_stacks), "one loop for both");
 
 static bool is_mapped(const struct hv_deriving *d, uint64_t at)
 {
@@ -330,12 +338,11 @@ static bool is_mapped(const struct hv_deriving *d, uint64_t at)
 
 static void derive_exception_stacks(struct hv_deriving *d)
 {
-	static const char *const names[] = {"DF_stack",	 "NMI_stack", "DB_stack",
-					    "MCE_stack", "VC_stack",  "VC2_stack"};
 	static const char type[] = "cea_exception_stacks";
+	const char *const *names = exception_stacks;
 	const uint64_t page = d->core->as.arch->entry_span(1);
 	struct hv_gva pointer, at;
-	uint64_t start, off = 0;
+	uint64_t start, off = 0, last_len = 0;
 	struct hv_err *err;
 
 	if (!hv_core_symbol(d->core, type, &pointer))
@@ -343,18 +350,23 @@ static void derive_exception_stacks(struct hv_deriving *d)
 	err = hv_core_percpu(d->core, pointer.v, 0, &at);
 	start = err ? 0 : read_u64(d, at);
 	hv_err_free(err);
-	for (size_t i = 0; start && i < HV_ARRAY_LEN(names); i++) {
+	for (size_t i = 0; start && i < HV_ARRAY_LEN(exception_stacks); i++) {
 		uint64_t len = 0;
 
 		if (is_mapped(d, start + off))
 			return;
 		off += page;
+		if (i == HOLE && !is_mapped(d, start + off)) {
+			names = older_stacks;
+			off += last_len;
+			continue;
+		}
 		while (len / page < STACK_PAGES_MAX && is_mapped(d, start + off + len))
 			len += page;
 		if (!len || len / page == STACK_PAGES_MAX)
 			return;
 		add(d, type, names[i], (uint32_t)off, (uint32_t)len, HV_PROVED_BY_MEMORY);
-		off += len;
+		off += last_len = len;
 	}
 }
 

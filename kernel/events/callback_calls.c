@@ -7,6 +7,7 @@
 #include "base/bisect.h"
 #include "base/grow.h"
 #include "base/prefix.h"
+#include "kernel/arch/kernel_arch.h"
 #include "kernel/core/btf_members.h"
 #include "kernel/kernel.h"
 
@@ -404,6 +405,32 @@ void hv_release_calls_deinit(struct hv_release_calls *c)
 	*c = (struct hv_release_calls){0};
 }
 
+static bool has_compat_calls(const struct hv_kernel_core *core)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
+	struct hv_gva at;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(arch->compat_entries); i++)
+		if (!arch->compat_entries[i] || hv_core_symbol(core, arch->compat_entries[i], &at))
+			return true;
+	return false;
+}
+
+/* A kernel without 32-bit system calls does not use the flags of status, and its code does not show
+ * where they are. The trampolines find no flag in the address of the task's stack, which is a
+ * multiple of the page size. */
+static struct hv_err *find_status(const struct hv_kernel_core *core, uint32_t *ret)
+{
+	const struct hv_field status[] = {{"thread_info.status", 4, ret}};
+	const struct hv_field stack[] = {{"stack", 8, ret}};
+	uint32_t unused;
+
+	if (has_compat_calls(core) ||
+	    hv_btf_member(core->btf, "task_struct", "thread_info.status", &unused, NULL))
+		return hv_fields_find_proved(core, "task_struct", status, 1);
+	return hv_fields_find_proved(core, "task_struct", stack, 1);
+}
+
 struct hv_err *hv_event_symbols_find(const struct hv_kernel *k, struct hv_gva release,
 				     struct hv_gva release_other, struct hv_event_symbols *ret)
 {
@@ -413,7 +440,6 @@ struct hv_err *hv_event_symbols_find(const struct hv_kernel *k, struct hv_gva re
 		{"event", 8, &symbols.buffer_event},
 		{"entry", 8, &symbols.buffer_entry},
 	};
-	const struct hv_field task[] = {{"thread_info.status", 4, &symbols.task_status}};
 	struct hv_err *err = hv_core_need(&k->core, "trace_event_buffer_reserve", &symbols.reserve);
 
 	if (!err)
@@ -422,7 +448,7 @@ struct hv_err *hv_event_symbols_find(const struct hv_kernel *k, struct hv_gva re
 		err = hv_fields_find_proved(&k->core, "trace_event_buffer", buffer,
 					    HV_ARRAY_LEN(buffer));
 	if (!err)
-		err = hv_fields_find_proved(&k->core, "task_struct", task, HV_ARRAY_LEN(task));
+		err = find_status(&k->core, &symbols.task_status);
 	if (!err)
 		*ret = symbols;
 	return err;

@@ -83,7 +83,7 @@ struct hv_event_symbols {
 	/* Offsets in struct trace_event_buffer, which a callback has on its stack. */
 	uint32_t buffer_file, buffer_event, buffer_entry;
 	/* In struct task_struct: a u32 with architecture-specific flags for system calls of another
-	 * ABI. */
+	 * ABI, or one where these flags are always 0. */
 	uint32_t task_status;
 };
 

@@ -21,6 +21,7 @@
 #include "base/guard.h"
 
 struct hv_kernel;
+struct hv_kernel_core;
 struct hv_store_block;
 
 /* -- memory ------------------------------------------------------------------------------------ */
@@ -81,7 +82,7 @@ struct hv_tracepoint {
 	struct hv_gva at;	/* 0: the event has no tracepoint */
 	struct hv_gva key;	/* its struct static_key */
 	struct hv_gva funcs;	/* address of the pointer to its array of callbacks */
-	struct hv_gva iterator; /* __traceiter_NAME, which calls all callbacks */
+	struct hv_gva iterator; /* __traceiter_NAME, which calls all callbacks; 0: none */
 	/* Called by the kernel before it adds the first callback and after it removes the last one;
 	 * 0 if unset. */
 	struct hv_gva reg, unreg;
@@ -145,6 +146,12 @@ struct hv_catalogue {
 	uint32_t *by_name, *by_id;
 	struct hv_store store;
 };
+
+/* Finds the member of struct tracepoint that points to the iterator. *RET_EXISTS: the kernel has
+ * iterators. Before 5.10 (d25e37d89dd2) each caller of a tracepoint goes through its array of
+ * callbacks itself. Fails with ENOENT if the kernel has iterators and the member is not known. */
+struct hv_err *hv_iterator_find(const struct hv_kernel_core *core, uint32_t *ret_off,
+				bool *ret_exists) hv_must_use;
 
 /* Skips events of modules that are not in k->modules. Fails with ENOENT if this kernel lacks a
  * symbol or member, which the message names. */

@@ -57,9 +57,11 @@ struct event_layout {
 	uint32_t file_list, file_call; /* of struct trace_event_file */
 	uint32_t header_len_bytes;     /* of struct trace_entry */
 	uint32_t tracepoint_flag, ignore_enable_flag;
-	bool has_lens;	   /* fields contain the array length (6.1, b6c7abd1c28a) */
-	bool has_ext;	   /* 6.13 */
-	bool has_syscalls; /* CONFIG_FTRACE_SYSCALLS */
+	bool has_lens;	    /* fields contain the array length (6.1, b6c7abd1c28a) */
+	bool has_templates; /* later than 5.4 */
+	bool has_iterators; /* 5.10 */
+	bool has_ext;	    /* 6.13 */
+	bool has_syscalls;  /* CONFIG_FTRACE_SYSCALLS */
 };
 
 static struct hv_err *find_size(const struct hv_kernel_core *core, const char *type, uint32_t *ret)
@@ -108,14 +110,22 @@ static struct hv_err *find_call(const struct hv_kernel_core *core, struct event_
 static struct hv_err *find_class(const struct hv_kernel_core *core, struct event_layout *l)
 {
 	const struct hv_field fields[] = {
-		{"system", 8, &l->class.system},
-		{"probe", 8, &l->class.callback},
-		{"reg", 8, &l->class.reg},
-		{"fields_array", 8, &l->class.fields_array},
-		{"get_fields", 8, &l->class.get_fields},
+		{"system", 8, &l->class.system},  {"probe", 8, &l->class.callback},
+		{"reg", 8, &l->class.reg},	  {"get_fields", 8, &l->class.get_fields},
 		{"fields", 16, &l->class.fields},
 	};
+	const struct hv_field templates[] = {{"fields_array", 8, &l->class.fields_array}};
+	uint32_t unused;
 
+	/* Without templates, a function of the class has created the fields. */
+	l->has_templates =
+		!hv_btf_member(core->btf, "trace_event_class", "define_fields", &unused, NULL);
+	if (l->has_templates) {
+		struct hv_err *err = hv_fields_find(core, "trace_event_class", templates, 1);
+
+		if (err)
+			return err;
+	}
 	return find(core, "trace_event_class", fields, HV_ARRAY_LEN(fields), &l->class.len_bytes);
 }
 
@@ -142,9 +152,12 @@ static struct hv_err *find_template(const struct hv_kernel_core *core, struct ev
 		{"align", 4, &l->template.align},
 		{"filter_type", 4, &l->template.filter_type},
 	};
-	struct hv_err *err = find(core, "trace_event_fields", fields, HV_ARRAY_LEN(fields),
-				  &l->template.len_bytes);
+	struct hv_err *err;
 
+	if (!l->has_templates)
+		return NULL;
+	err = find(core, "trace_event_fields", fields, HV_ARRAY_LEN(fields),
+		   &l->template.len_bytes);
 	if (!err)
 		err = find_bits(core, "trace_event_fields", "is_signed", &l->template.is_signed);
 	if (!err)
@@ -155,6 +168,17 @@ static struct hv_err *find_template(const struct hv_kernel_core *core, struct ev
 	return err;
 }
 
+struct hv_err *hv_iterator_find(const struct hv_kernel_core *core, uint32_t *ret_off,
+				bool *ret_exists)
+{
+	struct hv_gva at;
+
+	*ret_exists = hv_btf_member(core->btf, "tracepoint", "iterator", ret_off, NULL);
+	if (!*ret_exists && hv_core_symbol(core, "__traceiter_sched_switch", &at))
+		return hv_err_new(ENOENT, "BTF: no member iterator in struct tracepoint");
+	return NULL;
+}
+
 /* The functions that register a tracepoint are members of it or, since 6.13, of a separate
  * structure. */
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct event_layout *l)
@@ -162,7 +186,6 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct 
 	const struct hv_field fields[] = {
 		{"name", 8, &l->tracepoint.name},
 		{"key", 8, &l->tracepoint.key},
-		{"iterator", 8, &l->tracepoint.iterator},
 		{"funcs", 8, &l->tracepoint.funcs},
 	};
 	const struct hv_field own[] = {
@@ -176,6 +199,8 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct 
 	struct hv_err *err =
 		find(core, "tracepoint", fields, HV_ARRAY_LEN(fields), &l->tracepoint.len_bytes);
 
+	if (!err)
+		err = hv_iterator_find(core, &l->tracepoint.iterator, &l->has_iterators);
 	if (err)
 		return err;
 	l->has_ext = hv_btf_member(core->btf, "tracepoint", "ext", &l->tracepoint.ext, NULL);
@@ -353,7 +378,8 @@ static struct hv_err *tracepoint_read(struct event_reader *r, struct hv_gva at,
 		return err;
 	tp.key = hv_gva_add(at, l->tracepoint.key);
 	tp.funcs = hv_gva_add(at, l->tracepoint.funcs);
-	tp.iterator = hv_gva(hv_copy_u64(copy, l->tracepoint.iterator));
+	if (l->has_iterators)
+		tp.iterator = hv_gva(hv_copy_u64(copy, l->tracepoint.iterator));
 	if (l->has_ext) {
 		err = read_ext(r, hv_gva(hv_copy_u64(copy, l->tracepoint.ext)), &tp);
 	} else {
@@ -735,7 +761,7 @@ static struct hv_err *read_class(struct event_reader *r, struct call *c)
 	t->reg_kind = kind_of(r, t->reg);
 	t->is_available = t->reg.v && !(t->flags & l->ignore_enable_flag);
 	return read_fields(r, c, hv_copy_u64(copy, l->class.get_fields),
-			   hv_copy_u64(copy, l->class.fields_array));
+			   l->has_templates ? hv_copy_u64(copy, l->class.fields_array) : 0);
 }
 
 /* Like trace_event_name(). */

@@ -98,9 +98,14 @@ static struct hv_err *syscall_work_find(const struct hv_kernel *k, struct hv_sys
 #define READS_MAX 8
 
 /* The locks that the kernel holds while it adds or removes a callback or changes code. */
-static const char *const locks[HV_TRACEPOINT_LOCKS] = {
-	"tracepoints_mutex", "tracepoint_module_list_mutex", "jump_label_mutex",
-	"static_call_mutex", "text_mutex"};
+static const struct {
+	const char *name;
+	bool is_of_static_calls; /* only kernels with static calls have it */
+} locks[HV_TRACEPOINT_LOCKS] = {
+	{"tracepoints_mutex", false}, {"tracepoint_module_list_mutex", false},
+	{"jump_label_mutex", false},  {"static_call_mutex", true},
+	{"text_mutex", false},
+};
 
 static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 				       struct hv_tracepoint_layout *l)
@@ -137,9 +142,15 @@ static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tr
 	struct hv_err *err = find_owner(core, &owner);
 
 	for (size_t i = 0; !err && i < HV_TRACEPOINT_LOCKS; i++) {
-		l->locks[i].name = locks[i];
-		err = hv_core_need(core, locks[i], &l->locks[i].owner);
-		l->locks[i].owner = hv_gva_add(l->locks[i].owner, owner);
+		struct hv_gva at;
+
+		if (locks[i].is_of_static_calls && !l->has_static_call)
+			continue;
+		err = hv_core_need(core, locks[i].name, &at);
+		if (!err) {
+			l->locks[l->nr_locks].name = locks[i].name;
+			l->locks[l->nr_locks++].owner = hv_gva_add(at, owner);
+		}
 	}
 	return err ? err : hv_core_need(core, "tp_stub_func", &l->stub_func);
 }
@@ -147,12 +158,20 @@ static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tr
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
 				      struct hv_tracepoint_layout *l)
 {
-	const struct hv_field members[] = {
-		{"funcs", 8, &l->funcs}, {"key", 0, &l->key}, {"iterator", 8, &l->iterator}};
+	const struct hv_field members[] = {{"funcs", 8, &l->funcs}, {"key", 0, &l->key}};
+	struct hv_err *err;
 
 	if (!hv_btf_size(core->btf, "tracepoint", &l->len_bytes))
 		return hv_err_new(ENOENT, "BTF: no struct tracepoint");
-	return hv_fields_find_proved(core, "tracepoint", members, HV_ARRAY_LEN(members));
+	err = hv_fields_find_proved(core, "tracepoint", members, HV_ARRAY_LEN(members));
+	if (!err)
+		err = hv_iterator_find(core, &l->iterator, &l->has_iterators);
+	if (!err && l->has_iterators)
+		err = hv_btf_need_proof(core, "tracepoint", "iterator");
+	/* With static calls, a caller that finds several callbacks needs the iterator. */
+	if (!err && l->has_static_call && !l->has_iterators)
+		err = hv_err_new(ENOENT, "BTF: no member iterator in struct tracepoint");
+	return err;
 }
 
 static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
@@ -567,9 +586,10 @@ struct hv_err *hv_tracepoint_at(const struct hv_kernel *k,
 	struct hv_tracepoint tp = {.at = at,
 				   .key = hv_gva_add(at, layout->key),
 				   .funcs = hv_gva_add(at, layout->funcs)};
-	struct hv_err *err =
-		hv_read_u64(&k->core.as, hv_gva_add(at, layout->iterator), &tp.iterator.v);
+	struct hv_err *err = NULL;
 
+	if (layout->has_iterators)
+		err = hv_read_u64(&k->core.as, hv_gva_add(at, layout->iterator), &tp.iterator.v);
 	if (!err)
 		*ret = tp;
 	return err;
@@ -578,7 +598,7 @@ struct hv_err *hv_tracepoint_at(const struct hv_kernel *k,
 struct hv_err *hv_tracepoints_locked(const struct hv_kernel *k,
 				     const struct hv_tracepoint_layout *layout, const char **ret)
 {
-	for (size_t i = 0; i < HV_TRACEPOINT_LOCKS; i++) {
+	for (size_t i = 0; i < layout->nr_locks; i++) {
 		uint64_t owner;
 		struct hv_err *err = hv_read_u64(&k->core.as, layout->locks[i].owner, &owner);
 

@@ -59,6 +59,7 @@ struct hv_tracepoint_layout {
 	uint32_t file_flags;
 	uint64_t file_soft_disabled;
 	uint32_t len_bytes, funcs, key, iterator; /* of struct tracepoint */
+	bool has_iterators;			  /* iterator is valid */
 	struct hv_jump_layout jumps;
 	/* The locks that the kernel takes while it adds or removes a callback or changes code. The
 	 * word at `owner` is 0 while the lock is free. */
@@ -66,6 +67,7 @@ struct hv_tracepoint_layout {
 		const char *name;
 		struct hv_gva owner;
 	} locks[HV_TRACEPOINT_LOCKS];
+	size_t nr_locks;
 	struct hv_gva stub_func; /* tp_stub_func(), an empty function */
 	bool has_syscalls;	 /* the following is known */
 	struct hv_syscall_work syscalls;

@@ -32,6 +32,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "kernel/core/fields.h"
+#include "kernel/core/function_code.h"
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
@@ -390,6 +391,47 @@ static bool sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *
 	return !err && insn == waits;
 }
 
+#define FUNCTION_BYTES 4096u
+
+struct insn_search {
+	struct hv_gva at;
+	bool is_found; /* a one-byte instruction begins there */
+};
+
+static bool look_for_insn(void *ctx, const struct hv_insn *insn)
+{
+	struct insn_search *s = ctx;
+
+	s->is_found |= insn->at.v == s->at.v && insn->len_bytes == 1;
+	return insn->at.v < s->at.v;
+}
+
+/* Returns whether a one-byte instruction begins at AT, in a function of the kernel. */
+static bool is_insn(const struct hv_kernel *k, struct hv_gva at)
+{
+	const struct hv_symbol *symbol = hv_symbols_at(&k->core.symbols, at);
+	struct insn_search s = {.at = at};
+
+	if (symbol && k->core.as.arch->walk_code)
+		k->core.as.arch->walk_code(hv_function_code(&k->core, symbol->addr, FUNCTION_BYTES),
+					   symbol->addr, look_for_insn, &s);
+	return s.is_found;
+}
+
+/* Returns whether the idle task of a vCPU halts it, so that it next executes the instruction after
+ * that. REGS are the vCPU's, read in a hold. */
+static bool idle_halts(const struct hv_kernel *k, const struct hv_task *task,
+		       const struct hv_vcpu_regs *regs)
+{
+	uint8_t halts = hv_kernel_arch_of(&k->core)->halts, insn;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!halts || task->pid || !hv_gva_in(regs->ip, k->text))
+		return false;
+	err = hv_read(&k->core.as, hv_gva(regs->ip.v - 1), &insn, 1);
+	return !err && insn == halts && is_insn(k, hv_gva(regs->ip.v - 1));
+}
+
 /* Like sleeper_look(), for a waiting vCPU that executes TASK. */
 static enum sleeper sleeper_look_waiting(const struct hv_kernel *k,
 					 const struct hv_scan_for *wanted,
@@ -440,6 +482,7 @@ struct stack {
 	bool was_preempted; /* preempt_schedule_irq() is on it */
 	const struct hv_vcpu_regs
 		*waiting;  /* registers of the vCPU on it, if that waits for an interrupt */
+	bool halts;	   /* the vCPU on it halts in its idle task */
 	bool was_followed; /* frames of a sleeping or waiting task were walked; result: */
 	enum sleeper leads_to;
 };
@@ -736,7 +779,7 @@ static bool is_inside(struct scan *s, unsigned vcpu)
 /* Returns whether WORD shows that a task or vCPU is in one of the functions. */
 static bool is_in_function(struct scan *s, struct stack *from, uint64_t word)
 {
-	return !from->waiting && hv_scan_has_function(s->wanted, hv_gva(word)) &&
+	return !from->waiting && !from->halts && hv_scan_has_function(s->wanted, hv_gva(word)) &&
 	       counts(s, from, word) && (!from->in_use || is_inside(s, from->vcpu));
 }
 
@@ -869,6 +912,7 @@ static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_r
 	stack->vcpu = vcpu;
 	if (stack->task && sleeper_waits(s->k, regs))
 		stack->waiting = regs;
+	stack->halts = stack->task && idle_halts(s->k, stack->task, regs);
 	s->switching |= stack->kind == STACK_SLEEPING;
 	if (!hv_kernel_arch_of(&s->k->core)->links_by_register)
 		return;
@@ -891,7 +935,10 @@ static void locate_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigne
 
 		if (regs->ip.v < start)
 			return;
-		if (hv_scan_has_function(s->wanted, regs->ip) && is_inside(s, vcpu)) {
+		stack = stack_at(s, regs->sp.v);
+		if (hv_scan_has_function(s->wanted, regs->ip) &&
+		    !(stack && stack->task && idle_halts(s->k, stack->task, regs)) &&
+		    is_inside(s, vcpu)) {
 			hv_text_printf(&text, "vCPU %u", vcpu);
 			found(s, hv_text_take(&text));
 		}
@@ -903,7 +950,6 @@ static void locate_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigne
 		}
 		if (regs->sp.v < start)
 			return;
-		stack = stack_at(s, regs->sp.v);
 		if (stack) {
 			begin_at(s, stack, regs, vcpu);
 			return;

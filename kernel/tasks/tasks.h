@@ -72,7 +72,9 @@ struct hv_scan_for {
 	 * counts. */
 	struct hv_gva_range calling;
 	/* For HV_SCAN_RUNNING and HV_SCAN_USED: sorted functions whose addresses also count. They
-	 * call nothing that waits for an interrupt, so a waiting vCPU is in none of them. */
+	 * call nothing that waits for an interrupt, so a waiting vCPU, or one that halts in its idle
+	 * task, is in none of them. A function here may also be any range of code with this
+	 * property. */
 	const struct hv_gva_range *functions;
 	size_t nr_functions;
 	/* Per vCPU, borrowed: an earlier scan saw it outside the functions, so it no longer counts.

@@ -268,15 +268,16 @@ static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 
 /* Checks that no task is on its way to a trampoline from the plugs in WHICH, by index; NULL: from
  * any plug. EBUSY: a task is, or its state is unknown. */
-static struct hv_err *event_use_check(struct hv_tracee *t, const struct hv_event_calls *calls,
-				      const bool *which)
+static struct hv_err *event_use_check(struct hv_tracee *t,
+				      const struct hv_tracepoint_layout *layout,
+				      const struct hv_event_calls *calls, const bool *which)
 {
 	hv_cleanup(hv_iterators_deinit) struct hv_iterators iterators = {0};
 	struct check check = {.tracee = t, .which = which};
 	struct hv_err *err;
 
 	if (t->had_copies) {
-		hv_iterators_find(t->kernel, &iterators);
+		hv_iterators_find(t->kernel, layout, &iterators);
 		if (!t->have_left)
 			t->have_left = hv_alloc(HV_VCPUS_MAX * sizeof(*t->have_left));
 		check.iterators = &iterators;
@@ -291,15 +292,16 @@ static struct hv_err *event_use_check(struct hv_tracee *t, const struct hv_event
 }
 
 /* Like event_use_check(), but retries for about 40 ms. */
-static struct hv_err *event_use_await_end(struct hv_tracee *t, const struct hv_event_calls *calls,
-					  const bool *which)
+static struct hv_err *event_use_await_end(struct hv_tracee *t,
+					  const struct hv_tracepoint_layout *layout,
+					  const struct hv_event_calls *calls, const bool *which)
 {
-	struct hv_err *err = event_use_check(t, calls, which);
+	struct hv_err *err = event_use_check(t, layout, calls, which);
 
 	for (unsigned i = 0; i < HV_MOMENT_TRIES && err && err->code == EBUSY; i++) {
 		hv_wait_a_moment();
 		hv_err_free(err);
-		err = event_use_check(t, calls, which);
+		err = event_use_check(t, layout, calls, which);
 	}
 	return err;
 }
@@ -607,7 +609,7 @@ static struct hv_err *make_plugs(struct hv_event_tracer *e, struct hv_plug_step 
 		}
 	if (err || !nr_used)
 		return err;
-	err = event_use_await_end(e->tracee, e->calls, which);
+	err = event_use_await_end(e->tracee, &e->layout, e->calls, which);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err); /* each step already has its why_not */
 		return NULL;
@@ -811,7 +813,7 @@ static struct hv_err *give_back_modules(struct hv_event_tracer *e)
 	}
 	if (!nr)
 		return NULL;
-	err = event_use_check(e->tracee, e->calls, which);
+	err = event_use_check(e->tracee, &e->layout, e->calls, which);
 	for (size_t i = 0; !err && i < e->nr; i++)
 		if (which[i])
 			err = hv_event_calls_put_back_of(
@@ -830,7 +832,7 @@ static struct hv_err *give_back(struct hv_event_tracer *e)
 	struct hv_err *err = NULL;
 
 	if (hv_event_calls_are_there(e->calls)) {
-		err = event_use_check(e->tracee, e->calls, NULL);
+		err = event_use_check(e->tracee, &e->layout, e->calls, NULL);
 		if (!err)
 			err = hv_event_calls_put_back(e->calls);
 	}

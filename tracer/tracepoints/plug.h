@@ -157,8 +157,11 @@ struct hv_iterators {
 	size_t nr;
 };
 
-/* Finds the iterators of the kernel and its modules. */
-void hv_iterators_find(const struct hv_kernel *k, struct hv_iterators *ret);
+/* Finds the iterators of the kernel and its modules. If a kernel has none, any code of the kernel
+ * and its modules can call callbacks, with preemption disabled: *RET is all code, and a vCPU is
+ * outside while it executes user code or halts. */
+void hv_iterators_find(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
+		       struct hv_iterators *ret);
 void hv_iterators_deinit(struct hv_iterators *i);
 
 /* Checks in HOLD, after all plugs were removed, that no register or stack in the guest contains the

@@ -37,14 +37,28 @@ static int by_start(const void *pa, const void *pb)
 	return a->start.v < b->start.v ? -1 : a->start.v > b->start.v;
 }
 
-void hv_iterators_find(const struct hv_kernel *k, struct hv_iterators *ret)
+static void add_code(struct hv_gva_range code, struct hv_iterators *to, size_t *cap)
+{
+	to->list = hv_grow(to->list, to->nr, cap, 64, sizeof(*to->list));
+	to->list[to->nr++] = code;
+}
+
+void hv_iterators_find(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
+		       struct hv_iterators *ret)
 {
 	struct hv_iterators found = {0};
 	size_t cap = 0;
 
-	add(k, &k->core.symbols, &found, &cap);
-	for (size_t i = 0; i < k->modules.nr; i++)
-		add(k, &k->modules.list[i].symbols, &found, &cap);
+	if (layout->has_iterators)
+		add(k, &k->core.symbols, &found, &cap);
+	else
+		add_code(k->text, &found, &cap);
+	for (size_t i = 0; i < k->modules.nr; i++) {
+		if (layout->has_iterators)
+			add(k, &k->modules.list[i].symbols, &found, &cap);
+		else
+			add_code(k->modules.list[i].text, &found, &cap);
+	}
 	if (found.nr)
 		qsort(found.list, found.nr, sizeof(*found.list), by_start);
 	*ret = found;

@@ -22,7 +22,7 @@ struct uses {
 	uint64_t last; /* address of the last instruction */
 };
 
-static const char *const roots[] = {"arg", "variable", "percpu", "current", "unknown"};
+static const char *const roots[] = {"arg", "variable", "percpu", "current", "unknown", "address"};
 static const char *const kinds[] = {"address", "read", "write"};
 
 static void print(struct uses *uses, const char *format, uint64_t v)
@@ -778,12 +778,17 @@ START_TEST(lists_uses_of_unknown_pointers)
 		0x48, 0x8d, 0x82, 0x58, 0xf4, 0xff, 0xff, /* lea -0xba8(%rdx), %rax */
 		0xf0, 0x80, 0x48, 0x08, 0x02,		  /* lock orb $2, 8(%rax) */
 		0x48, 0x8b, 0x44, 0x24, 0x08,		  /* mov 8(%rsp), %rax */
+		0x4c, 0x8b, 0x25, 0x00, 0x01, 0x00, 0x00, /* mov 0x100(%rip), %r12 */
 		0xc3,
 	};
+	HV_AUTO_FREE char *variable = hv_format("address 0x%llx +0x0 read 8\n",
+						(unsigned long long)FUNCTION + 24 + 0x100);
 	struct uses uses = {0};
 
 	hv_arch_x86_64.list_uses((struct hv_span){code, sizeof(code)}, hv_gva(FUNCTION), note,
 				 &uses);
+	ck_assert_ptr_nonnull(strstr(uses.text, variable));
+	*strstr(uses.text, variable) = 0;
 	ck_assert_ptr_null(strstr(uses.text, "read"));
 	ck_assert_ptr_nonnull(strstr(uses.text, "+0xfffff458 address 0"));
 	ck_assert_ptr_nonnull(strstr(uses.text, "+0x8 write 1 mask 0x2"));

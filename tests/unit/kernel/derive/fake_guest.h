@@ -224,6 +224,7 @@ static uint64_t init_task, init_cred, init_signals, modules_head, exceptions, bl
 static uint64_t task_at[TASKS], stack_at[TASKS], signal_at[TASKS], module_at[MODULES];
 static uint64_t black_at, features, pv_ops, idle_task; /* of CPU 1 */
 static unsigned nr_tasks;
+static bool has_hole; /* as in 5.4, the third exception stack is not mapped */
 
 #ifndef FUNCTION_BYTES
 #define FUNCTION_BYTES 256u
@@ -349,10 +350,11 @@ static inline void make_cpus(void)
 		fk_u64(&fk, area + RUNQUEUES + IDLE_OFF, cpu ? idle_task : init_task);
 	}
 	fk_str(&fk, idle_task + COMM_OFF, "swapper/1");
-	/* Four stacks of two pages each, between pages that are not mapped. */
-	for (unsigned i = 0; i < 4; i++, gpa.v += 0x2000)
-		xm_map(&fk.machine, fk.k.core.as.root, 4, 1,
-		       hv_gva(CEA_GUARD + 0x1000 + i * 0x3000), gpa, 2, XM_W);
+	/* Stacks of two pages each, between pages that are not mapped. */
+	for (unsigned i = 0; i < (has_hole ? 6 : 4); i++, gpa.v += 0x2000)
+		if (!has_hole || i != 2)
+			xm_map(&fk.machine, fk.k.core.as.root, 4, 1,
+			       hv_gva(CEA_GUARD + 0x1000 + i * 0x3000), gpa, 2, XM_W);
 }
 
 /* How a kernel describes the memory of its modules. */

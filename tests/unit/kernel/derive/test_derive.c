@@ -375,6 +375,43 @@ START_TEST(pid_1_and_kthreadd_are_enough_processes)
 }
 END_TEST
 
+/* In 5.4, debug exceptions have two stacks, and a third one is never mapped. */
+START_TEST(exception_stacks_of_old_kernels)
+{
+	free_guest();
+	has_hole = true;
+	make_guest(9);
+	has_hole = false;
+	derive();
+	check_fact("cea_exception_stacks", "DF_stack", 0x1000, M);
+	check_fact("cea_exception_stacks", "NMI_stack", 0x4000, M);
+	check_fact("cea_exception_stacks", "DB1_stack", 0xa000, M);
+	check_fact("cea_exception_stacks", "DB_stack", 0xd000, M);
+	check_fact("cea_exception_stacks", "MCE_stack", 0x10000, M);
+}
+END_TEST
+
+/* A kernel without BPF: other functions show the same members. */
+START_TEST(kernel_without_bpf)
+{
+	static const char code[] = "\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
+				   "\x8b\x8f\xc4\x03\x00\x00" /* mov 0x3c4(%rdi),%ecx */
+				   "\xc3";
+	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
+
+	remove_code("bpf_get_current_pid_tgid");
+	derive();
+	check_fact("task_struct", "tgid", TGID_OFF, M);
+	forget_types();
+	memcpy(fk_host(&fk, at), code, sizeof(code) - 1);
+	fk_symbol(&fk, "tracing_record_taskinfo", at);
+	fk_symbol(&fk, "after_it", at + sizeof(code) - 1);
+	hv_symbols_index(&fk.k.core.symbols);
+	derive();
+	check_fact("task_struct", "tgid", TGID_OFF, M | C);
+}
+END_TEST
+
 /* Without a task with a real-time policy, memory shows neither of them. */
 START_TEST(no_task_with_a_realtime_policy)
 {
@@ -1095,6 +1132,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, most_modules_show_their_tables);
 	tcase_add_test(tc, many_tasks);
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
+	tcase_add_test(tc, exception_stacks_of_old_kernels);
+	tcase_add_test(tc, kernel_without_bpf);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
 	tcase_add_test(tc, a_guest_that_starts);
 	tcase_add_test(tc, preempt_rt);

@@ -67,7 +67,9 @@ struct fe {
 	uint64_t small, small_end; /* next small object; small objects share pages */
 };
 
-static inline void fe_types(void)
+/* IS_OLD: as in 5.4, functions create the fields, and as before 5.10, tracepoints have no
+ * iterators. */
+static inline void fe_types(bool is_old)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
 	uint32_t event = FK_STRUCT("trace_event", 8, {"type", 0, 4});
@@ -81,18 +83,20 @@ static inline void fe_types(void)
 		  {"module", FE_CALL_MODULE, 8}, {"data", FE_CALL_DATA, 8},
 		  {"flags", FE_CALL_FLAGS, 4});
 	FK_STRUCT("trace_event_class", 56, {"system", 0, 8}, {"probe", FE_CLASS_CALLBACK, 8},
-		  {"reg", FE_CLASS_REG, 8}, {"fields_array", FE_CLASS_TEMPLATES, 8},
+		  {"reg", FE_CLASS_REG, 8},
+		  {is_old ? "define_fields" : "fields_array", FE_CLASS_TEMPLATES, 8},
 		  {"get_fields", FE_CLASS_GET_FIELDS, 8}, {"fields", FE_CLASS_FIELDS, 0, list});
 	FK_STRUCT("ftrace_event_field", 56, {"link", 0, 0, list}, {"name", FE_FIELD_NAME, 8},
 		  {"type", FE_FIELD_TYPE, 8}, {"filter_type", FE_FIELD_FILTER, 4},
 		  {"offset", FE_FIELD_OFF, 4}, {"size", FE_FIELD_SIZE, 4},
 		  {"is_signed", FE_FIELD_SIGNED, 4}, {"len", FE_FIELD_LEN, 4});
-	FK_STRUCT("trace_event_fields", FE_TEMPLATE_BYTES, {"type", 0, 8},
+	FK_STRUCT(is_old ? "another" : "trace_event_fields", FE_TEMPLATE_BYTES, {"type", 0, 8},
 		  {"name", FE_TEMPLATE_NAME, 8}, {"size", FE_TEMPLATE_SIZE, 4},
 		  {"align", FE_TEMPLATE_ALIGN, 4}, {"is_signed", 24, 4}, {"filter_type", 28, 4},
 		  {"len", 32, 4});
-	FK_STRUCT("tracepoint", 56, {"name", 0, 8}, {"key", 8, 16}, {"iterator", FE_TP_ITERATOR, 8},
-		  {"regfunc", 32, 8}, {"unregfunc", 40, 8}, {"funcs", FE_TP_FUNCS, 8});
+	FK_STRUCT("tracepoint", 56, {"name", 0, 8}, {"key", 8, 16},
+		  {is_old ? "unused" : "iterator", FE_TP_ITERATOR, 8}, {"regfunc", 32, 8},
+		  {"unregfunc", 40, 8}, {"funcs", FE_TP_FUNCS, 8});
 	FK_STRUCT("syscall_metadata", 64, {"name", 0, 8}, {"syscall_nr", FE_SYSCALL_NR, 4},
 		  {"nb_args", FE_SYSCALL_NR_ARGS, 4}, {"types", FE_SYSCALL_TYPES, 8},
 		  {"user_mask", FE_SYSCALL_USER_MASK, 2}, {"user_arg_size", FE_SYSCALL_SIZE_ARG, 1},
@@ -255,13 +259,13 @@ static inline uint64_t fe_syscall(struct fe *e, const char *name, uint32_t id)
 
 /* Makes a kernel with the common fields and no events. Its module "m" has its struct module at
  * FK_MODULES. */
-static inline void fe_init(struct fe *e)
+static inline void fe_init_as(struct fe *e, bool is_old)
 {
 	uint64_t array;
 
 	*e = (struct fe){0};
 	fk_init(&e->f);
-	fe_types();
+	fe_types(is_old);
 	fk_symbol(&e->f, "trace_event_reg", FE_REG);
 	fk_symbol(&e->f, "syscall_enter_register", FE_ENTER_REG);
 	fk_symbol(&e->f, "syscall_exit_register", FE_EXIT_REG);
@@ -290,6 +294,11 @@ static inline void fe_init(struct fe *e)
 	e->module = (struct hv_module){.name = "m", .at = hv_gva(FK_MODULES)};
 	e->f.k.modules = (struct hv_modules){.list = &e->module, .nr = 1};
 	fk_done(&e->f);
+}
+
+static inline void fe_init(struct fe *e)
+{
+	fe_init_as(e, false);
 }
 
 static inline void fe_deinit(struct fe *e)

@@ -34,8 +34,9 @@ struct ftp {
 static const uint8_t ftp_nop[5] = {0x66, 0x66, 0x66, 0x66, 0x90};
 static const uint8_t ftp_short_nop[2] = {0x66, 0x90};
 
-/* Call it before fk_done(). */
-static inline void ftp_declare(struct ftp *tp, struct fk *f)
+/* Call it before fk_done(). IS_OLD: as before 5.10, tracepoints have neither a static call nor an
+ * iterator. */
+static inline void ftp_declare_as(struct ftp *tp, struct fk *f, bool is_old)
 {
 	static const char *const locks[] = {"tracepoints_mutex", "tracepoint_module_list_mutex",
 					    "jump_label_mutex", "static_call_mutex", "text_mutex"};
@@ -45,8 +46,12 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 	FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
 	FK_STRUCT("tp_probes", 16, {"rcu", 0, 16}, {"probes", 16, 0});
 	FK_STRUCT("tracepoint_func", 24, {"func", 0, 8}, {"data", 8, 8}, {"prio", 16, 4});
-	FK_STRUCT("tracepoint", FTP_LEN, {"static_call_key", 24, 8}, {"static_call_tramp", 40, 8},
-		  {"iterator", 32, 8}, {"funcs", 64, 8}, {"key", 0x100, 16});
+	if (is_old)
+		FK_STRUCT("tracepoint", FTP_LEN, {"funcs", 64, 8}, {"key", 0x100, 16});
+	else
+		FK_STRUCT("tracepoint", FTP_LEN, {"static_call_key", 24, 8},
+			  {"static_call_tramp", 40, 8}, {"iterator", 32, 8}, {"funcs", 64, 8},
+			  {"key", 0x100, 16});
 	FK_STRUCT("static_call_key", 16, {"func", 0, 8}, {"mods", 8, 8});
 	FK_STRUCT("static_call_site", 8, {"addr", 0, 4}, {"key", 4, 4});
 	FK_STRUCT("static_call_mod", 24, {"next", 0, 8}, {"mod", 8, 8}, {"sites", 16, 8});
@@ -61,9 +66,15 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 	fk_symbol(f, "__stop_static_call_sites", tp->calls + FTP_NR_CALLS * 8);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(locks); i++) {
 		tp->locks[i] = fk_alloc(f, 8);
-		fk_symbol(f, locks[i], tp->locks[i]);
+		if (!is_old || strcmp(locks[i], "static_call_mutex") != 0)
+			fk_symbol(f, locks[i], tp->locks[i]);
 	}
 	fk_symbol(f, "tp_stub_func", FTP_STUB_FUNC);
+}
+
+static inline void ftp_declare(struct ftp *tp, struct fk *f)
+{
+	ftp_declare_as(tp, f, false);
 }
 
 static inline void ftp_put_sites(struct ftp *tp, uint64_t key)

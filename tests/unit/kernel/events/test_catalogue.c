@@ -88,6 +88,38 @@ START_TEST(reads_an_event)
 }
 END_TEST
 
+/* Before 5.10: a function of the class has created the fields, and the tracepoint has no iterator. */
+START_TEST(reads_an_event_of_an_old_kernel)
+{
+	const struct hv_event_type *type;
+	struct hv_gva unused;
+	uint64_t class, tp;
+
+	fe_deinit(&e);
+	fe_init_as(&e, true);
+	class = fe_class(&e, "sched", FE_REG);
+	fk_u64(&e.f, class + FE_CLASS_TEMPLATES, FK_BASE + 0x4000); /* the function */
+	fe_field(&e, class + FE_CLASS_FIELDS, "int", "prev_pid", 24, 4);
+	tp = fe_tracepoint(&e, fe_event(&e, class, "sched_switch", 314));
+	class = fe_class(&e, "none", FE_REG);
+	fk_u64(&e.f, class + FE_CLASS_TEMPLATES, FK_BASE + 0x4000);
+	fe_tracepoint(&e, fe_event(&e, class, "none", 315));
+	read_it();
+	type = find("sched", "sched_switch");
+	ck_assert(type->has_fields);
+	ck_assert_uint_eq(type->fields.nr, 1);
+	ck_assert_uint_eq(type->tracepoint.at.v, tp);
+	ck_assert_uint_eq(type->tracepoint.iterator.v, 0);
+	ck_assert_uint_eq(find("none", "none")->fields.nr, 0);
+	hv_catalogue_deinit(&c);
+	/* A kernel with iterators has the member. */
+	fk_symbol(&e.f, "__traceiter_sched_switch", FK_BASE + 0x3000);
+	hv_symbols_index(&e.f.k.core.symbols);
+	ck_assert(hv_core_symbol(&e.f.k.core, "__traceiter_sched_switch", &unused));
+	fails(ENOENT, "no member iterator in struct tracepoint");
+}
+END_TEST
+
 /* Libraries that read trace.dat trust the format, so fields beyond the end of a record must be
  * skipped. */
 START_TEST(leaves_out_fields_that_no_record_contains)
@@ -460,6 +492,7 @@ static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, reads_an_event);
+	tcase_add_test(tc, reads_an_event_of_an_old_kernel);
 	tcase_add_test(tc, leaves_out_fields_that_no_record_contains);
 	tcase_add_test(tc, sees_whether_it_is_there);
 	tcase_add_test(tc, reads_a_system_call);

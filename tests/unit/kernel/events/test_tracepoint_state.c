@@ -149,10 +149,41 @@ START_TEST(who_changes_tracepoints_has_a_lock)
 }
 END_TEST
 
+START_TEST(old_kernels_have_no_static_calls)
+{
+	const char *lock = NULL;
+
+	fk_deinit(&f);
+	fk_init(&f);
+	ftp_declare_as(&tp, &f, true);
+	fk_done(&f);
+	ftp_make(&tp);
+	layout = (struct hv_tracepoint_layout){0};
+	ck_assert_ptr_null(hv_tracepoint_layout_find(&f.k, &layout));
+	ck_assert(!layout.has_static_call && !layout.has_iterators);
+	ck_assert_uint_eq(layout.nr_locks, 4);
+	read_it();
+	ck_assert_uint_eq(state.static_call_at.v, 0);
+	ck_assert_uint_eq(state.nr_key_sites, FTP_INIT);
+	fk_u64(&f, tp.locks[4], 1);
+	ck_assert_ptr_null(hv_tracepoints_locked(&f.k, &layout, &lock));
+	ck_assert_str_eq(lock, "text_mutex");
+	/* A kernel with iterators has the member. */
+	fk_symbol(&f, "__traceiter_sched_switch", FTP_ITERATOR);
+	hv_symbols_index(&f.k.core.symbols);
+	{
+		HV_AUTO_ERR struct hv_err *err = hv_tracepoint_layout_find(&f.k, &layout);
+
+		ck_assert(err && strstr(err->message, "no member iterator in struct tracepoint"));
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, layout_of_the_structures);
+	tcase_add_test(tc, old_kernels_have_no_static_calls);
 	tcase_add_test(tc, a_tracepoint_that_is_off);
 	tcase_add_test(tc, a_tracepoint_that_is_on);
 	tcase_add_test(tc, key_sites_that_cannot_be);

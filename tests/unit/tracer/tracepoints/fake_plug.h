@@ -21,7 +21,7 @@ static struct hv_plug plug;
 static struct hv_tracepoint_layout layout;
 static uint8_t before[FTP_NR * 0x100];
 
-static inline void fp_set_up(void)
+static inline void fp_set_up_as(bool is_old)
 {
 	static struct hv_guest_ops ops = {.read = fr_read,
 					  .hold_begin = fr_hold_begin,
@@ -31,7 +31,7 @@ static inline void fp_set_up(void)
 
 	r = (struct fr){0};
 	fk_init(f);
-	ftp_declare(&tp, f);
+	ftp_declare_as(&tp, f, is_old);
 	fk_done(f);
 	ftp_make(&tp);
 	r.guest = part_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
@@ -48,6 +48,11 @@ static inline void fp_set_up(void)
 	ck_assert_ptr_null(hv_tracepoint_layout_find(&f->k, &layout));
 	plug = (struct hv_plug){&tp.type, FP_INDEX};
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+}
+
+static inline void fp_set_up(void)
+{
+	fp_set_up_as(false);
 }
 
 static inline void fp_tear_down(void)

@@ -51,6 +51,31 @@ START_TEST(what_the_guest_is_given)
 }
 END_TEST
 
+/* Before 5.10: no static call, and callers go through the array themselves. */
+START_TEST(in_and_out_of_an_old_kernel)
+{
+	hv_cleanup(hv_iterators_deinit) struct hv_iterators all = {0};
+
+	fp_tear_down();
+	fp_set_up_as(true);
+	hv_plug_prepare(&r.tracee, &plug);
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(2);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	fp_apply(false, 1);
+	ck_assert_uint_eq(fp_word_at(tp.array + 2 * 24), FTP_STUB_FUNC);
+	ck_assert(r.tracee.had_copies);
+	/* A vCPU may be in the old array wherever it executes the kernel. */
+	hv_iterators_find(&f->k, &layout, &all);
+	ck_assert_uint_eq(all.nr, 1 + f->k.modules.nr);
+	ck_assert_uint_eq(all.list[0].start.v, f->k.text.start.v);
+	ck_assert_uint_eq(all.list[0].end.v, f->k.text.end.v);
+	fp_guest_has(0);
+	fp_apply(false, 3 + FTP_NR - 1);
+	fp_check_off();
+}
+END_TEST
+
 START_TEST(out_when_the_guest_came_and_went)
 {
 	fp_apply(true, 2 + FTP_NR - 1);
@@ -352,6 +377,20 @@ START_TEST(who_goes_through_an_older_array)
 	check_unused(found);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].end.v);
 	check_unused(NULL);
+	/* The idle task halts: it is in none of them, whatever is left on its stack. */
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].start.v);
+	fk_u32(&r.t.f, r.task + FT_PID, 0);
+	fk_symbol(&r.t.f, "default_idle", FK_BASE + 8);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+	memcpy(fk_host(&r.t.f, FK_BASE + 8), "\x90\x90\x90\x90\x90\x90\xfb\xf4", 8);
+	check_unused(NULL);
+	fk_u32(&r.t.f, r.task + FT_PID, 71); /* not the idle task */
+	check_unused("calls the callbacks");
+	fk_u32(&r.t.f, r.task + FT_PID, 0);
+	/* The last byte of mov $0xf4000000,%eax is no instruction. */
+	memcpy(fk_host(&r.t.f, FK_BASE + 8), "\x90\x90\x90\xb8\x00\x00\x00\xf4", 8);
+	check_unused("calls the callbacks");
+	fk_u32(&r.t.f, r.task + FT_PID, 71);
 	ft_current(&r.t, 1, r.t.init_task);
 	r.regs[1].ip = hv_gva(0x401000);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].start.v);
@@ -384,6 +423,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
 	tcase_add_test(tc, in_and_out);
+	tcase_add_test(tc, in_and_out_of_an_old_kernel);
 	tcase_add_test(tc, what_the_guest_is_given);
 	tcase_add_test(tc, out_when_the_guest_came_and_went);
 	tcase_add_test(tc, out_while_the_guest_is_in);

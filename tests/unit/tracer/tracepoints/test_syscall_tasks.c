@@ -47,6 +47,7 @@ static void set_up(void)
 	for (unsigned i = 0; i < HV_TRACEPOINT_LOCKS; i++)
 		layout.locks[i].owner = hv_gva(lock);
 	layout.locks[0].name = "tracepoints_mutex";
+	layout.nr_locks = HV_TRACEPOINT_LOCKS;
 	layout.syscalls = (struct hv_syscall_work){.count = hv_gva(count),
 						   .flag_off = 11,
 						   .flag = FLAG,
