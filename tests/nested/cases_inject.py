@@ -106,12 +106,25 @@ def prctl(*words):
         raise OSError(ctypes.get_errno(), f"prctl {words[0]}")
 
 
-def allow_everything():
+def filtered(*instructions):
     """Installs a seccomp filter, as a program other than QEMU may have."""
-    program = ctypes.create_string_buffer(struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000))
-    header = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(program)))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *one) for one in instructions))
+    header = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(instructions), ctypes.addressof(program)))
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     prctl(PR_SET_SECCOMP, 2, ctypes.addressof(header), 0, 0)
+
+
+ALLOW, EPERM = (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x50001)
+LOAD, EQUAL, MEMFD_CREATE = 0x20, 0x15, 319
+
+
+def allow_everything():
+    filtered(ALLOW)
+
+
+def no_memory_files():
+    """Lets memfd_create fail with the flags that hvtrace uses. QEMU tries them when it starts."""
+    filtered((LOAD, 0, 0, 0), (EQUAL, 0, 3, MEMFD_CREATE), (LOAD, 0, 0, 24), (EQUAL, 0, 1, 3), EPERM, ALLOW)
 
 
 @contextlib.contextmanager
@@ -239,25 +252,32 @@ def without_ptrace(t, *words):
 
 @case(configs=(BARE,))
 def refused_with_its_reason(t):
-    """One line each: a debugger on the VMM, no right to ptrace, a foreign seccomp filter (the monitor is used only on
-    request), a machine that must stay migratable, copies of text together with a vhost-user device, a migration in
+    """One line each: a debugger on the VMM, no right to ptrace, a seccomp filter that does not allow a call (the monitor
+    is used only on request), a machine that must stay migratable, copies of text together with a vhost-user device, a migration in
     progress."""
     with debugger(t.guest.pid):
         t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
     said = without_ptrace(t, "attach", t.name)
     assert "ptrace" in said and len(said.splitlines()) == 1, said
     with machine(before=allow_everything) as (path, _):
-        t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter", "--via=monitor"))
+        said = t.hv.fails("attach", f"qmp:{path}", says=(path,))
+        assert "injection" not in said, said
+        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "calls by which pages are replaced"))
+    with machine(before=no_memory_files) as (path, _):
+        t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter 1 of 1 of thread",
+                                                  "answers memfd_create with errno", "--via=monitor"))  # fmt: skip
         t.hv.fails("check", f"qmp:{path}", says=("injection is not possible",))
-    ivshmem = ("-object", "memory-backend-memfd,id=ring,size=64M,share=on", "-device", "ivshmem-plain,memdev=ring")
-    with machine(*ivshmem, before=allow_everything) as (path, _):
+    ivshmem = ("-object", f"memory-backend-file,id=ring,size=64M,share=on,mem-path={RUN}/ring", "-device",
+               "ivshmem-plain,memdev=ring")  # fmt: skip
+    with machine(*ivshmem, before=no_memory_files) as (path, _):
         t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter"))
         said = t.hv.fails("attach", "--via=monitor", f"qmp:{path}", says=(path,))
         assert "injection" not in said, said
+    os.unlink(f"{RUN}/ring")
     with machine("-only-migratable") as (path, _):
         t.hv.fails("attach", f"qmp:{path}", says=("-only-migratable",))
     with disk_of_another_process() as words, machine(*words) as (path, _):
-        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "vhost-user", "past the VMM's mappings"))
+        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "vhost-user", "without the VMM's mappings"))
     with machine() as (path, other), socket.socket(socket.AF_UNIX) as sink:
         sink.bind(f"{RUN}/sink-{os.getpid()}")
         sink.listen()

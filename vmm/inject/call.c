@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 #include "vmm/process/maps.h"
 
@@ -53,6 +54,8 @@ static bool is_code(const struct hv_vma *vma)
 	       (vma->name[0] == '/' || !strcmp(vma->name, "[vdso]"));
 }
 
+#define ALL_ARGS ((1u << HV_CALL_ARGS) - 1)
+
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 {
 	static const char *const names[] = {"libc", "ld-", "[vdso]", ""};
@@ -78,6 +81,51 @@ struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 		ENOTSUP,
 		"process %d: no system call before a return, or no rt_sigreturn, in its code",
 		(int)pid);
+}
+
+/* CALL as its thread's filters see it: the instruction pointer is after the instruction. */
+static struct hv_filter_call seen_by_filters(const struct hv_call_code *code,
+					     const struct hv_call *call, uint64_t data_at)
+{
+	struct hv_filter_call f = {
+		.data = {.nr = (int)call->nr,
+			 .arch = hv_call_audit_arch,
+			 .instruction_pointer = code->syscall_ret + hv_call_syscall_bytes},
+		.unknown_args = call->unknown_args | (data_at ? 0 : call->data_args),
+	};
+
+	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
+		f.data.args[i] = call->args[i] + (call->data_args >> i & 1 ? data_at : 0);
+	return f;
+}
+
+/* DATA_AT is 0 if the address of the data is not known yet. */
+static struct hv_err *check_filters(struct hv_thread *t, const struct hv_call_code *code,
+				    const struct hv_call *calls, size_t nr, uint64_t data_at)
+{
+	struct hv_filter_call back = {
+		.data = {.nr = SYS_rt_sigreturn,
+			 .arch = hv_call_audit_arch,
+			 .instruction_pointer = code->sigreturn + hv_call_sigreturn.len_bytes},
+		.unknown_args = ALL_ARGS,
+	};
+	struct hv_err *err = NULL;
+
+	if (!t->has_filters)
+		err = hv_filters_read(t->tid, code->unread_filters, &t->filters);
+	t->has_filters = !err;
+	for (size_t i = 0; !err && i < nr; i++) {
+		struct hv_filter_call call = seen_by_filters(code, &calls[i], data_at);
+
+		err = hv_filters_check(t->filters, t->tid, &call, 1);
+	}
+	return err ? err : hv_filters_check(t->filters, t->tid, &back, 1);
+}
+
+struct hv_err *hv_call_check(struct hv_thread *t, const struct hv_call_code *code,
+			     const struct hv_call *calls, size_t nr)
+{
+	return check_filters(t, code, calls, nr, 0);
 }
 
 /* Converts the offsets in DATA to addresses. DATA will be at DATA_AT. */
@@ -171,6 +219,8 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 	struct hv_err *err = hv_call_image_make(t, code, &image, &data_at);
 	bool failed = false;
 
+	if (!err)
+		err = check_filters(t, code, calls, nr, data_at);
 	if (!err) {
 		make_pointers(calls, nr, data_at, data, len_bytes);
 		err = hv_call_image_put(pid, image, data, len_bytes);

@@ -12,11 +12,11 @@
  *                       |-----------------| sp
  *
  * The frame is complete before the first register is changed, and every register set given to the
- * thread leads to the frame. So the caller may die at any instruction. The VMM's sandbox must
- * allow the calls that hvtrace makes, as QEMU's does: memfd_create, ftruncate, mmap, munmap, close,
- * ioctl, madvise and mprotect. */
+ * thread leads to the frame. So the caller may die at any instruction. No call is made that a
+ * seccomp filter of the thread does not allow (proof.h). */
 #pragma once
 
+#include "vmm/inject/proof.h"
 #include "vmm/inject/threads.h"
 
 #define HV_CALL_ARGS	 6
@@ -29,16 +29,18 @@ struct hv_call {
 	/* Offset in the data of a pointer that the call uses: before the call it contains an offset
 	 * in the data, afterwards the address that replaced it. 0: none. */
 	uint32_t pointer_off;
+	uint32_t unknown_args; /* for hv_call_check(), bit N: args[N] is not known yet */
 	int64_t result;
 };
 
-/* Code addresses in the process that the calls need. */
+/* What the calls need to know about the process. */
 struct hv_call_code {
 	uint64_t syscall_ret; /* `syscall; ret` */
 	uint64_t sigreturn;   /* the C library's return from signal handlers */
+	enum hv_unread_filters unread_filters;
 };
 
-/* Fails with ENOTSUP if the process has no such code, or this host's architecture is not
+/* Finds the code. Fails with ENOTSUP if the process has none, or this host's architecture is not
  * supported. */
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret) hv_must_use;
 
@@ -49,10 +51,17 @@ bool hv_call_can(const struct hv_thread *t);
 /* Whether a stopped thread is in KVM_RUN, or at its very end. */
 bool hv_call_in_kvm_run(const struct hv_thread *t);
 
+/* Fails with EPERM, and the thread is unchanged, unless all its seccomp filters allow all CALLS and
+ * the return from them. Arguments that are not known yet can then be any values, as can the
+ * addresses of data. */
+struct hv_err *hv_call_check(struct hv_thread *t, const struct hv_call_code *code,
+			     const struct hv_call *calls, size_t nr) hv_must_use;
+
 /* Makes CALLS in order, up to the first failure; later calls get the result -ECANCELED. LEN (at
  * most HV_CALL_DATA_MAX) bytes of DATA are copied into the process before and back afterwards. On
  * success the thread is stopped at its original position. On error the thread may be running; it
- * then returns to its original position without help. */
+ * then returns to its original position without help. Fails with EPERM, before the thread is
+ * changed, unless its seccomp filters allow exactly these calls. */
 struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
 			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
 			   uint64_t deadline_ns) hv_must_use;
@@ -71,6 +80,8 @@ struct hv_call_pattern {
  * signal handlers. */
 extern const struct hv_call_pattern hv_call_syscall_ret;
 extern const struct hv_call_pattern hv_call_sigreturn;
+extern const uint32_t hv_call_audit_arch;    /* AUDIT_ARCH_... of these calls */
+extern const uint32_t hv_call_syscall_bytes; /* length of the instruction that makes a call */
 
 /* The data on a thread's stack for calls, and the registers to restore. */
 struct hv_call_image;

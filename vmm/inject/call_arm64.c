@@ -11,6 +11,7 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <linux/audit.h>
 #include <linux/kvm.h>
 #include <signal.h>
 #include <stddef.h>
@@ -66,6 +67,8 @@ static const uint8_t return_from_signal[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0,
 const struct hv_call_pattern hv_call_syscall_ret = {syscall_ret, sizeof(syscall_ret), INSN_BYTES};
 const struct hv_call_pattern hv_call_sigreturn = {return_from_signal, sizeof(return_from_signal),
 						  INSN_BYTES};
+const uint32_t hv_call_audit_arch = AUDIT_ARCH_AARCH64;
+const uint32_t hv_call_syscall_bytes = INSN_BYTES;
 
 /* ---- registers ---- */
 

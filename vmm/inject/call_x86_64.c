@@ -7,6 +7,7 @@
 #include <cpuid.h>
 #include <elf.h>
 #include <inttypes.h>
+#include <linux/audit.h>
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -68,6 +69,8 @@ static const uint8_t return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x
 const struct hv_call_pattern hv_call_syscall_ret = {syscall_ret, sizeof(syscall_ret), 1};
 const struct hv_call_pattern hv_call_sigreturn = {return_from_signal, sizeof(return_from_signal),
 						  1};
+const uint32_t hv_call_audit_arch = AUDIT_ARCH_X86_64;
+const uint32_t hv_call_syscall_bytes = SYSCALL_BYTES;
 
 /* ---- the frame ---- */
 

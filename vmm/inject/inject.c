@@ -188,7 +188,7 @@ static struct hv_err *inject_refusal(void *self)
 	if (!err)
 		err = hv_inject_check_rights(j);
 	if (!err)
-		err = hv_inject_check_filters(j);
+		err = hv_inject_check_shadow_stacks(j);
 	return err ? err : hv_inject_check_debugger(j);
 }
 
@@ -233,10 +233,9 @@ static struct hv_err *inject_vcpu_threads(void *self, pid_t *ret, size_t max, si
 	return j->vmm.ops->vcpu_threads(j->vmm.self, ret, max, ret_nr);
 }
 
-static void inject_free(void *self)
+/* Frees J, but not the VMM. */
+static void drop(struct hv_inject *j)
 {
-	struct hv_inject *j = self;
-
 	hv_keeper_free(j->keeper);
 	hv_sync_deinit(&j->sync);
 	hv_shadow_deinit(&j->shadow);
@@ -244,8 +243,16 @@ static void inject_free(void *self)
 	free(j->tids);
 	hv_kvm_deinit(&j->kvm);
 	hv_inject_drop_region(j);
-	j->vmm.ops->free(j->vmm.self);
 	free(j);
+}
+
+static void inject_free(void *self)
+{
+	struct hv_inject *j = self;
+	struct hv_vmm vmm = j->vmm;
+
+	drop(j);
+	vmm.ops->free(vmm.self);
 }
 
 /* The VMM's memory contains the copies of text pages; the RAM's files do not. */
@@ -303,9 +310,12 @@ static struct hv_err *look(struct hv_inject *j, const struct hv_vmm *vmm)
 					   "a region would prevent migration");
 	err = hv_inject_check_rights(j);
 	if (!err)
-		err = hv_inject_check_filters(j);
+		err = hv_inject_check_shadow_stacks(j);
 	if (!err)
 		err = hv_call_code_find(vmm->process->pid, &j->code);
+	if (!err)
+		j->code.unread_filters =
+			vmm->has_own_filter ? HV_UNREAD_ALLOW_ONE : HV_UNREAD_REFUSE;
 	if (!err)
 		err = hv_kvm_find(vmm->process->pid, &j->kvm);
 	if (!err && j->kvm.nr_vcpus != vmm->nr_vcpus)
@@ -353,10 +363,12 @@ struct hv_err *hv_inject_guest(const struct hv_vmm *vmm, struct hv_guest **ret)
 	err = look(j, vmm);
 	if (!err)
 		err = hv_shadow_find(j);
+	if (!err && j->kvm.region_fd < 0)
+		err = hv_inject_check_filters(j);
+	/* A service becomes a daemon later, and its helpers watch the process that started them. */
+	hv_keeper_free(hv_take(j->keeper));
 	if (err) {
-		hv_shadow_deinit(&j->shadow);
-		hv_kvm_deinit(&j->kvm);
-		free(j);
+		drop(j);
 		return err;
 	}
 	*ret = make_guest(j);

@@ -2,7 +2,9 @@
 /* The keeper: both ends of its socket, the service's and the process's. */
 #include "vmm/inject/keeper.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -18,7 +20,7 @@
 /* Enough for most holds, so that they need one request. */
 #define KEEPER_WRITES_MAX 4096
 
-enum keeper_op { KEEPER_HOLD, KEEPER_CALLS, KEEPER_WRITE, KEEPER_RELEASE };
+enum keeper_op { KEEPER_HOLD, KEEPER_PROVE, KEEPER_CALLS, KEEPER_WRITE, KEEPER_RELEASE };
 
 /* A message ends after the part that its request or answer uses (keeper_request_bytes(),
  * keeper_answer_bytes()). */
@@ -49,6 +51,8 @@ static inline size_t keeper_request_bytes(const struct keeper_message *m)
 	switch (m->op) {
 	case KEEPER_HOLD:
 		return KEEPER_HEAD_BYTES + m->nr * sizeof(m->tids[0]);
+	case KEEPER_PROVE:
+		return KEEPER_HEAD_BYTES + m->nr * sizeof(m->calls[0]);
 	case KEEPER_CALLS:
 		return offsetof(struct keeper_message, data) + m->len_bytes;
 	case KEEPER_WRITE:
@@ -68,15 +72,22 @@ static inline size_t keeper_answer_bytes(const struct keeper_message *m)
 /* The keeper's process: a loop that waits for requests from the service, for the service's end, and
  * for the end of the hold. */
 
-#define STOP_NS HV_NS_PER_S /* enough for a thread to leave the guest */
-#define TRIES	200
+#define STOP_NS	   HV_NS_PER_S /* enough for a thread to leave the guest */
+#define TRIES	   200
+/* Limits for other threads of the VMM that are tried when vCPU threads may not make a call. */
+#define OTHERS_MAX 64
+#define OTHER_NS   (HV_NS_PER_S / 4)
 
 struct keeper {
 	pid_t vmm;
 	const struct hv_call_code *code;
-	struct hv_threads threads;
+	struct hv_threads threads; /* of the vCPUs */
+	struct hv_threads
+		other; /* another thread of the VMM that makes calls in this hold, or none */
+	struct hv_thread *proved; /* the thread of KEEPER_PROVE in this hold, or NULL */
 	bool held;
 	bool expired; /* the last hold timed out */
+	bool is_lost; /* a thread is traced that did not stop */
 	uint64_t since_ns;
 	uint64_t deadline_ns;
 	uint64_t held_ns;
@@ -86,6 +97,9 @@ static void let_go(struct keeper *k)
 {
 	if (!k->held)
 		return;
+	k->proved = NULL;
+	hv_threads_release(&k->other);
+	hv_threads_deinit(&k->other);
 	hv_threads_release(&k->threads);
 	hv_threads_deinit(&k->threads);
 	k->held_ns = hv_now_ns() - k->since_ns;
@@ -100,6 +114,11 @@ static struct hv_thread *usable(struct keeper *k)
 	return NULL;
 }
 
+static struct hv_err *none_usable(void)
+{
+	return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call; retry");
+}
+
 /* Resumes and stops threads until one of them can make calls. Nearly always one can at the first
  * try, because threads are in KVM_RUN most of the time. */
 static struct hv_err *find_usable(struct keeper *k)
@@ -108,8 +127,7 @@ static struct hv_err *find_usable(struct keeper *k)
 		struct hv_err *err;
 
 		if (tries == TRIES || hv_now_ns() > k->since_ns + STOP_NS)
-			return hv_err_new(EBUSY,
-					  "no vCPU thread is at the end of a system call; retry");
+			return none_usable();
 		err = hv_thread_again(&k->threads.list[tries % k->threads.nr],
 				      k->since_ns + 2 * STOP_NS);
 		if (err)
@@ -164,16 +182,140 @@ static struct hv_err *not_held(const struct keeper *k)
 			  : hv_err_new(EINVAL, "hold: the threads are not held");
 }
 
-static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
+static bool is_vcpu(const struct keeper *k, pid_t tid)
 {
-	struct hv_thread *thread = k->held ? usable(k) : NULL;
+	for (size_t i = 0; i < k->threads.nr; i++)
+		if (k->threads.list[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Lists threads of the VMM without a vCPU, the main thread first. */
+static size_t list_others(const struct keeper *k, pid_t ret[OTHERS_MAX])
+{
+	struct dirent *entry;
+	char path[64];
+	size_t nr = 0;
+	DIR *dir;
+
+	if (!is_vcpu(k, k->vmm))
+		ret[nr++] = k->vmm;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)k->vmm);
+	dir = opendir(path);
+	while (dir && nr < OTHERS_MAX && (entry = readdir(dir))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid > 0 && tid != k->vmm && !is_vcpu(k, tid))
+			ret[nr++] = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+/* Stops k->other where it can make calls. */
+static struct hv_err *stop_other(struct keeper *k, uint64_t deadline_ns)
+{
+	struct hv_err *err = hv_threads_stop(&k->other, deadline_ns);
+
+	while (!err && !hv_call_can(&k->other.list[0]))
+		err = hv_now_ns() < deadline_ns
+			      ? hv_thread_again(&k->other.list[0], deadline_ns)
+			      : hv_err_new(EBUSY, "thread %d is not at the end of a system call",
+					   (int)k->other.list[0].tid);
+	return err;
+}
+
+/* Stops thread TID as k->other, if it may make CALLS. On error k->other has no thread; one that did
+ * not stop stays traced until this process ends. */
+static struct hv_err *try_other(struct keeper *k, pid_t tid, const struct hv_call *calls, size_t nr)
+{
+	struct hv_err *err;
+
+	hv_threads_init(&k->other, &tid, 1);
+	k->other.pid = k->vmm;
+	k->other.pidfd = HV_HELPER_OTHER;
+	err = stop_other(k, hv_now_ns() + OTHER_NS);
+	if (!err)
+		err = hv_call_check(&k->other.list[0], k->code, calls, nr);
+	if (!err)
+		return NULL;
+	hv_threads_release(&k->other);
+	k->is_lost |= k->other.list[0].seized;
+	hv_threads_deinit(&k->other);
+	return err;
+}
+
+/* Chooses another thread than a vCPU's. Takes WHY, the error of a vCPU thread, which is the result
+ * if no thread may make CALLS, unless the main thread has another reason. */
+static struct hv_err *choose_other(struct keeper *k, const struct hv_call *calls, size_t nr,
+				   struct hv_err *why, struct hv_thread **ret)
+{
+	pid_t tids[OTHERS_MAX];
+	size_t nr_tids = list_others(k, tids);
+	struct hv_err *err = why;
+
+	if (k->other.nr) {
+		hv_err_free(why);
+		*ret = &k->other.list[0];
+		return hv_call_check(*ret, k->code, calls, nr);
+	}
+	for (size_t i = 0; i < nr_tids && !k->is_lost; i++) {
+		struct hv_err *refused = try_other(k, tids[i], calls, nr);
+
+		if (!refused) {
+			hv_err_free(err);
+			*ret = &k->other.list[0];
+			return NULL;
+		}
+		if (tids[i] == k->vmm) {
+			hv_err_free(err);
+			err = refused;
+			continue;
+		}
+		hv_err_free(refused);
+	}
+	return hv_err_in(err, "no thread of the VMM may make the calls");
+}
+
+/* Chooses a thread that may make CALLS, if no thread is proved. */
+static struct hv_err *choose(struct keeper *k, const struct hv_call *calls, size_t nr,
+			     struct hv_thread **ret)
+{
+	struct hv_thread *vcpu = usable(k);
+	struct hv_err *err;
 
 	if (!k->held)
 		return not_held(k);
-	if (!thread)
-		return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call; retry");
-	return hv_call_run(k->vmm, thread, k->code, m->calls, m->nr, m->data, m->len_bytes,
-			   k->deadline_ns);
+	if (k->proved) {
+		*ret = k->proved;
+		return NULL;
+	}
+	*ret = vcpu;
+	err = vcpu ? hv_call_check(vcpu, k->code, calls, nr) : none_usable();
+	return err && err->code == EPERM ? choose_other(k, calls, nr, err, ret) : err;
+}
+
+static struct hv_err *prove(struct keeper *k, struct keeper_message *m)
+{
+	struct hv_thread *thread = NULL;
+	struct hv_err *err;
+
+	k->proved = NULL;
+	err = choose(k, m->calls, m->nr, &thread);
+	if (!err)
+		k->proved = thread;
+	return err;
+}
+
+static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
+{
+	struct hv_thread *thread = NULL;
+	struct hv_err *err = choose(k, m->calls, m->nr, &thread);
+
+	return err ? err
+		   : hv_call_run(k->vmm, thread, k->code, m->calls, m->nr, m->data, m->len_bytes,
+				 k->deadline_ns);
 }
 
 /* No write is late: only this process resumes the threads, after this function has returned. */
@@ -198,6 +340,8 @@ static struct hv_err *do_one(struct keeper *k, struct keeper_message *m)
 	switch (m->op) {
 	case KEEPER_HOLD:
 		return hold(k, m);
+	case KEEPER_PROVE:
+		return prove(k, m);
 	case KEEPER_CALLS:
 		return calls(k, m);
 	case KEEPER_WRITE:
@@ -214,7 +358,7 @@ static bool all_known(const struct keeper *k)
 	for (size_t i = 0; i < k->threads.nr; i++)
 		if (!k->threads.list[i].stopped)
 			return false;
-	return true;
+	return !k->is_lost && (!k->other.nr || k->other.list[0].stopped);
 }
 
 static void answer(struct keeper *k, struct keeper_message *m)
@@ -231,6 +375,7 @@ static void answer(struct keeper *k, struct keeper_message *m)
 static uint32_t nr_max(uint32_t op)
 {
 	switch (op) {
+	case KEEPER_PROVE:
 	case KEEPER_CALLS:
 		return HV_KEEPER_CALLS_MAX;
 	case KEEPER_WRITE:
@@ -311,6 +456,8 @@ struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *
 
 	kind = keeper_kind;
 	kind.other_fd = pidfd;
+	if (hv_process_nr_filters(pid))
+		kind.needs |= HV_CAP(SYS_ADMIN); /* to read the filters */
 	err = hv_helper_start(&kind, &task, &process);
 	if (err)
 		return err;
@@ -378,6 +525,19 @@ struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr,
 	*ret_from_ns = m->ns;
 	*ret_all_in_run = !err && m->all_in_run;
 	return err;
+}
+
+struct hv_err *hv_keeper_prove(struct hv_keeper *k, const struct hv_call *calls, size_t nr)
+{
+	struct keeper_message *m;
+
+	if (nr > HV_KEEPER_CALLS_MAX)
+		return hv_err_new(E2BIG,
+				  "keeper: %zu calls with %zu bytes are too many for a request", nr,
+				  (size_t)0);
+	m = begin(k, KEEPER_PROVE, nr);
+	memcpy(m->calls, calls, nr * sizeof(*calls));
+	return ask(k);
 }
 
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,

@@ -2,7 +2,11 @@
 /* The keeper: a helper (vmm/helper.h) that stops the VMM's vCPU threads with ptrace(2), makes them
  * execute system calls, and always resumes them: when the service dies, when a hold exceeds MAX_NS,
  * and on any unexpected event. If the keeper is killed, the kernel resumes them. Between holds it
- * traces no thread. kvm.h chooses threads and calls. */
+ * traces no thread. kvm.h chooses threads and calls.
+ *
+ * The keeper makes a call only in a thread all of whose seccomp filters allow it (proof.h): in a
+ * vCPU thread if possible, otherwise in another thread of the VMM, which it stops until the end of
+ * the hold. It tries the main thread first. */
 #pragma once
 
 #include "vmm/held_writes.h"
@@ -29,8 +33,14 @@ enum hv_vcpus_are { HV_VCPUS_ANYWHERE, HV_VCPUS_IN_RUN };
  * *RET_ALL_IN_RUN: all threads are in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
 			      uint64_t *ret_from_ns, bool *ret_all_in_run) hv_must_use;
-/* Makes one of the stopped threads execute CALLS (call.h). Fails with ETIMEDOUT if the hold had
- * timed out. */
+/* Chooses the thread for a sequence of calls: one that may make all of CALLS, in which the arguments
+ * that are not known yet are marked (struct hv_call). Later calls in this hold are made in this
+ * thread. Include the calls that undo the sequence. Fails with EPERM if no thread may make all of
+ * them; the message names the call, a thread and its filter. */
+struct hv_err *hv_keeper_prove(struct hv_keeper *k, const struct hv_call *calls,
+			       size_t nr) hv_must_use;
+/* Makes a thread execute CALLS (call.h): the thread of hv_keeper_prove(), or one that may make all
+ * of them. Fails with EPERM like hv_keeper_prove(), or ETIMEDOUT if the hold had timed out. */
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
 			       size_t len_bytes) hv_must_use;
 /* Makes WRITES (held_writes.h) while the threads are stopped. Fails with ETIMEDOUT if the hold had

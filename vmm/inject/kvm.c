@@ -357,6 +357,33 @@ static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_
 	return err;
 }
 
+#define ARG(n) (1u << (n)) /* of struct hv_call: unknown_args */
+
+/* All calls for the region, from its creation to a flush during detach. Those that undo the
+ * creation are last. */
+struct hv_err *hv_kvm_prove_region(const struct hv_kvm *k, struct hv_keeper *keeper,
+				   uint64_t len_bytes)
+{
+	const struct hv_call calls[] = {
+		{.nr = SYS_memfd_create,
+		 .args = {0, MFD_CLOEXEC | MFD_ALLOW_SEALING},
+		 .unknown_args = ARG(0)},
+		{.nr = SYS_ftruncate, .args = {0, len_bytes}, .unknown_args = ARG(0)},
+		{.nr = SYS_mmap,
+		 .args = {0, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, 0, 0},
+		 .unknown_args = ARG(0) | ARG(4)},
+		{.nr = SYS_ioctl,
+		 .args = {(uint64_t)k->vm_fd, KVM_SET_USER_MEMORY_REGION},
+		 .unknown_args = ARG(2)},
+		{.nr = SYS_madvise, .args = {0, 0, MADV_DONTNEED}, .unknown_args = ARG(0) | ARG(1)},
+		{.nr = SYS_munmap, .args = {0, len_bytes}, .unknown_args = ARG(0)},
+		{.nr = SYS_close, .unknown_args = ARG(0)},
+	};
+	unsigned done = k->region_fd >= 0; /* its file exists */
+
+	return hv_keeper_prove(keeper, calls + done, HV_ARRAY_LEN(calls) - done);
+}
+
 static bool is_refusal(int64_t result)
 {
 	return result == -EINVAL || result == -EEXIST || result == -EFAULT;
@@ -375,9 +402,11 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	};
 	struct hv_call call = hv_kvm_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
 	bool is_new = k->region_fd < 0;
-	struct hv_err *err = is_new ? make_region_file(k, keeper) : NULL;
+	struct hv_err *err = hv_kvm_prove_region(k, keeper, len_bytes);
 	uint64_t hva = 0;
 
+	if (!err && is_new)
+		err = make_region_file(k, keeper);
 	if (!err)
 		err = find_mapping(k, len_bytes, &hva);
 	if (!err && !hva)

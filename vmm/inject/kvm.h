@@ -76,10 +76,14 @@ struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper,
 				unsigned *ret) hv_must_use;
 
+/* In a hold: fails with EPERM unless the VMM's seccomp filters allow a thread to make all calls for
+ * a region of LEN bytes (hv_keeper_prove()). */
+struct hv_err *hv_kvm_prove_region(const struct hv_kvm *k, struct hv_keeper *keeper,
+				   uint64_t len_bytes) hv_must_use;
 /* Creates the region at K->region, or completes what an earlier hvtrace began: finished steps are
  * skipped. *RET_HVA is its address in the VMM. Fails with EEXIST if the slot or the address is in
  * use, or ERANGE if the address is out of the guest's range; then the VMM has no mapping and no
- * file of the region. */
+ * file of the region. Proves all calls before the first one. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
 /* Creates an empty file for the image of the pin (inject.h) unless it exists. */

@@ -24,6 +24,13 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	return false;
 }
 
+struct hv_err *hv_call_check(struct hv_thread *t, const struct hv_call_code *code,
+			     const struct hv_call *calls, size_t nr)
+{
+	(void)t, (void)code, (void)calls, (void)nr;
+	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
+}
+
 struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
 			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
 			   uint64_t deadline_ns)

@@ -34,19 +34,6 @@ static long status_of(pid_t pid, const char *tid, const char *key)
 	return value;
 }
 
-static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
-{
-	pid_t pid = j->vmm.process->pid;
-
-	if (!status_of(pid, tid, "Seccomp:"))
-		return NULL;
-	/* Older kernels do not report the number of filters. */
-	if (j->vmm.has_own_filter && status_of(pid, tid, "Seccomp_filters:") <= 1)
-		return NULL;
-	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
-				 "injected calls may kill it");
-}
-
 /* Since Linux 6.6 (2fab02b25ae7) the status has a line "x86_Thread_features:\tshstk wrss". Another
  * line lists the locked features. */
 bool hv_status_line_has_shadow_stack(const char *line)
@@ -135,11 +122,24 @@ struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 	return NULL;
 }
 
-struct hv_err *hv_inject_check_filters(const struct hv_inject *j)
+struct hv_err *hv_inject_check_shadow_stacks(const struct hv_inject *j)
 {
-	struct hv_err *err = check_threads(j, check_filter);
+	return check_threads(j, check_shadow_stack);
+}
 
-	return err ? err : check_threads(j, check_shadow_stack);
+struct hv_err *hv_inject_check_filters(struct hv_inject *j)
+{
+	unsigned nr = hv_process_nr_filters(j->vmm.process->pid);
+	struct hv_err *err;
+
+	if (!nr || (nr == 1 && j->vmm.has_own_filter))
+		return NULL;
+	err = hv_inject_check_debugger(j);
+	if (!err)
+		err = hv_inject_stop(j);
+	return err ? err
+		   : hv_inject_go_on(
+			     j, hv_kvm_prove_region(&j->kvm, j->keeper, HV_INJECT_REGION_BYTES));
 }
 
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j)

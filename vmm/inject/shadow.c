@@ -126,6 +126,9 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 
 	if (err)
 		return err;
+	if (hv_process_nr_filters(j->vmm.process->pid) > (j->vmm.has_own_filter ? 1 : 0))
+		return hv_err_new(ENOTSUP, "the VMM has seccomp filters that may not allow the "
+					   "calls by which pages are replaced");
 	for (size_t i = 0; i < j->vmm.ram->nr_ranges; i++)
 		if (can_shadow(j, &j->vmm.ram->ranges[i], &piece, &fd)) {
 			j->shadow.wanted = true;
@@ -451,7 +454,7 @@ static struct hv_err *put_back_held(struct hv_inject *j, const struct setting *w
 {
 	struct hv_shadow *s = &j->shadow;
 	struct hv_call calls[5];
-	uint64_t first, last;
+	uint64_t first = 0, last = 0;
 	struct hv_err *err =
 		s->in_doubt ? hv_err_new(EBUSY, "shadow: an injected call may not have ended yet")
 			    : carry_over(s, &first, &last);

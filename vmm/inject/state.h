@@ -27,8 +27,10 @@ struct hv_inject {
 
 /* refusal.c: checks whether the VMM's threads may be stopped and made to execute calls. */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j) hv_must_use;
-/* Seccomp filters, shadow stacks. */
-struct hv_err *hv_inject_check_filters(const struct hv_inject *j) hv_must_use;
+struct hv_err *hv_inject_check_shadow_stacks(const struct hv_inject *j) hv_must_use;
+/* Fails with EPERM if the VMM's seccomp filters do not allow the calls for a region. If the VMM has
+ * filters that are not known, starts the keeper and holds the guest for the proof. */
+struct hv_err *hv_inject_check_filters(struct hv_inject *j) hv_must_use;
 /* Whether LINE of a thread's status in /proc shows a user-mode shadow stack. */
 bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;

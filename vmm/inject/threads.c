@@ -31,8 +31,16 @@ void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr)
 		t->list[i].tid = tids[i];
 }
 
+static void drop_filters(struct hv_thread *t)
+{
+	free(hv_take(t->filters));
+	t->has_filters = false;
+}
+
 void hv_threads_deinit(struct hv_threads *t)
 {
+	for (size_t i = 0; i < t->nr; i++)
+		drop_filters(&t->list[i]);
 	free(t->list);
 	*t = (struct hv_threads){0};
 }
@@ -185,6 +193,7 @@ struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns)
 	struct hv_err *err = resume(t, PTRACE_CONT, 0);
 
 	t->stopped = false;
+	drop_filters(t);
 	usleep(10 * PAUSE_US);
 	if (!err && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
 		err = gone(t);
@@ -214,6 +223,7 @@ void hv_threads_release(struct hv_threads *t)
 		if (ptrace(PTRACE_DETACH, at->tid, NULL, NULL) == 0)
 			at->seized = false;
 		at->stopped = at->at_rest = false;
+		drop_filters(at);
 		hv_inject_at("released");
 	}
 }

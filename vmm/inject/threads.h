@@ -12,11 +12,16 @@
 
 #include "base/err.h"
 
+struct hv_filters;
+
 struct hv_thread {
 	pid_t tid;
 	bool seized;
 	bool stopped;
 	bool at_rest; /* stopped right after rt_sigreturn has restored its registers */
+	/* proof.h: its seccomp filters, read in this stop if HAS_FILTERS; owned, NULL: none */
+	struct hv_filters *filters;
+	bool has_filters;
 };
 
 struct hv_threads {
