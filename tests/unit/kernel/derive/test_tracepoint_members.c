@@ -332,6 +332,7 @@ static void make_tracepoints(uint32_t priority, const char *add, size_t add_len)
 		fk_u32(&fk, callbacks + 48 * i + 16, priority);
 	}
 	fk_symbol(&fk, "after_them", things + 96 * 20);
+	fk_symbol(&fk, "__traceiter_sched_switch", code); /* the kernel has iterators */
 	function("tracepoint_add_func", add, add_len);
 	fk_symbol(&fk, "end_of_code", code + 128 * nr_functions);
 	fk_done(&fk);
