@@ -100,6 +100,8 @@ static void derive(struct hv_deriving *d, const char *type, const struct hv_memb
 		find_in_memory(m, ctx, struct_bytes, &c);
 	if (!c.is_any)
 		fact.proofs |= HV_PROVED_BY_MEMORY;
+	/* Before the code, so that a function that uses only the other member is ignored. */
+	exclude(&c, off_of(d, type, m->except));
 	nr_functions = look_at_code(d, m, &c);
 	if (nr_functions)
 		fact.proofs |= HV_PROVED_BY_CODE;

@@ -412,6 +412,22 @@ START_TEST(kernel_without_bpf)
 }
 END_TEST
 
+/* Linux 6.12: tracing_record_taskinfo() reads only the pid. */
+START_TEST(functions_that_use_only_the_pid)
+{
+	static const char code[] = "\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
+				   "\xc3";
+	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
+
+	memcpy(fk_host(&fk, at), code, sizeof(code) - 1);
+	fk_symbol(&fk, "tracing_record_taskinfo", at);
+	fk_symbol(&fk, "after_it", at + sizeof(code) - 1);
+	hv_symbols_index(&fk.k.core.symbols);
+	derive();
+	check_fact("task_struct", "tgid", TGID_OFF, M | C);
+}
+END_TEST
+
 /* Without a task with a real-time policy, memory shows neither of them. */
 START_TEST(no_task_with_a_realtime_policy)
 {
@@ -1134,6 +1150,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
 	tcase_add_test(tc, exception_stacks_of_old_kernels);
 	tcase_add_test(tc, kernel_without_bpf);
+	tcase_add_test(tc, functions_that_use_only_the_pid);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
 	tcase_add_test(tc, a_guest_that_starts);
 	tcase_add_test(tc, preempt_rt);
