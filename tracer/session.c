@@ -213,9 +213,9 @@ bool hv_session_is_followed(const struct hv_session *s)
 size_t hv_session_in_use(struct hv_session *s)
 {
 	struct hv_sites *sites = &s->kernel->sites;
-	HV_AUTO_ERR struct hv_err *unread = hv_sites_read_busy(&s->kernel->core, sites);
 	size_t nr = 0;
 
+	hv_err_free(hv_sites_read_busy(&s->kernel->core, sites)); /* else those known before */
 	for (size_t i = 0; i < sites->nr; i++)
 		nr += sites->list[i].busy;
 	return nr;
