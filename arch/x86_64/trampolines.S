@@ -13,18 +13,18 @@
  *       0(%rsp)  site + 5                8(%rsp)  SITE_END
  *                                        0(%rsp)  %rdx
  *
- * chain.S has the same trampoline for sites that the guest uses. graph.S records a call, graph_handler.S its return. profile.S counts calls and their time.
- * calls.S has the entries of graph and profile. stack.S records stacks. actions.S switches
- * recording and reports calls to the host. ftrace_reader.S, event.S, hibernation.S, rename.S and sections.S
- * are not called from sites. */
+ * chain.S has the same trampoline for sites that the guest uses. graph.S records a call,
+ * graph_handler.S its return. profile.S counts calls and their time. calls.S has the entries of
+ * graph and profile. stack.S records stacks. actions.S switches recording and reports calls to the
+ * host. ftrace_reader.S, event.S, hibernation.S, rename.S and sections.S are not called from sites. */
 #include "arch/x86_64/trampoline_macros.inc"
 
 #define SITE_END 8 /* offsets from %rsp after the push */
 #define CALLER	 16
 
 /* The rest of a record, like make_call_word, make_context_word and load_count, with kind and depth
- * 0. SITE_END is the offset of that word from %rsp. LONG makes three instructions three bytes longer
- * than necessary. COUNT selects how the preempt count is loaded.
+ * 0. SITE_END is the offset of that word from %rsp. LONG makes three instructions three bytes
+ * longer than necessary. COUNT selects how the preempt count is loaded.
  *
  * With "both_halves" the last instruction is one byte longer than with "plain". So both variants
  * have the same length, and one is copied over the other without a jump or a nop. The third

@@ -52,8 +52,8 @@ size_t hv_guest_ftrace_forget_taken(struct hv_guest_ftrace *g);
 
 /* -- sites that the guest has taken ------------------------------------------------------------ */
 
-/* Sites are taken from when the guest wrote to them until hvtrace has changed them again, or does
- * not want them any longer. Their calls are not seen in that time. */
+/* A site is taken from the guest's write until hvtrace changes it again or no longer wants it. In
+ * that time its calls are not seen. */
 
 /* Returns true if the guest may have taken sites since the last call of
  * hv_guest_ftrace_forget_taken(): its ftrace has read a site since, or a short time before. Cheap;

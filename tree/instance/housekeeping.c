@@ -163,15 +163,16 @@ static void mark(struct hv_instances *all, const struct hv_text *line)
 			hv_instance_mark(in, line->data, line->len_bytes);
 }
 
-/* Spends at most a fifth of the time, however often the guest changes sites. */
+/* Spends at most a fifth of the time, however often the guest reads or changes sites. */
 static void rejoin(struct hv_instances *all)
 {
 	struct all_state *s = state_of_all(all);
 	uint64_t begun_ns = hv_now_ns(), end_ns;
 
-	if (begun_ns < s->rejoin_ns || !hv_session_rejoin(hv_instances_session(all)))
+	if (begun_ns < s->rejoin_ns)
 		return;
-	retrace(hv_instances_top(all));
+	if (hv_session_rejoin(hv_instances_session(all)))
+		retrace(hv_instances_top(all));
 	end_ns = hv_now_ns();
 	s->rejoin_ns = end_ns + 4 * (end_ns - begun_ns);
 }

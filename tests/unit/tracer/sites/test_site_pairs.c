@@ -8,7 +8,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
-#include "tracer/sites/site_trampolines.h"
+#include "tracer/sites/site_pairs.h"
 
 #define NR_SITES   300u /* more than a first batch */
 #define SITE(n)	   (FK_BASE + 0x10002 + 16ull * (n))
