@@ -369,11 +369,23 @@ static struct hv_err *check_path(const struct wire_frame *frame)
 static const char *request_name(const struct wire_frame *frame)
 {
 	static const char *const names[] = {
-		[WIRE_LIST] = "list",	[WIRE_OPEN] = "open",		[WIRE_WRITE] = "write",
-		[WIRE_CLOSE] = "close", [WIRE_STAT] = "stat",		[WIRE_DETACH] = "detach",
-		[WIRE_OWN] = "own",	[WIRE_PUBLISH] = "publish",	[WIRE_LOOK] = "look",
-		[WIRE_MKDIR] = "mkdir", [WIRE_RMDIR] = "rmdir",		[WIRE_OPEN_PROC] = "open",
-		[WIRE_MOUNT] = "mount", [WIRE_BUDGET] = "set a budget", [WIRE_WATCH] = "watch",
+		[WIRE_LIST] = "list",
+		[WIRE_OPEN] = "open",
+		[WIRE_WRITE] = "write",
+		[WIRE_CLOSE] = "close",
+		[WIRE_STAT] = "stat",
+		[WIRE_DETACH] = "detach",
+		[WIRE_OWN] = "own",
+		[WIRE_PUBLISH] = "publish",
+		[WIRE_LOOK] = "look",
+		[WIRE_MKDIR] = "mkdir",
+		[WIRE_RMDIR] = "rmdir",
+		[WIRE_OPEN_PROC] = "open",
+		[WIRE_MOUNT] = "mount",
+		[WIRE_BUDGET] = "set a budget",
+		[WIRE_WATCH] = "watch",
+		[WIRE_PROGRAM] = "read a program",
+		[WIRE_FUNCTIONS] = "read a program",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]
