@@ -154,8 +154,12 @@ struct hv_kernel_arch {
 	/* With frame records: the 4-byte instruction the idle task uses to wait for an
 	 * interrupt. */
 	uint32_t waits;
-	/* The one-byte instruction the idle task uses to wait for an interrupt; 0: unknown. */
-	uint8_t halts;
+	/* How the idle loop waits for an interrupt: with the one-byte instruction INSN (0: unknown)
+	 * in the function IDLE, or in CALLED, which other functions call, too. */
+	struct {
+		uint8_t insn;
+		const char *idle, *called;
+	} halts;
 	/* The member of struct task_struct that holds the key for a task's return addresses; two
 	 * 64-bit words. NULL: return addresses are not signed. */
 	const char *signing_key;

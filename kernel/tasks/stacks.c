@@ -406,8 +406,9 @@ static bool look_for_insn(void *ctx, const struct hv_insn *insn)
 	return insn->at.v < s->at.v;
 }
 
-/* Returns whether a one-byte instruction begins at AT, in a function of the kernel. */
-static bool is_insn(const struct hv_kernel *k, struct hv_gva at)
+/* Returns the start of the kernel's function in which a one-byte instruction begins at AT; 0 if there
+ * is none. */
+static struct hv_gva function_of_insn(const struct hv_kernel *k, struct hv_gva at)
 {
 	const struct hv_symbol *symbol = hv_symbols_at(&k->core.symbols, at);
 	struct insn_search s = {.at = at};
@@ -415,21 +416,48 @@ static bool is_insn(const struct hv_kernel *k, struct hv_gva at)
 	if (symbol && k->core.as.arch->walk_code)
 		k->core.as.arch->walk_code(hv_function_code(&k->core, symbol->addr, FUNCTION_BYTES),
 					   symbol->addr, look_for_insn, &s);
-	return s.is_found;
+	return s.is_found ? symbol->addr : hv_gva(0);
 }
 
-/* Returns whether the idle task of a vCPU halts it, so that it next executes the instruction after
- * that. REGS are the vCPU's, read in a hold. */
+/* Returns the return address of a function that has saved at most its frame pointer; 0 if it cannot
+ * be read. */
+static struct hv_gva return_address(const struct hv_kernel *k, const struct hv_task *task,
+				    struct hv_gva sp)
+{
+	uint64_t word = 0;
+	HV_AUTO_ERR struct hv_err *err = hv_read_u64(&k->core.as, sp, &word);
+
+	if (!err && hv_gva_in(hv_gva(word), task->stack))
+		err = hv_read_u64(&k->core.as, hv_gva_add(sp, 8), &word);
+	return hv_gva(err ? 0 : word);
+}
+
+/* Returns whether the idle loop of a vCPU halts it, so that it next executes the instruction after
+ * that. An idle task also halts while it waits for a lock (kvm_wait()) or for a page of the host
+ * (kvm_async_pf_task_wait()), such as in a callback of a tracepoint: then this returns false. REGS
+ * are the vCPU's, read in a hold. */
 static bool idle_halts(const struct hv_kernel *k, const struct hv_task *task,
 		       const struct hv_vcpu_regs *regs)
 {
-	uint8_t halts = hv_kernel_arch_of(&k->core)->halts, insn;
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
+	struct hv_gva at = hv_gva(regs->ip.v - 1), function, idle, called;
+	const struct hv_symbol *caller;
 	HV_AUTO_ERR struct hv_err *err = NULL;
+	uint8_t insn;
 
-	if (!halts || task->pid || !hv_gva_in(regs->ip, k->text))
+	if (!arch->halts.insn || task->pid || !hv_gva_in(regs->ip, k->text) ||
+	    !hv_core_symbol(&k->core, arch->halts.idle, &idle))
 		return false;
-	err = hv_read(&k->core.as, hv_gva(regs->ip.v - 1), &insn, 1);
-	return !err && insn == halts && is_insn(k, hv_gva(regs->ip.v - 1));
+	err = hv_read(&k->core.as, at, &insn, 1);
+	if (err || insn != arch->halts.insn)
+		return false;
+	function = function_of_insn(k, at);
+	if (function.v == idle.v)
+		return true;
+	if (!hv_core_symbol(&k->core, arch->halts.called, &called) || function.v != called.v)
+		return false;
+	caller = hv_symbols_at(&k->core.symbols, return_address(k, task, regs->sp));
+	return caller && caller->addr.v == idle.v;
 }
 
 /* Like sleeper_look(), for a waiting vCPU that executes TASK. */
@@ -482,7 +510,7 @@ struct stack {
 	bool was_preempted; /* preempt_schedule_irq() is on it */
 	const struct hv_vcpu_regs
 		*waiting;  /* registers of the vCPU on it, if that waits for an interrupt */
-	bool halts;	   /* the vCPU on it halts in its idle task */
+	bool halts;	   /* the vCPU on it halts in the idle loop */
 	bool was_followed; /* frames of a sleeping or waiting task were walked; result: */
 	enum sleeper leads_to;
 };

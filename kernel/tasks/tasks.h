@@ -71,10 +71,10 @@ struct hv_scan_for {
 	/* The part of the range that calls functions in which a task may sleep: each word in it
 	 * counts. */
 	struct hv_gva_range calling;
-	/* For HV_SCAN_RUNNING and HV_SCAN_USED: sorted functions whose addresses also count. They
-	 * call nothing that waits for an interrupt, so a waiting vCPU, or one that halts in its idle
-	 * task, is in none of them. A function here may also be any range of code with this
-	 * property. */
+	/* For HV_SCAN_RUNNING and HV_SCAN_USED: sorted functions, or other ranges of code, whose
+	 * addresses also count. They must not call the idle loop. A vCPU that waits for an interrupt
+	 * in the idle loop is in none of them; one that halts elsewhere, such as to wait for a lock,
+	 * can be. */
 	const struct hv_gva_range *functions;
 	size_t nr_functions;
 	/* Per vCPU, borrowed: an earlier scan saw it outside the functions, so it no longer counts.

@@ -159,7 +159,7 @@ struct hv_iterators {
 
 /* Finds the iterators of the kernel and its modules. If a kernel has none, any code of the kernel
  * and its modules can call callbacks, with preemption disabled: *RET is all code, and a vCPU is
- * outside while it executes user code or halts. */
+ * outside while it executes user code or its idle loop halts it. */
 void hv_iterators_find(const struct hv_kernel *k, const struct hv_tracepoint_layout *layout,
 		       struct hv_iterators *ret);
 void hv_iterators_deinit(struct hv_iterators *i);

@@ -419,6 +419,54 @@ START_TEST(who_goes_through_an_older_array)
 }
 END_TEST
 
+/* A vCPU on the stack of its idle task, after an instruction that halts. The kernel also halts while
+ * it waits for a lock or for a page of the host: perhaps in a callback that the idle task called. */
+static const struct {
+	const char *halting, *caller;
+	bool has_frame; /* the frame pointer was saved */
+	bool is_idle;
+} halts[] = {
+	{"default_idle", "do_idle", false, true},
+	{"native_safe_halt", "default_idle", false, true},
+	{"native_safe_halt", "default_idle", true, true},
+	{"native_safe_halt", "kvm_wait", false, false},
+	{"native_safe_halt", "kvm_wait", true, false},
+	{"kvm_wait", "default_idle", false, false},
+	{"kvm_async_pf_task_wait", "default_idle", true, false},
+};
+
+START_TEST(which_halts_are_those_of_the_idle_loop)
+{
+	const uint64_t caller = FK_BASE + 0x740;
+	struct hv_gva_range function = {hv_gva(FK_BASE + 0x700), hv_gva(caller)};
+	const struct hv_iterators all = {&function, 1};
+	uint64_t sp;
+
+	sleepers = HV_PLUG_NO_SLEEPERS;
+	fp_tear_down();
+	fr_init(&r);
+	r.tracee.plan.nr_cpus = 2;
+	iterators = &all;
+	sp = ft_stack(&r.t, r.task) + FR_SLEEP_FROM;
+	r.regs[1].ip = hv_gva(FK_BASE + 0x10);
+	r.regs[1].sp = hv_gva(sp);
+	ft_current(&r.t, 1, r.task);
+	fk_u32(&r.t.f, r.task + FT_PID, 0);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, function.start.v);
+	check_unused("calls the callbacks");
+	fk_symbol(&r.t.f, halts[_i].halting, FK_BASE + 8);
+	fk_symbol(&r.t.f, halts[_i].caller, caller);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+	memcpy(fk_host(&r.t.f, FK_BASE + 8), "\x90\x90\x90\x90\x90\x90\xfb\xf4", 8);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM, halts[_i].has_frame ? sp + 0x40 : caller + 8);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 8, caller + 8);
+	check_unused(halts[_i].is_idle ? NULL : "calls the callbacks");
+	iterators = NULL;
+	fr_deinit(&r);
+	fp_set_up();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
@@ -432,6 +480,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_test(tc, who_goes_through_an_older_array);
+	tcase_add_loop_test(tc, which_halts_are_those_of_the_idle_loop, 0, HV_ARRAY_LEN(halts));
 	tcase_add_loop_test(tc, what_changed_since_the_plan_is_planned_again, 0, 4);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * FP_NR_CHANGES + 2);
 	tcase_add_test(tc, what_is_ours_is_found);
