@@ -23,7 +23,7 @@
 
 /* Unwind rules for kernels with unwind tables (ORC), and frames.
  *
- * kernel/tasks/unwind.h reads the tables; struct hv_arch's unwind() and kernel/tasks/stacks.c
+ * kernel/tasks/unwind.h reads the tables; struct hv_arch's unwind() and kernel/tasks/sleeper.c
  * follow frames. Pure. */
 
 /* How to find the caller of a function from one of its instructions. */

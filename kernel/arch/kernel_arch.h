@@ -142,7 +142,7 @@ struct hv_kernel_arch {
 	 * zeros. NULL: not all functions keep frame records. */
 	const char *saved_fp;
 	/* For architectures where the frame pointer is the end of a frame, with the record below
-	 * it, and exceptions create no record (stacks.c): the member of struct task_struct that
+	 * it, and exceptions create no record (sleeper.c): the member of struct task_struct that
 	 * holds a sleeping task's frame pointer, and the members of struct pt_regs that hold the
 	 * interrupted frame pointer and addresses in interrupted code. hides_return delimits the
 	 * exception code. */
