@@ -21,7 +21,6 @@
 #include "base/guard.h"
 
 struct hv_kernel;
-struct hv_kernel_core;
 struct hv_store_block;
 
 /* -- memory ------------------------------------------------------------------------------------ */
@@ -146,12 +145,6 @@ struct hv_catalogue {
 	uint32_t *by_name, *by_id;
 	struct hv_store store;
 };
-
-/* Finds the member of struct tracepoint that points to the iterator. *RET_EXISTS: the kernel has
- * iterators. Before 5.10 (d25e37d89dd2) each caller of a tracepoint goes through its array of
- * callbacks itself. Fails with ENOENT if the kernel has iterators and the member is not known. */
-struct hv_err *hv_iterator_find(const struct hv_kernel_core *core, uint32_t *ret_off,
-				bool *ret_exists) hv_must_use;
 
 /* Skips events of modules that are not in k->modules. Fails with ENOENT if this kernel lacks a
  * symbol or member, which the message names. */

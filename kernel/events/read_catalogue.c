@@ -8,319 +8,9 @@
 
 #include "base/grow.h"
 #include "kernel/core/fields.h"
+#include "kernel/events/event_layout.h"
 #include "kernel/events/pages.h"
 #include "kernel/kernel.h"
-
-/* -- offsets in the kernel's structures -------------------------------------------------------- */
-
-/* Offsets, from BTF, of members in the kernel's structures for events. The structures are in
- * include/linux/trace_events.h, include/linux/tracepoint-defs.h and kernel/trace/trace.h. */
-
-/* Structures are copied whole. The largest has 144 bytes. */
-#define HV_EVENT_STRUCT_MAX 1024u
-
-/* A member of up to four bytes, which may be a bit-field. */
-struct bits {
-	uint32_t off; /* in bits */
-	uint32_t nr;
-};
-
-struct event_layout {
-	struct {
-		uint32_t len_bytes, class, name, id, print_fmt, module, data, flags;
-	} call; /* struct trace_event_call */
-	struct {
-		uint32_t len_bytes, system, callback, reg, fields_array, get_fields, fields;
-	} class; /* struct trace_event_class */
-	struct {
-		uint32_t len_bytes, name, type, filter_type, off, size, len, prev;
-		struct bits is_signed;
-	} field; /* struct ftrace_event_field */
-	struct {
-		uint32_t len_bytes, type, name, size, align, filter_type, len;
-		struct bits is_signed;
-	} template; /* struct trace_event_fields */
-	struct {
-		uint32_t len_bytes, name, key, iterator, funcs, reg, unreg;
-		uint32_t ext; /* pointer to reg, unreg and faultable; valid if has_ext */
-		uint32_t ext_len_bytes, ext_reg, ext_unreg;
-		struct bits faultable;
-	} tracepoint; /* struct tracepoint */
-	struct {
-		uint32_t len_bytes, name, nr, types, args, enter_fields;
-		struct bits nr_args;
-		struct bits user_mask, user_size_arg; /* nr is 0 if missing */
-	} syscall;				      /* struct syscall_metadata */
-	uint32_t list_prev;			      /* of struct list_head */
-	uint32_t array_list, array_events;	      /* of struct trace_array */
-	struct bits array_user_bytes;  /* in struct trace_array; nr is 0 if missing */
-	uint32_t file_list, file_call; /* of struct trace_event_file */
-	uint32_t header_len_bytes;     /* of struct trace_entry */
-	uint32_t tracepoint_flag, ignore_enable_flag;
-	bool has_lens;	    /* fields contain the array length (6.1, b6c7abd1c28a) */
-	bool has_templates; /* later than 5.4 */
-	bool has_iterators; /* 5.10 */
-	bool has_ext;	    /* 6.13 */
-	bool has_syscalls;  /* CONFIG_FTRACE_SYSCALLS */
-};
-
-static struct hv_err *find_size(const struct hv_kernel_core *core, const char *type, uint32_t *ret)
-{
-	if (!hv_btf_size(core->btf, type, ret) || !*ret || *ret > HV_EVENT_STRUCT_MAX)
-		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", type);
-	return NULL;
-}
-
-/* Finds the offsets of FIELDS, and the size of TYPE. */
-static struct hv_err *find(const struct hv_kernel_core *core, const char *type,
-			   const struct hv_field *fields, size_t nr, uint32_t *ret_len)
-{
-	struct hv_err *err = hv_fields_find(core, type, fields, nr);
-
-	return err ? err : find_size(core, type, ret_len);
-}
-
-static struct hv_err *find_bits(const struct hv_kernel_core *core, const char *type,
-				const char *member, struct bits *ret)
-{
-	if (!hv_btf_bits(core->btf, type, member, &ret->off, &ret->nr) || !ret->nr || ret->nr > 32)
-		return hv_err_new(ENOENT, "BTF: no member %s of up to 32 bits in struct %s", member,
-				  type);
-	return NULL;
-}
-
-static struct hv_err *find_call(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"class", 8, &l->call.class},	{"name", 8, &l->call.name},
-		{"event.type", 4, &l->call.id}, {"print_fmt", 8, &l->call.print_fmt},
-		{"data", 8, &l->call.data},	{"flags", 4, &l->call.flags},
-	};
-	struct hv_err *err =
-		find(core, "trace_event_call", fields, HV_ARRAY_LEN(fields), &l->call.len_bytes);
-
-	/* Before 5.15 the member is called mod. */
-	if (!err &&
-	    !hv_btf_member(core->btf, "trace_event_call", "module", &l->call.module, NULL) &&
-	    !hv_btf_member(core->btf, "trace_event_call", "mod", &l->call.module, NULL))
-		err = hv_err_new(ENOENT, "BTF: no member module in struct trace_event_call");
-	return err;
-}
-
-static struct hv_err *find_class(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"system", 8, &l->class.system},  {"probe", 8, &l->class.callback},
-		{"reg", 8, &l->class.reg},	  {"get_fields", 8, &l->class.get_fields},
-		{"fields", 16, &l->class.fields},
-	};
-	const struct hv_field templates[] = {{"fields_array", 8, &l->class.fields_array}};
-	uint32_t unused;
-
-	/* Without templates, a function of the class has created the fields. */
-	l->has_templates =
-		!hv_btf_member(core->btf, "trace_event_class", "define_fields", &unused, NULL);
-	if (l->has_templates) {
-		struct hv_err *err = hv_fields_find(core, "trace_event_class", templates, 1);
-
-		if (err)
-			return err;
-	}
-	return find(core, "trace_event_class", fields, HV_ARRAY_LEN(fields), &l->class.len_bytes);
-}
-
-static struct hv_err *find_field(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"link.prev", 8, &l->field.prev}, {"name", 8, &l->field.name},
-		{"type", 8, &l->field.type},	  {"filter_type", 4, &l->field.filter_type},
-		{"offset", 4, &l->field.off},	  {"size", 4, &l->field.size},
-	};
-	struct hv_err *err =
-		find(core, "ftrace_event_field", fields, HV_ARRAY_LEN(fields), &l->field.len_bytes);
-
-	return err ? err : find_bits(core, "ftrace_event_field", "is_signed", &l->field.is_signed);
-}
-
-/* Templates from which the kernel creates the fields of a class at the first use. */
-static struct hv_err *find_template(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"type", 8, &l->template.type},
-		{"name", 8, &l->template.name},
-		{"size", 4, &l->template.size},
-		{"align", 4, &l->template.align},
-		{"filter_type", 4, &l->template.filter_type},
-	};
-	struct hv_err *err;
-
-	if (!l->has_templates)
-		return NULL;
-	err = find(core, "trace_event_fields", fields, HV_ARRAY_LEN(fields),
-		   &l->template.len_bytes);
-	if (!err)
-		err = find_bits(core, "trace_event_fields", "is_signed", &l->template.is_signed);
-	if (!err)
-		l->has_lens = hv_btf_member(core->btf, "ftrace_event_field", "len", &l->field.len,
-					    NULL) &&
-			      hv_btf_member(core->btf, "trace_event_fields", "len",
-					    &l->template.len, NULL);
-	return err;
-}
-
-struct hv_err *hv_iterator_find(const struct hv_kernel_core *core, uint32_t *ret_off,
-				bool *ret_exists)
-{
-	struct hv_gva at;
-
-	*ret_exists = hv_btf_member(core->btf, "tracepoint", "iterator", ret_off, NULL);
-	if (!*ret_exists && hv_core_symbol(core, "__traceiter_sched_switch", &at))
-		return hv_err_new(ENOENT, "BTF: no member iterator in struct tracepoint");
-	return NULL;
-}
-
-/* The functions that register a tracepoint are members of it or, since 6.13, of a separate
- * structure. */
-static struct hv_err *find_tracepoint(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"name", 8, &l->tracepoint.name},
-		{"key", 8, &l->tracepoint.key},
-		{"funcs", 8, &l->tracepoint.funcs},
-	};
-	const struct hv_field own[] = {
-		{"regfunc", 8, &l->tracepoint.reg},
-		{"unregfunc", 8, &l->tracepoint.unreg},
-	};
-	const struct hv_field ext[] = {
-		{"regfunc", 8, &l->tracepoint.ext_reg},
-		{"unregfunc", 8, &l->tracepoint.ext_unreg},
-	};
-	struct hv_err *err =
-		find(core, "tracepoint", fields, HV_ARRAY_LEN(fields), &l->tracepoint.len_bytes);
-
-	if (!err)
-		err = hv_iterator_find(core, &l->tracepoint.iterator, &l->has_iterators);
-	if (err)
-		return err;
-	l->has_ext = hv_btf_member(core->btf, "tracepoint", "ext", &l->tracepoint.ext, NULL);
-	if (!l->has_ext)
-		return hv_fields_find(core, "tracepoint", own, HV_ARRAY_LEN(own));
-	err = find(core, "tracepoint_ext", ext, HV_ARRAY_LEN(ext), &l->tracepoint.ext_len_bytes);
-	return err ? err : find_bits(core, "tracepoint_ext", "faultable", &l->tracepoint.faultable);
-}
-
-/* Since a544d9a66bdf system-call events include user memory. If a member is missing, they are
- * treated as events without user memory, and their formats match older kernels. */
-static void find_user(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	struct {
-		const char *type, *member;
-		struct bits *bits;
-	} const members[] = {
-		{"syscall_metadata", "user_mask", &l->syscall.user_mask},
-		{"syscall_metadata", "user_arg_size", &l->syscall.user_size_arg},
-		{"trace_array", "syscall_buf_sz", &l->array_user_bytes},
-	};
-	HV_AUTO_ERR struct hv_err *err = NULL;
-
-	for (size_t i = 0; !err && i < HV_ARRAY_LEN(members); i++)
-		err = find_bits(core, members[i].type, members[i].member, members[i].bits);
-	for (size_t i = 0; err && i < HV_ARRAY_LEN(members); i++)
-		*members[i].bits = (struct bits){0};
-}
-
-static struct hv_err *find_syscall(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field fields[] = {
-		{"name", 8, &l->syscall.name},
-		{"syscall_nr", 4, &l->syscall.nr},
-		{"types", 8, &l->syscall.types},
-		{"args", 8, &l->syscall.args},
-		{"enter_fields", 16, &l->syscall.enter_fields},
-	};
-	struct hv_gva at;
-	struct hv_err *err;
-
-	l->has_syscalls = hv_core_symbol(core, "syscall_enter_register", &at);
-	if (!l->has_syscalls)
-		return NULL;
-	err = find(core, "syscall_metadata", fields, HV_ARRAY_LEN(fields), &l->syscall.len_bytes);
-	if (!err)
-		err = find_bits(core, "syscall_metadata", "nb_args", &l->syscall.nr_args);
-	if (!err)
-		find_user(core, l);
-	return err;
-}
-
-static struct hv_err *find_lists(const struct hv_kernel_core *core, struct event_layout *l)
-{
-	const struct hv_field head[] = {{"prev", 8, &l->list_prev}};
-	const struct hv_field array[] = {
-		{"list", 16, &l->array_list},
-		{"events", 16, &l->array_events},
-	};
-	const struct hv_field file[] = {
-		{"list", 16, &l->file_list},
-		{"event_call", 8, &l->file_call},
-	};
-	struct hv_err *err = hv_fields_find(core, "list_head", head, HV_ARRAY_LEN(head));
-
-	if (!err)
-		err = hv_fields_find(core, "trace_array", array, HV_ARRAY_LEN(array));
-	if (!err)
-		err = hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
-	return err ? err : find_size(core, "trace_entry", &l->header_len_bytes);
-}
-
-static struct hv_err *find_flag(const struct hv_kernel_core *core, const char *name, uint32_t *ret)
-{
-	int64_t value;
-
-	if (!hv_btf_enumerator(core->btf, name, &value))
-		return hv_err_new(ENOENT, "BTF: no enumerator %s", name);
-	*ret = (uint32_t)value;
-	return NULL;
-}
-
-/* Fails with ENOENT if the kernel lacks a structure or member, which the message names. */
-static struct hv_err *event_layout_find(const struct hv_kernel_core *core, struct event_layout *ret)
-{
-	static struct hv_err *(*const finders[])(const struct hv_kernel_core *core,
-						 struct event_layout *l) = {
-		find_call,	 find_class,   find_field, find_template,
-		find_tracepoint, find_syscall, find_lists,
-	};
-	struct event_layout l = {0};
-	struct hv_err *err = NULL;
-
-	for (size_t i = 0; !err && i < HV_ARRAY_LEN(finders); i++)
-		err = finders[i](core, &l);
-	if (!err)
-		err = find_flag(core, "TRACE_EVENT_FL_TRACEPOINT", &l.tracepoint_flag);
-	if (!err)
-		err = find_flag(core, "TRACE_EVENT_FL_IGNORE_ENABLE", &l.ignore_enable_flag);
-	if (!err)
-		*ret = l;
-	return err;
-}
-
-/* Returns the value of a member in a copy of its structure, or 0 if the copy ends before it. */
-static uint32_t copy_bits(struct hv_span copy, struct bits bits)
-{
-	uint64_t word = 0;
-	uint32_t byte = bits.off / 8, shift = bits.off % 8;
-
-	for (uint32_t i = 0; i < (shift + bits.nr + 7) / 8; i++) {
-		uint8_t value = 0;
-
-		hv_span_u8(copy, (size_t)byte + i, &value);
-		word |= (uint64_t)value << 8 * i;
-	}
-	return (uint32_t)(word >> shift & ((UINT64_C(1) << bits.nr) - 1));
-}
-
-/* -- reading ----------------------------------------------------------------------------------- */
 
 /* Limits on guest data. A kernel with all its modules has 4,000 events with 40,000 fields. */
 #define EVENT_TYPES_MAX	 65536u /* ids have 16 bits */
@@ -332,7 +22,7 @@ static uint32_t copy_bits(struct hv_span copy, struct bits bits)
 
 struct event_reader {
 	const struct hv_kernel *k;
-	struct event_layout layout;
+	struct hv_event_layout layout;
 	struct hv_pages pages;
 	struct hv_strings strings;
 	struct hv_map field_lists; /* struct hv_event_fields by address of the guest's list */
@@ -348,7 +38,7 @@ struct event_reader {
 /* Reads a struct tracepoint_ext. AT is its address, or 0 if the kernel has no such structure. */
 static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct hv_tracepoint *tp)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->tracepoint.ext_len_bytes};
 	struct hv_err *err;
@@ -360,7 +50,7 @@ static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct 
 		return err;
 	tp->reg = hv_gva(hv_copy_u64(copy, l->tracepoint.ext_reg));
 	tp->unreg = hv_gva(hv_copy_u64(copy, l->tracepoint.ext_unreg));
-	tp->faultable = copy_bits(copy, l->tracepoint.faultable) != 0;
+	tp->faultable = hv_bits_of(copy, l->tracepoint.faultable) != 0;
 	return NULL;
 }
 
@@ -368,7 +58,7 @@ static struct hv_err *read_ext(struct event_reader *r, struct hv_gva at, struct 
 static struct hv_err *tracepoint_read(struct event_reader *r, struct hv_gva at,
 				      struct hv_tracepoint *ret, struct hv_gva *ret_name)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->tracepoint.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, at, bytes, copy.len_bytes);
@@ -415,19 +105,19 @@ static struct hv_err *read_words(struct event_reader *r, uint64_t at, uint32_t n
 }
 
 /* Returns BITS of COPY as a signed number, or -1 if BITS is empty. */
-static int32_t copy_signed(struct hv_span copy, struct bits bits)
+static int32_t copy_signed(struct hv_span copy, struct hv_bits bits)
 {
 	unsigned unused_bits = 32 - bits.nr;
 
 	if (!bits.nr)
 		return -1;
-	return (int32_t)(copy_bits(copy, bits) << unused_bits) >> unused_bits;
+	return (int32_t)(hv_bits_of(copy, bits) << unused_bits) >> unused_bits;
 }
 
 static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 			       struct hv_syscall *call)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->syscall.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, metadata, bytes, copy.len_bytes);
@@ -435,11 +125,11 @@ static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 	if (err)
 		return err;
 	call->nr = (int32_t)hv_copy_u32(copy, l->syscall.nr);
-	call->nr_args = copy_bits(copy, l->syscall.nr_args);
+	call->nr_args = hv_bits_of(copy, l->syscall.nr_args);
 	if (call->nr_args > HV_SYSCALL_ARGS_MAX)
 		return hv_err_new(EINVAL, "system call %d: %u arguments are too many", call->nr,
 				  call->nr_args);
-	call->user_mask = l->syscall.user_mask.nr ? copy_bits(copy, l->syscall.user_mask) : 0;
+	call->user_mask = l->syscall.user_mask.nr ? hv_bits_of(copy, l->syscall.user_mask) : 0;
 	call->user_size_arg = copy_signed(copy, l->syscall.user_size_arg);
 	err = hv_strings_read(&r->strings, hv_gva(hv_copy_u64(copy, l->syscall.name)),
 			      EVENT_WORD_MAX, &call->name);
@@ -532,13 +222,13 @@ static struct hv_err *read_names(struct event_reader *r, uint64_t name, uint64_t
 /* Adds the field whose struct ftrace_event_field is in FIELD. */
 static struct hv_err *add_listed(struct event_reader *r, struct hv_span field, struct building *b)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	struct hv_event_field f = {
 		.off = hv_copy_u32(field, l->field.off),
 		.size_bytes = hv_copy_u32(field, l->field.size),
 		.len = l->has_lens ? (int32_t)hv_copy_u32(field, l->field.len) : 0,
 		.filter_type = hv_copy_u32(field, l->field.filter_type),
-		.is_signed = copy_bits(field, l->field.is_signed) != 0,
+		.is_signed = hv_bits_of(field, l->field.is_signed) != 0,
 	};
 	struct hv_err *err = read_names(r, hv_copy_u64(field, l->field.name),
 					hv_copy_u64(field, l->field.type), &f);
@@ -549,7 +239,7 @@ static struct hv_err *add_listed(struct event_reader *r, struct hv_span field, s
 /* Adds the fields of LIST, from the last to the first. */
 static struct hv_err *walk_fields(struct event_reader *r, struct hv_gva list, struct building *b)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span field = {bytes, l->field.len_bytes};
 	struct hv_circle circle = {0};
@@ -572,13 +262,13 @@ static struct hv_err *walk_fields(struct event_reader *r, struct hv_gva list, st
 static struct hv_err *add_template(struct event_reader *r, struct hv_span template, uint32_t *off,
 				   struct building *b)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint32_t align = hv_copy_u32(template, l->template.align);
 	struct hv_event_field f = {
 		.size_bytes = hv_copy_u32(template, l->template.size),
 		.len = l->has_lens ? (int32_t)hv_copy_u32(template, l->template.len) : 0,
 		.filter_type = hv_copy_u32(template, l->template.filter_type),
-		.is_signed = copy_bits(template, l->template.is_signed) != 0,
+		.is_signed = hv_bits_of(template, l->template.is_signed) != 0,
 	};
 	struct hv_err *err;
 
@@ -596,7 +286,7 @@ static struct hv_err *add_template(struct event_reader *r, struct hv_span templa
 static struct hv_err *walk_templates(struct event_reader *r, struct hv_gva at, struct building *b,
 				     bool *ret_known)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span template = {bytes, l->template.len_bytes};
 	uint32_t off = l->header_len_bytes;
@@ -697,7 +387,7 @@ static bool find_owner(const struct event_reader *r, struct hv_gva at, uint64_t 
 static struct hv_err *read_call(struct event_reader *r, struct hv_gva at, struct call *ret,
 				bool *ret_owned)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->call.len_bytes};
 	struct hv_err *err = hv_pages_read(&r->pages, at, bytes, copy.len_bytes);
@@ -745,7 +435,7 @@ static struct hv_err *read_fields(struct event_reader *r, struct call *c, uint64
 
 static struct hv_err *read_class(struct event_reader *r, struct call *c)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	uint8_t bytes[HV_EVENT_STRUCT_MAX];
 	struct hv_span copy = {bytes, l->class.len_bytes};
 	struct hv_event_type *t = &c->type;
@@ -811,7 +501,7 @@ static struct hv_err *add_event(struct event_reader *r, struct hv_gva at, size_t
 /* Adds the events of HEAD, the list of files of a trace array. */
 static struct hv_err *walk_files(struct event_reader *r, struct hv_gva head)
 {
-	const struct event_layout *l = &r->layout;
+	const struct hv_event_layout *l = &r->layout;
 	struct hv_circle circle = {0};
 	size_t nr = 0, cap = 0;
 	uint64_t at;
@@ -881,7 +571,7 @@ static struct hv_err *find_top(struct event_reader *r, struct hv_gva arrays,
 /* Reads the limit for user memory in system-call events: syscall_user_buf_size. */
 static struct hv_err *read_user_bytes(struct event_reader *r, struct hv_gva array)
 {
-	const struct bits bits = r->layout.array_user_bytes;
+	const struct hv_bits bits = r->layout.array_user_bytes;
 	const uint32_t shift = bits.off % 8;
 	uint8_t bytes[8] = {0};
 	uint32_t value;
@@ -893,7 +583,8 @@ static struct hv_err *read_user_bytes(struct event_reader *r, struct hv_gva arra
 			    (shift + bits.nr + 7) / 8);
 	if (err)
 		return err;
-	value = copy_bits((struct hv_span){bytes, sizeof(bytes)}, (struct bits){shift, bits.nr});
+	value = hv_bits_of((struct hv_span){bytes, sizeof(bytes)},
+			   (struct hv_bits){shift, bits.nr});
 	r->c->user_bytes = value < HV_USER_BYTES_MAX ? value : HV_USER_BYTES_MAX;
 	return NULL;
 }
@@ -958,7 +649,7 @@ struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue 
 	if (!err)
 		err = hv_core_need(&k->core, "ftrace_common_fields", &common);
 	if (!err)
-		err = event_layout_find(&k->core, &r.layout);
+		err = hv_event_layout_find(&k->core, &r.layout);
 	if (err)
 		return hv_err_in(err, "events");
 	find_functions(&r);

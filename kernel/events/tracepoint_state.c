@@ -6,6 +6,7 @@
 
 #include "kernel/arch/kernel_arch.h"
 #include "kernel/core/btf_members.h"
+#include "kernel/events/event_layout.h"
 #include "kernel/kernel.h"
 
 /* Finds the key of page faults. Fails with ENOENT if this kernel does not have it: kernels after
