@@ -43,7 +43,7 @@ bool hv_event_text_read(const struct hv_kernel_core *core, uint64_t at,
 
 struct field {
 	uint8_t bytes[FIELD_BYTES];	  /* struct ftrace_event_field */
-	uint8_t template[TEMPLATE_BYTES]; /* struct trace_event_fields and the bytes behind it */
+	uint8_t template[TEMPLATE_BYTES]; /* struct trace_event_fields and the bytes after it */
 	uint32_t before;		  /* end of the field before; 0: the header */
 };
 

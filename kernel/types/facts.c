@@ -238,7 +238,7 @@ static void add_types(struct making *m)
 	}
 	for (uint32_t i = 0; i < m->nr_names; i++)
 		add_struct(m, m->names[i]);
-	/* In the order in which add_struct() numbered them. */
+	/* add_struct() numbered the arrays in this order. */
 	for (uint32_t i = 0; i < m->nr_names; i++)
 		for (size_t j = 0; j < facts->nr; j++)
 			if (!strcmp(facts->list[j].type, m->names[i]) &&
