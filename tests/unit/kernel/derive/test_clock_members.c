@@ -6,7 +6,11 @@
 
 #include "kernel/derive/clock_members.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/derive/expected.h"
 #include "tests/unit/kernel/fake_kernel.h"
+
+#define M HV_PROVED_BY_MEMORY
+#define C HV_PROVED_BY_CODE
 
 enum {
 	NAME_OFF = 56,
@@ -111,15 +115,6 @@ static void teardown(void)
 	fk_deinit(&fk);
 }
 
-static void check_fact(const char *type, const char *member, uint32_t off, unsigned proofs)
-{
-	const struct hv_fact *f = hv_facts_find(&d.facts, type, member);
-
-	ck_assert_msg(f, "%s of %s is unknown", member, type);
-	ck_assert_msg(f->off == off && f->proofs == proofs, "%s of %s: %u, 0x%x", member, type,
-		      f->off, f->proofs);
-}
-
 static void check_unknown(const char *type, const char *member)
 {
 	hv_facts_deinit(&d.facts);
@@ -127,30 +122,34 @@ static void check_unknown(const char *type, const char *member)
 	ck_assert_msg(!hv_facts_find(&d.facts, type, member), "%s of %s is known", member, type);
 }
 
+static const struct expected all[] = {
+	{"tk_fast", "seq", 0, M},
+	{"tk_fast", "base", 8, M},
+	{"tk_read_base", "clock", 0, M},
+	{"tk_read_base", "cycle_last", 16, C},
+	{"tk_read_base", "mult", 24, M},
+	{"tk_read_base", "shift", 28, M},
+	{"tk_read_base", "xtime_nsec", 32, C},
+	{"tk_read_base", "base", 40, C},
+	{"tk_read_base", "base_real", 48, C},
+	{"clocksource", "name", NAME_OFF, M},
+	{"timekeeper", "tkr_mono", 0, M},
+	{"sched_clock_data", "tick_raw", 0, C},
+	{"sched_clock_data", "tick_gtod", 8, C},
+	{"timekeeper", "offs_boot", OFFS_OFF + 8 - START, M | C},
+	{"timekeeper", "offs_tai", OFFS_OFF + 16 - START, M},
+};
+
 START_TEST(derives_everything)
 {
-	const unsigned memory = HV_PROVED_BY_MEMORY, used = HV_PROVED_BY_CODE;
-
 	hv_clock_members_derive(&d);
-	check_fact("tk_fast", "seq", 0, memory);
-	check_fact("tk_fast", "base", 8, memory);
-	check_fact("tk_read_base", "clock", 0, memory);
-	check_fact("tk_read_base", "cycle_last", 16, used);
-	check_fact("tk_read_base", "mult", 24, memory);
-	check_fact("tk_read_base", "shift", 28, memory);
-	check_fact("tk_read_base", "xtime_nsec", 32, used);
-	check_fact("tk_read_base", "base", 40, used);
-	check_fact("tk_read_base", "base_real", 48, used);
-	check_fact("clocksource", "name", NAME_OFF, memory);
-	check_fact("timekeeper", "tkr_mono", 0, memory);
-	check_fact("sched_clock_data", "tick_raw", 0, used);
-	check_fact("sched_clock_data", "tick_gtod", 8, used);
-	check_fact("timekeeper", "offs_boot", OFFS_OFF + 8 - START, memory | used);
-	check_fact("timekeeper", "offs_tai", OFFS_OFF + 16 - START, memory);
+	for (size_t i = 0; i < HV_ARRAY_LEN(all); i++)
+		check_expected(&d.facts, &all[i]);
 	CODE(2, "\xc3");
 	hv_facts_deinit(&d.facts);
 	hv_clock_members_derive(&d);
-	check_fact("timekeeper", "offs_boot", OFFS_OFF + 8 - START, memory);
+	check_expected(&d.facts,
+		       &(struct expected){"timekeeper", "offs_boot", OFFS_OFF + 8 - START, M});
 }
 END_TEST
 

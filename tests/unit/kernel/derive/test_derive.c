@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Types that are derived from a guest, and guests that show too little or contradict themselves. */
-#include <check.h>
-#include <errno.h>
 #include <sys/resource.h>
 
-#include "kernel/core/btf_members.h"
 #include "kernel/derive/code.h"
 #include "kernel/types/kept_facts.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/derive/fake_guest.h"
-
-#define M  HV_PROVED_BY_MEMORY
-#define MM (HV_PROVED_BY_MEMORY | HV_PROVED_BY_OTHER_MEMORY)
-#define C  HV_PROVED_BY_CODE
-#define CC (HV_PROVED_BY_CODE | HV_PROVED_BY_OTHER_CODE)
-#define I  HV_PROVED_BY_INTERFACE
-
-static void derive(void)
-{
-	struct hv_err *err = hv_types_derive(&fk.k.core, BANNER);
-
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_DERIVED);
-}
-
-static void derive_rest(void)
-{
-	struct hv_err *err = hv_types_derive_rest(&fk.k.core);
-
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-}
+#include "tests/unit/kernel/derive/derived.h"
 
 /* Checks that the types cannot be derived, and that nothing is left of them. */
 static void check_refused(int code, const char *message)
@@ -42,36 +18,6 @@ static void check_refused(int code, const char *message)
 	ck_assert_ptr_null(fk.k.core.btf);
 	ck_assert_ptr_null(fk.k.core.types.facts);
 	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_NONE);
-}
-
-static const struct hv_fact *find(const char *type, const char *member)
-{
-	return hv_facts_find(fk.k.core.types.facts, type, member);
-}
-
-static void check_unknown(const char *type, const char *member)
-{
-	uint32_t off;
-	const struct hv_field field = {member, 1, &off};
-	HV_AUTO_ERR struct hv_err *err = hv_fields_find(&fk.k.core, type, &field, 1);
-	HV_AUTO_FREE char *expected =
-		hv_format("kernel without BTF: member %s of struct %s is not known", member, type);
-
-	ck_assert_msg(err, "%s of %s is known", member, type);
-	ck_assert_str_eq(err->message, expected);
-	ck_assert_int_eq(err->code, ENOENT);
-}
-
-static void check_fact(const char *type, const char *member, uint32_t off, unsigned proofs)
-{
-	const struct hv_fact *f = find(type, member);
-	uint32_t in_btf = 0;
-
-	ck_assert_msg(f, "%s of %s is not known", member, type);
-	ck_assert_msg(f->off == off, "%s of %s: 0x%x", member, type, f->off);
-	ck_assert_msg(f->proofs == proofs, "%s of %s: proofs 0x%x", member, type, f->proofs);
-	ck_assert(hv_btf_member(fk.k.core.btf, type, member, &in_btf, NULL));
-	ck_assert_uint_eq(in_btf, off);
 }
 
 /* MEMBER of struct TYPE has one proof: it may be read, and not written or loaded. */
@@ -92,100 +38,7 @@ static void check_unproved(const char *type, const char *member)
 	ck_assert(fk.k.core.types.unproved & hv_btf_member_bit(type, member));
 }
 
-static void check_proved(const char *type, const char *member)
-{
-	uint32_t off;
-	const struct hv_field field = {member, 1, &off};
-	struct hv_err *err = hv_fields_find_proved(&fk.k.core, type, &field, 1);
-
-	ck_assert_msg(!err, "%s", err ? err->message : "");
-}
-
 /* -- everything is derived --------------------------------------------------------------------- */
-
-static const struct expected {
-	const char *type, *member;
-	uint32_t off;
-	unsigned proofs;
-} whole[] = {
-	{"task_struct", "thread_info", 0, CC},
-	{"task_struct", "stack", STACK_OFF, M | CC},
-	{"task_struct", "flags", FLAGS_OFF, M | CC},
-	{"task_struct", "mm", MM_OFF, M | C},
-	{"task_struct", "prio", PRIO_OFF, M | C},
-	{"task_struct", "static_prio", STATIC_PRIO_OFF, M | CC},
-	{"task_struct", "rt_priority", RT_PRIORITY_OFF, M | HV_PROVED_BY_OTHER_MEMORY | C},
-	{"task_struct", "se", SE_OFF, C},
-	{"task_struct", "policy", POLICY_OFF, M | CC},
-	{"task_struct", "migration_disabled", MIGRATION_OFF, CC},
-	{"task_struct", "tasks", TASKS_OFF, M},
-	{"task_struct", "pid", PID_OFF, M | CC},
-	{"task_struct", "tgid", TGID_OFF, M | C},
-	{"task_struct", "thread_node", NODE_OFF, MM},
-	{"task_struct", "cred", CRED_OFF, M | C},
-	{"task_struct", "comm", COMM_OFF, M | CC},
-	{"task_struct", "signal", SIGNAL_OFF, M},
-	{"task_struct", "thread", SP_OFF, M | C},
-	{"thread_info", "flags", 0, CC},
-	{"thread_struct", "sp", 0, M | C},
-	{"signal_struct", "thread_head", HEAD_OFF, M},
-	{"sched_entity", "group_node", 0, C},
-	{"rq", "cfs_tasks", 0xa30, C},
-	{"rq", "curr", CURR_OFF, M | C},
-	{"rq", "idle", IDLE_OFF, M | C},
-	{"rq", "clock", CLOCK_OFF, C},
-	{"cred", "uid", 8, CC},
-	{"kprobe", "addr", 0x28, CC},
-	{"kprobe", "flags", 0x78, C},
-	{"kprobe", "hlist", 0, I},
-	{"mutex", "owner", 0, C},
-	{"list_head", "prev", 8, I},
-	{"pcpu_hot", "current_task", 0, M | C},
-	{"pcpu_hot", "preempt_count", 8, M | C},
-	{"pcpu_hot", "cpu_number", 12, M | C},
-	{"pcpu_hot", "hardirq_stack_ptr", 24, M},
-	{"cyc2ns", "data", 0, M},
-	{"cyc2ns", "seq", 32, M},
-	{"cyc2ns_data", "cyc2ns_offset", 8, M},
-	{"cpuinfo_x86", "x86_capability", 0x28, M},
-	{"pt_regs", "ip", 128, I},
-	{"kvm_steal_time", "version", 8, I},
-	{"inactive_task_frame", "bp", 40, M},
-	{"inactive_task_frame", "ret_addr", 48, M},
-	{"cea_exception_stacks", "DF_stack", 0x1000, M},
-	{"cea_exception_stacks", "NMI_stack", 0x4000, M},
-	{"cea_exception_stacks", "DB_stack", 0x7000, M},
-	{"cea_exception_stacks", "MCE_stack", 0xa000, M},
-	{"cpu_entry_area", "entry_stack_page", 0x1000, M},
-	{"cpu_entry_area", "estacks", CEA_GUARD - CEA_SP0 + 0x2000, M},
-	{"exception_table_entry", "insn", 0, M},
-	{"exception_table_entry", "fixup", 4, M},
-	{"exception_table_entry", "data", 8, M},
-	{"kprobe_blacklist_entry", "start_addr", 16, M},
-	{"kprobe_blacklist_entry", "end_addr", 24, M},
-	{"paravirt_patch_template", "irq", PV_IRQ_OFF + 8, M},
-	{"pv_irq_ops", "irq_disable", 0, M},
-};
-
-static const struct expected of_module[] = {
-	{"module", "state", 0, M | C},
-	{"module", "list", LIST_OFF, MM},
-	{"module", "name", NAME_OFF, M},
-	{"module", "kallsyms", KALLSYMS_OFF, M},
-	{"module", "refcnt", REFCNT_OFF, M | CC},
-	{"mod_kallsyms", "num_symtab", 8, M},
-	{"module", "arch", ARCH_OFF, M | C},
-	{"mod_arch_specific", "num_orcs", 0, M},
-	{"mod_arch_specific", "orc_unwind_ip", 8, M},
-	{"mod_arch_specific", "orc_unwind", 16, M},
-};
-
-static void check_all(const struct expected *list, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		check_fact(list[i].type, list[i].member, list[i].off, list[i].proofs);
-}
-#define CHECK_ALL(list) check_all(list, HV_ARRAY_LEN(list))
 
 START_TEST(derives_everything)
 {
@@ -243,55 +96,7 @@ START_TEST(too_few_kept_facts_are_refused)
 }
 END_TEST
 
-/* -- entries of the ORC tables of modules ------------------------------------------------------ */
-
-START_TEST(tables_without_text_of_the_module)
-{
-	make_modules(MEM);
-	for (unsigned i = 0; i < MODULES; i++)
-		make_orcs(module_at[i], (module_at[i] & ~0xfffull) + 0x8000, FK_BASE);
-	derive();
-	check_unknown("module", "arch.num_orcs");
-	check_fact("module", "list", LIST_OFF, MM);
-}
-END_TEST
-
-START_TEST(tables_that_are_not_ascending)
-{
-	make_modules(MEM);
-	for (unsigned i = 0; i < MODULES; i++) {
-		uint64_t ips = (module_at[i] & ~0xfffull) + 0x8000;
-
-		fk_u32(&fk, ips + 4 * (MODULE_ORCS - 1), (uint32_t)-0x8000);
-	}
-	derive();
-	check_unknown("module", "arch.num_orcs");
-}
-END_TEST
-
-START_TEST(tables_that_are_not_mapped)
-{
-	make_modules(MEM);
-	for (unsigned i = 0; i < MODULES; i++)
-		fk_u64(&fk, module_at[i] + ARCH_OFF + 16, 0xffffffff90000000);
-	derive();
-	check_unknown("module", "arch.num_orcs");
-}
-END_TEST
-
-/* A module without text has none. */
-START_TEST(most_modules_show_their_tables)
-{
-	make_modules(MEM_WITH_ROX);
-	fk_u32(&fk, module_at[1] + ARCH_OFF, 0);
-	derive();
-	check_fact("module", "arch", ARCH_OFF, M | C);
-	remove_code("unwind_module_init");
-	forget_types();
-	derive();
-	check_fact("module", "arch", ARCH_OFF, M);
-}
-END_TEST
+/* -- paravirt calls ---------------------------------------------------------------------------- */
 
 /* A kernel whose code disables interrupts itself has no such functions. */
 START_TEST(functions_of_paravirt)
@@ -391,22 +196,29 @@ START_TEST(exception_stacks_of_old_kernels)
 }
 END_TEST
 
+/* Adds a function that other guests have. */
+static void add_function(const char *name, const char *code, size_t len)
+{
+	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
+
+	memcpy(fk_host(&fk, at), code, len);
+	fk_symbol(&fk, name, at);
+	fk_symbol(&fk, "after_it", at + len);
+	hv_symbols_index(&fk.k.core.symbols);
+}
+
 /* A kernel without BPF: other functions show the same members. */
 START_TEST(kernel_without_bpf)
 {
 	static const char code[] = "\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
 				   "\x8b\x8f\xc4\x03\x00\x00" /* mov 0x3c4(%rdi),%ecx */
 				   "\xc3";
-	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
 
 	remove_code("bpf_get_current_pid_tgid");
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M);
 	forget_types();
-	memcpy(fk_host(&fk, at), code, sizeof(code) - 1);
-	fk_symbol(&fk, "tracing_record_taskinfo", at);
-	fk_symbol(&fk, "after_it", at + sizeof(code) - 1);
-	hv_symbols_index(&fk.k.core.symbols);
+	add_function("tracing_record_taskinfo", code, sizeof(code) - 1);
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M | C);
 }
@@ -417,12 +229,8 @@ START_TEST(functions_that_use_only_the_pid)
 {
 	static const char code[] = "\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
 				   "\xc3";
-	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
 
-	memcpy(fk_host(&fk, at), code, sizeof(code) - 1);
-	fk_symbol(&fk, "tracing_record_taskinfo", at);
-	fk_symbol(&fk, "after_it", at + sizeof(code) - 1);
-	hv_symbols_index(&fk.k.core.symbols);
+	add_function("tracing_record_taskinfo", code, sizeof(code) - 1);
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M | C);
 }
@@ -930,203 +738,6 @@ START_TEST(blacklist_without_end)
 }
 END_TEST
 
-/* -- modules ----------------------------------------------------------------------------------- */
-
-START_TEST(module_memory)
-{
-	static const struct {
-		enum module_form form;
-		const char *base, *size;
-		uint32_t size_off;
-	} rows[] = {
-		{CORE_LAYOUT, "core_layout.base", "core_layout.text_size", 12},
-		{MEM, "mem.base", "mem.size", 8},
-		{MEM_WITH_COPY, "mem.base", "mem.size", 20},
-		{MEM_WITH_ROX, "mem.base", "mem.size", 12},
-	};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
-		uint32_t off = 0, bytes = 0;
-		int64_t text = -1;
-
-		make_modules(rows[i].form);
-		derive();
-		CHECK_ALL(of_module);
-		ck_assert(hv_btf_member(fk.k.core.btf, "module", rows[i].base, &off, NULL));
-		ck_assert_uint_eq(off, MEM_OFF);
-		ck_assert(hv_btf_member(fk.k.core.btf, "module", rows[i].size, &off, NULL));
-		ck_assert_uint_eq(off, MEM_OFF + rows[i].size_off);
-		ck_assert_int_eq(hv_btf_enumerator(fk.k.core.btf, "MOD_TEXT", &text),
-				 rows[i].form != CORE_LAYOUT);
-		if (rows[i].form != CORE_LAYOUT) {
-			ck_assert(hv_btf_size(fk.k.core.btf, "module_memory", &bytes));
-			ck_assert_uint_eq(bytes, MEM_BYTES);
-		}
-		forget_types();
-	}
-}
-END_TEST
-
-START_TEST(modules_are_loaded_later)
-{
-	const struct hv_btf *first;
-
-	derive();
-	first = fk.k.core.btf;
-	check_unknown("module", "list");
-	derive_rest();
-	ck_assert_ptr_eq(fk.k.core.btf, first);
-	check_unknown("module", "list");
-	make_modules(MEM);
-	derive_rest();
-	CHECK_ALL(whole);
-	CHECK_ALL(of_module);
-	/* those who still have the old types can use them */
-	ck_assert_ptr_eq(fk.k.core.types.replaced, first);
-	check_proved("module", "refcnt");
-	first = fk.k.core.btf;
-	derive_rest();
-	ck_assert_ptr_eq(fk.k.core.btf, first);
-}
-END_TEST
-
-START_TEST(types_of_other_sources_are_not_changed)
-{
-	make_modules(MEM);
-	fk.k.core.types.from = HV_TYPES_IN_FILE;
-	derive_rest();
-	ck_assert_ptr_null(fk.k.core.btf);
-	fk.k.core.types.from = HV_TYPES_NONE;
-}
-END_TEST
-
-/* The memory after the module's structure is not mapped. */
-START_TEST(module_at_the_end_of_its_memory)
-{
-	const uint64_t page = FK_MODULES + (2u << 20);
-	uint64_t from = module_at[0] = 0, at = page - MODULE_BYTES;
-
-	make_modules(CORE_LAYOUT);
-	from = module_at[MODULES - 1];
-	memcpy(fk_host(&fk, at), fk_host(&fk, from), MODULE_BYTES);
-	fk_u64(&fk, at + KALLSYMS_OFF, at + SYMBOLS_OFF);
-	fk_u64(&fk, at + MEM_OFF + 24, at);
-	fk_u64(&fk, module_at[MODULES - 2] + LIST_OFF, at + LIST_OFF);
-	fk_u64(&fk, modules_head + 8, at + LIST_OFF);
-	derive();
-	CHECK_ALL(of_module);
-}
-END_TEST
-
-START_TEST(hostile_modules)
-{
-	static const struct {
-		uint32_t off;
-		uint64_t value;
-	} bad[] = {
-		{LIST_OFF, 0xffff888000000000},
-		{LIST_OFF, 0},
-		{LIST_OFF, 0xfffffffffffffff8},
-		{LIST_OFF + 8, 8},
-		{NAME_OFF, 0},
-		{NAME_OFF, 0x2020202020202020},
-	};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
-		make_modules(CORE_LAYOUT);
-		fk_u64(&fk, module_at[1] + bad[i].off, bad[i].value);
-		derive();
-		check_unknown("module", "list");
-		check_unknown("module", "refcnt");
-		forget_types();
-	}
-	make_modules(CORE_LAYOUT);
-	memset(fk_host(&fk, module_at[2] + NAME_OFF), 'x', 56); /* no end */
-	derive();
-	check_unknown("module", "name");
-}
-END_TEST
-
-START_TEST(hostile_module_members)
-{
-	make_modules(CORE_LAYOUT);
-	for (unsigned i = 0; i < MODULES; i++) {
-		fk_u32(&fk, module_at[i] + MEM_OFF + 8, UINT32_MAX); /* 4 GiB */
-		fk_u64(&fk, module_at[i] + SYMBOLS_OFF, 0xffff888000000000);
-	}
-	derive();
-	check_unknown("module", "core_layout.base");
-	check_unknown("module", "kallsyms");
-	check_unknown("module", "list");
-	check_unknown("mod_kallsyms", "symtab");
-	forget_types();
-	make_modules(CORE_LAYOUT);
-	for (unsigned i = 0; i < MODULES; i++)
-		fk_u32(&fk, module_at[i] + MEM_OFF + 8, UINT32_MAX);
-	derive();
-	check_unknown("module", "core_layout.base");
-	check_unknown("module", "list");
-	forget_types();
-	make_modules(CORE_LAYOUT);
-	for (unsigned i = 0; i < MODULES; i++)
-		fk_u32(&fk, (module_at[i] & ~0xfffull) + 0x4000,
-		       1); /* the first symbol has a name */
-	derive();
-	check_unknown("module", "kallsyms");
-	forget_types();
-	make_modules(MEM);
-	for (unsigned i = 0; i < MODULES; i++)
-		fk_u64(&fk, module_at[i] + MEM_OFF, 0x1000); /* an address of a process */
-	derive();
-	check_fact("module", "mem", MEM_OFF + MEM_BYTES, M);
-}
-END_TEST
-
-/* The last module leads to the first one instead of the list's head. */
-START_TEST(list_of_modules_with_a_cycle)
-{
-	make_modules(CORE_LAYOUT);
-	fk_u64(&fk, module_at[2] + LIST_OFF, module_at[0] + LIST_OFF);
-	derive();
-	check_unknown("module", "list");
-}
-END_TEST
-
-/* While a module is loaded, its symbols are in memory that is freed later. */
-START_TEST(first_module_is_being_loaded)
-{
-	make_modules(MEM);
-	for (unsigned i = 0; i < MODULES; i++)
-		fk_u64(&fk, module_at[i] + KALLSYMS_OFF, FK_MODULES + 0x8000);
-	derive();
-	check_unknown("module", "kallsyms");
-	check_unknown("module", "list");
-	derive_rest();
-	check_unknown("module", "list");
-	ck_assert_ptr_null(fk.k.core.types.replaced);
-	make_modules(MEM);
-	derive_rest();
-	CHECK_ALL(of_module);
-}
-END_TEST
-
-START_TEST(module_code_is_missing)
-{
-	int64_t text;
-
-	remove_code("module_refcount");
-	make_modules(MEM);
-	derive();
-	check_fact("module", "refcnt", REFCNT_OFF, M | C);
-	forget_types();
-	remove_code("try_module_get");
-	derive();
-	check_unknown("module", "state");
-	check_unknown("module", "list");
-	ck_assert(!hv_btf_enumerator(fk.k.core.btf, "MOD_TEXT", &text));
-}
-END_TEST
-
 static void setup(void)
 {
 	make_guest(20);
@@ -1142,10 +753,6 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, idle_tasks_of_other_cpus);
 	tcase_add_test(tc, code_of_run_queues);
 	tcase_add_test(tc, too_few_kept_facts_are_refused);
-	tcase_add_test(tc, tables_without_text_of_the_module);
-	tcase_add_test(tc, tables_that_are_not_ascending);
-	tcase_add_test(tc, tables_that_are_not_mapped);
-	tcase_add_test(tc, most_modules_show_their_tables);
 	tcase_add_test(tc, many_tasks);
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
 	tcase_add_test(tc, exception_stacks_of_old_kernels);
@@ -1184,15 +791,6 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, many_pointers_to_signals);
 	tcase_add_test(tc, tables_of_another_form);
 	tcase_add_test(tc, blacklist_without_end);
-	tcase_add_test(tc, module_memory);
-	tcase_add_test(tc, modules_are_loaded_later);
-	tcase_add_test(tc, types_of_other_sources_are_not_changed);
-	tcase_add_test(tc, module_at_the_end_of_its_memory);
-	tcase_add_test(tc, hostile_modules);
-	tcase_add_test(tc, hostile_module_members);
-	tcase_add_test(tc, list_of_modules_with_a_cycle);
-	tcase_add_test(tc, first_module_is_being_loaded);
-	tcase_add_test(tc, module_code_is_missing);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include "kernel/derive/objects.h"
 #include "kernel/derive/tracepoint_members.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/derive/expected.h"
 #define FK_SYMBOLS 256
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -48,11 +49,7 @@ static const struct hv_fact *find(const char *type, const char *member)
 
 static void check_fact(const char *type, const char *member, uint32_t off, unsigned proofs)
 {
-	const struct hv_fact *f = find(type, member);
-
-	ck_assert_msg(f, "%s of %s is unknown", member, type);
-	ck_assert_msg(f->off == off && f->proofs == proofs, "%s of %s: %u, 0x%x", member, type,
-		      f->off, f->proofs);
+	check_expected(&d.facts, &(struct expected){type, member, off, proofs});
 }
 
 static bool has_number(const char *name, int32_t value)
