@@ -10,21 +10,22 @@
 struct candidates {
 	uint32_t list[CANDIDATES_MAX];
 	unsigned nr;
-	bool is_any; /* no source has restricted them yet */
+	bool is_any;	 /* no source has restricted them yet */
+	uint32_t except; /* never a candidate; UINT32_MAX: none */
 };
 
 /* Keeps only the candidates that OFFS contains. Returns false and keeps all if OFFS contains no
  * candidate, because the code was not understood, or if OFFS is incomplete. */
 static bool restrict_to(struct candidates *c, const struct hv_code_offs *offs)
 {
-	struct candidates both = {0};
+	struct candidates both = {.except = c->except};
 
 	for (unsigned i = 0; i < offs->nr && !offs->has_more; i++) {
 		bool is_candidate = c->is_any;
 
 		for (unsigned j = 0; j < c->nr; j++)
 			is_candidate |= c->list[j] == offs->list[i];
-		if (is_candidate)
+		if (is_candidate && offs->list[i] != c->except)
 			both.list[both.nr++] = offs->list[i];
 	}
 	if (both.nr)
@@ -40,10 +41,11 @@ static void find_in_memory(const struct hv_member *m, const void *ctx, uint32_t 
 
 	c->is_any = false;
 	for (uint32_t off = 0; off + m->len_bytes <= struct_bytes; off += step) {
-		if (!m->fits(ctx, off))
+		if (off == c->except || !m->fits(ctx, off))
 			continue;
 		if (c->nr == CANDIDATES_MAX) {
-			*c = (struct candidates){.is_any = true};
+			c->nr = 0;
+			c->is_any = true;
 			return;
 		}
 		c->list[c->nr++] = off;
@@ -79,20 +81,10 @@ static unsigned look_at_code(const struct hv_deriving *d, const struct hv_member
 	return nr;
 }
 
-static void exclude(struct candidates *c, uint32_t off)
-{
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < c->nr; i++)
-		if (c->list[i] != off)
-			c->list[nr++] = c->list[i];
-	c->nr = nr;
-}
-
 static void derive(struct hv_deriving *d, const char *type, const struct hv_member *m,
 		   const void *ctx, uint32_t struct_bytes)
 {
-	struct candidates c = {.is_any = true};
+	struct candidates c = {.is_any = true, .except = off_of(d, type, m->except)};
 	unsigned nr_functions;
 	struct hv_fact fact = {type, m->member, 0, m->len_bytes, m->of, 0};
 
@@ -100,14 +92,11 @@ static void derive(struct hv_deriving *d, const char *type, const struct hv_memb
 		find_in_memory(m, ctx, struct_bytes, &c);
 	if (!c.is_any)
 		fact.proofs |= HV_PROVED_BY_MEMORY;
-	/* Before the code, so that a function that uses only the other member is ignored. */
-	exclude(&c, off_of(d, type, m->except));
 	nr_functions = look_at_code(d, m, &c);
 	if (nr_functions)
 		fact.proofs |= HV_PROVED_BY_CODE;
 	if (nr_functions > 1)
 		fact.proofs |= HV_PROVED_BY_OTHER_CODE;
-	exclude(&c, off_of(d, type, m->except));
 	if (c.is_any || c.nr != 1)
 		return;
 	fact.off = c.list[0];

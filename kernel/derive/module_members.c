@@ -128,17 +128,28 @@ static bool fits_state(const void *ctx, uint32_t off)
 	return off < LIST_OFF && nr_live > c->modules.nr / 2;
 }
 
-/* The count of an unused module is 1. A session that died can have left its claim (patcher/). */
-#define CLAIM (1u << 29)
-
-static bool fits_refcnt(const void *ctx, uint32_t off)
+/* Returns whether IS_IT returns true for most modules. */
+static bool fits_most(const struct context *c, uint32_t off,
+		      bool (*is_it)(const struct context *c, unsigned i, uint32_t off))
 {
-	const struct context *c = ctx;
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < c->modules.nr; i++)
-		nr += u32_of(c, i, off) && (u32_of(c, i, off) & ~CLAIM) < 1u << 20;
+		nr += is_it(c, i, off);
 	return nr > c->modules.nr / 2;
+}
+
+/* The count of an unused module is 1. A session that died can have left its claim (patcher/). */
+#define CLAIM (1u << 29)
+
+static bool is_count(const struct context *c, unsigned i, uint32_t off)
+{
+	return u32_of(c, i, off) && (u32_of(c, i, off) & ~CLAIM) < 1u << 20;
+}
+
+static bool fits_refcnt(const void *ctx, uint32_t off)
+{
+	return fits_most(ctx, off, is_count);
 }
 
 /* The structure that the member points to is in the module itself while it is loaded: the symbols,
@@ -161,12 +172,7 @@ static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 
 static bool fits_kallsyms(const void *ctx, uint32_t off)
 {
-	const struct context *c = ctx;
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < c->modules.nr; i++)
-		nr += is_symbols(c, i, off);
-	return nr > c->modules.nr / 2;
+	return fits_most(ctx, off, is_symbols);
 }
 
 static const struct hv_member members[] = {
@@ -330,12 +336,7 @@ static bool has_orcs(const struct context *c, unsigned i, uint32_t off)
 
 static bool fits_arch(const void *ctx, uint32_t off)
 {
-	const struct context *c = ctx;
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < c->modules.nr; i++)
-		nr += has_orcs(c, i, off);
-	return nr > c->modules.nr / 2;
+	return fits_most(ctx, off, has_orcs);
 }
 
 static const struct hv_member arch_members[] = {
