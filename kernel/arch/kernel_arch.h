@@ -154,11 +154,12 @@ struct hv_kernel_arch {
 	/* With frame records: the 4-byte instruction the idle task uses to wait for an
 	 * interrupt. */
 	uint32_t waits;
-	/* How the idle loop waits for an interrupt: with the one-byte instruction INSN (0: unknown)
-	 * in the function IDLE, or in CALLED, which other functions call, too. */
+	/* How the idle loop waits for an interrupt, also on a CPU that is offline: with the one-byte
+	 * instruction INSN (0: unknown) in one of the functions IDLE, or in one of CALLED, which
+	 * other functions call, too. NULL: no more functions. */
 	struct {
 		uint8_t insn;
-		const char *idle, *called;
+		const char *idle[3], *called[2];
 	} halts;
 	/* The member of struct task_struct that holds the key for a task's return addresses; two
 	 * 64-bit words. NULL: return addresses are not signed. */

@@ -569,7 +569,9 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.switch_frame = "inactive_task_frame",
 	.syscall_tracepoint_bit = 28,
 	.compat_entries = {"entry_SYSCALL_compat", "entry_INT80_compat", "ia32_cstar_target"},
-	.halts = {0xf4 /* hlt */, "default_idle", "native_safe_halt"},
+	.halts = {.insn = 0xf4, /* hlt */
+		  .idle = {"default_idle", "hlt_play_dead", "native_play_dead"},
+		  .called = {"native_safe_halt", "native_halt"}},
 	.has_kpti = has_kpti,
 	.jumps_bare = jumps_bare,
 	.find_clock = find_clock,

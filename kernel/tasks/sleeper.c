@@ -381,28 +381,38 @@ static struct hv_gva return_address(const struct hv_kernel *k, const struct hv_t
 	return hv_gva(err ? 0 : word);
 }
 
+/* Returns whether FUNCTION is the start of one of the functions NAMES. */
+static bool is_named(const struct hv_kernel *k, struct hv_gva function, const char *const *names,
+		     size_t nr)
+{
+	struct hv_gva at;
+
+	for (size_t i = 0; i < nr && names[i]; i++)
+		if (hv_core_symbol(&k->core, names[i], &at) && at.v == function.v)
+			return true;
+	return false;
+}
+
 bool hv_sleeper_halts(const struct hv_kernel *k, const struct hv_task *task,
 		      const struct hv_vcpu_regs *regs)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
-	struct hv_gva at = hv_gva(regs->ip.v - 1), function, idle, called;
+	struct hv_gva at = hv_gva(regs->ip.v - 1), function;
 	const struct hv_symbol *caller;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	uint8_t insn;
 
-	if (!arch->halts.insn || task->pid || !hv_gva_in(regs->ip, k->text) ||
-	    !hv_core_symbol(&k->core, arch->halts.idle, &idle))
+	if (!arch->halts.insn || task->pid || !hv_gva_in(regs->ip, k->text))
 		return false;
 	err = hv_read(&k->core.as, at, &insn, 1);
 	if (err || insn != arch->halts.insn)
 		return false;
 	function = function_of_insn(k, at);
-	if (function.v == idle.v)
-		return true;
-	if (!hv_core_symbol(&k->core, arch->halts.called, &called) || function.v != called.v)
-		return false;
-	caller = hv_symbols_at(&k->core.symbols, return_address(k, task, regs->sp));
-	return caller && caller->addr.v == idle.v;
+	if (is_named(k, function, arch->halts.called, HV_ARRAY_LEN(arch->halts.called))) {
+		caller = hv_symbols_at(&k->core.symbols, return_address(k, task, regs->sp));
+		function = caller ? caller->addr : hv_gva(0);
+	}
+	return is_named(k, function, arch->halts.idle, HV_ARRAY_LEN(arch->halts.idle));
 }
 
 enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct hv_scan_for *wanted,

@@ -429,6 +429,9 @@ static const struct {
 	{"default_idle", "do_idle", false, true},
 	{"native_safe_halt", "default_idle", false, true},
 	{"native_safe_halt", "default_idle", true, true},
+	{"hlt_play_dead", "native_play_dead", false, true}, /* the CPU is offline */
+	{"native_halt", "native_play_dead", false, true},
+	{"native_halt", "kvm_wait", false, false},
 	{"native_safe_halt", "kvm_wait", false, false},
 	{"native_safe_halt", "kvm_wait", true, false},
 	{"kvm_wait", "default_idle", false, false},
