@@ -167,6 +167,8 @@ static void derive_event(struct hv_deriving *d, const char *event, struct hv_spa
 	HV_AUTO_FREE struct list *list = hv_alloc(sizeof(*list));
 	const char *at = text;
 
+	if (!format.len_bytes)
+		return;
 	memcpy(text, format.data,
 	       format.len_bytes < FORMAT_BYTES ? format.len_bytes : FORMAT_BYTES);
 	while ((at = read_list(at, list))) {

@@ -108,6 +108,16 @@ START_TEST(only_names_are_added)
 }
 END_TEST
 
+START_TEST(a_format_outside_of_the_image)
+{
+	make_table();
+	fk_symbol(&fk, "print_fmt_none", 0xffffffff90000000);
+	hv_symbols_index(&fk.k.core.symbols);
+	derive("__print_symbolic(REC->mode, " LIST ")");
+	ck_assert_uint_eq(d.facts.nr_numbers, 3);
+}
+END_TEST
+
 START_TEST(lists_without_a_table)
 {
 	make_table();
@@ -176,6 +186,7 @@ static void add_tests(TCase *tests)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, values_of_a_list);
 	tcase_add_test(tests, only_names_are_added);
+	tcase_add_test(tests, a_format_outside_of_the_image);
 	tcase_add_test(tests, lists_without_a_table);
 	tcase_add_test(tests, values_that_are_not_used);
 	tcase_add_test(tests, other_texts);
