@@ -605,7 +605,7 @@ struct hv_arch {
 	 * it is, and without KPTI's user bit). Returns their number, at most 2. */
 	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 	/* Maximum number of entries in the kernel's half of the root while user mode runs with
-	 * KPTI. The kernel's own root has more. */
+	 * KPTI. The kernel's own root has more, except in older kernels, such as 5.4. */
 	unsigned users_entries_max;
 	/* Level LEVELS is the root; level 1 has the smallest pages. */
 	struct hv_gpa (*entry_at)(struct hv_gpa table, unsigned level, struct hv_gva gva);
