@@ -105,7 +105,7 @@ static uint32_t find_irq_stack(const struct hv_deriving *d, struct hv_gva hot)
 	return 0;
 }
 
-/* Returns whether one of two functions refers to the per-CPU variable at ADDRESS. */
+/* Returns HV_PROVED_BY_CODE if one of two functions refers to the per-CPU variable at ADDRESS, or 0. */
 static unsigned proof_of(const struct hv_deriving *d, const char *const functions[2],
 			 uint64_t address)
 {
