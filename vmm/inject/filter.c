@@ -94,10 +94,8 @@ static enum step shift(struct state *s, unsigned op, const struct value *by)
 /* A division by the constant 0 is not accepted; one by a register ends the program with 0. */
 static enum step divide(struct state *s, const struct value *by, uint32_t *ret)
 {
-	if (!by->is_known) {
-		s->a.is_known = false;
-		return NEXT;
-	}
+	if (!by->is_known)
+		return INVALID;
 	if (by->v == 0) {
 		*ret = 0;
 		return RETURNED;

@@ -135,6 +135,9 @@ START_TEST(arguments_that_are_not_known)
 	ck_assert(!DECIDE(4, &got, S(LD_ABS, ARG(2)), S(BPF_MISC | BPF_TAX, 0),
 			  S(BPF_LD | BPF_IMM, 8), S(BPF_ALU | BPF_DIV | BPF_X, 0),
 			  S(BPF_RET | BPF_A, 0)));
+	/* a division by 0 would end the program */
+	ck_assert(!DECIDE(4, &got, S(LD_ABS, ARG(2)), S(BPF_MISC | BPF_TAX, 0),
+			  S(BPF_ALU | BPF_DIV | BPF_X, 0), ALLOW));
 }
 END_TEST
 
