@@ -99,6 +99,36 @@ static struct hv_filter_call seen_by_filters(const struct hv_call_code *code,
 	return f;
 }
 
+static struct hv_err *read_filters(struct hv_thread *t, const struct hv_call_code *code)
+{
+	struct hv_err *err;
+
+	if (t->has_filters)
+		return NULL;
+	err = hv_filters_read(t->tid, code->unread_filters, &t->filters);
+	t->has_filters = !err;
+	return err;
+}
+
+void hv_call_end_wait(struct hv_thread *t, const struct hv_call_code *code)
+{
+	struct hv_filter_call restart = {
+		.data = {.nr = SYS_restart_syscall, .arch = hv_call_audit_arch},
+		.unknown_args = ALL_ARGS,
+	};
+	uint64_t ip;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_call_restarts(t, &ip))
+		return;
+	restart.data.instruction_pointer = ip;
+	err = read_filters(t, code);
+	if (!err)
+		err = hv_filters_check(t->filters, t->tid, &restart, 1);
+	if (err)
+		hv_call_interrupt(t);
+}
+
 /* DATA_AT is 0 if the address of the data is not known yet. */
 static struct hv_err *check_filters(struct hv_thread *t, const struct hv_call_code *code,
 				    const struct hv_call *calls, size_t nr, uint64_t data_at)
@@ -109,11 +139,8 @@ static struct hv_err *check_filters(struct hv_thread *t, const struct hv_call_co
 			 .instruction_pointer = code->sigreturn + hv_call_sigreturn.len_bytes},
 		.unknown_args = ALL_ARGS,
 	};
-	struct hv_err *err = NULL;
+	struct hv_err *err = read_filters(t, code);
 
-	if (!t->has_filters)
-		err = hv_filters_read(t->tid, code->unread_filters, &t->filters);
-	t->has_filters = !err;
 	for (size_t i = 0; !err && i < nr; i++) {
 		struct hv_filter_call call = seen_by_filters(code, &calls[i], data_at);
 

@@ -51,6 +51,11 @@ bool hv_call_can(const struct hv_thread *t);
 /* Whether a stopped thread is in KVM_RUN, or at its very end. */
 bool hv_call_in_kvm_run(const struct hv_thread *t);
 
+/* Call it each time a thread has stopped. The kernel continues some interrupted waits with
+ * restart_syscall(2), such as nanosleep(2). If the thread waits there and its seccomp filters do not
+ * allow that call, the wait returns EINTR instead, as after a signal. */
+void hv_call_end_wait(struct hv_thread *t, const struct hv_call_code *code);
+
 /* Fails with EPERM, and the thread is unchanged, unless all its seccomp filters allow all CALLS and
  * the return from them. Arguments that are not known yet can then be any values, as can the
  * addresses of data. */
@@ -82,6 +87,12 @@ extern const struct hv_call_pattern hv_call_syscall_ret;
 extern const struct hv_call_pattern hv_call_sigreturn;
 extern const uint32_t hv_call_audit_arch;    /* AUDIT_ARCH_... of these calls */
 extern const uint32_t hv_call_syscall_bytes; /* length of the instruction that makes a call */
+
+/* Whether the kernel will continue the call of a stopped thread with restart_syscall(2). *RET_IP is
+ * the instruction pointer of that call, as filters see it. */
+bool hv_call_restarts(const struct hv_thread *t, uint64_t *ret_ip);
+/* Makes the call of such a thread return EINTR. */
+void hv_call_interrupt(const struct hv_thread *t);
 
 /* The data on a thread's stack for calls, and the registers to restore. */
 struct hv_call_image;

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <inttypes.h>
 #include <linux/audit.h>
+#include <linux/futex.h>
 #include <linux/kvm.h>
 #include <signal.h>
 #include <stddef.h>
@@ -98,6 +99,15 @@ static bool set_regs(const struct hv_thread *t, struct user_regs_struct *regs)
 	       ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_PRSTATUS, &all) == 0;
 }
 
+/* Whether a futex(2) is one with a restart block (kernel/futex/waitwake.c). */
+static bool is_timed_wait(const struct user_regs_struct *r)
+{
+	unsigned operation = r->regs[1] & (unsigned)FUTEX_CMD_MASK;
+
+	return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
+	       r->regs[X_ARGUMENT_3] != 0; /* a timeout */
+}
+
 /* Whether the kernel restarts the call from its restart block, not from the registers. */
 static bool needs_restart_block(const struct user_regs_struct *r)
 {
@@ -107,7 +117,7 @@ static bool needs_restart_block(const struct user_regs_struct *r)
 	case SYS_restart_syscall:
 		return true;
 	case SYS_futex:
-		return r->regs[X_ARGUMENT_3] != 0; /* a timeout */
+		return is_timed_wait(r);
 	default:
 		return false;
 	}
@@ -146,6 +156,30 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	return t->stopped && get_regs(t, &r) && !(r.pstate & PSTATE_MODE) &&
 	       r.regs[X_NUMBER] == SYS_ioctl && (uint32_t)r.regs[1] == KVM_RUN &&
 	       is_svc(t, r.pc - INSN_BYTES);
+}
+
+/* The kernel has set the position for the restart already, before the call. */
+bool hv_call_restarts(const struct hv_thread *t, uint64_t *ret_ip)
+{
+	struct user_regs_struct r;
+
+	if (!get_regs(t, &r) || r.pstate & PSTATE_MODE || !is_svc(t, r.pc) ||
+	    !needs_restart_block(&r))
+		return false;
+	*ret_ip = r.pc + INSN_BYTES;
+	return true;
+}
+
+/* At another position the kernel does not restart the call (arch/arm64/kernel/signal.c). */
+void hv_call_interrupt(const struct hv_thread *t)
+{
+	struct user_regs_struct r;
+
+	if (!get_regs(t, &r))
+		return;
+	r.pc += INSN_BYTES;
+	r.regs[0] = (uint64_t)-EINTR;
+	(void)set_regs(t, &r);
 }
 
 /* Rejects state that rt_sigreturn would not restore: SME matrices, which a frame without them

@@ -102,6 +102,27 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	       r.orig_rax == SYS_ioctl && (uint32_t)r.rsi == KVM_RUN;
 }
 
+bool hv_call_restarts(const struct hv_thread *t, uint64_t *ret_ip)
+{
+	struct user_regs_struct r;
+
+	if (!get_regs(t, &r) || (int64_t)r.orig_rax < 0 || (int64_t)r.rax != -ERESTART_RESTARTBLOCK)
+		return false;
+	*ret_ip = r.rip;
+	return true;
+}
+
+void hv_call_interrupt(const struct hv_thread *t)
+{
+	struct user_regs_struct r;
+
+	if (!get_regs(t, &r))
+		return;
+	r.orig_rax = (unsigned long long)-1; /* there is no call to restart */
+	r.rax = (unsigned long long)-EINTR;
+	(void)ptrace(PTRACE_SETREGS, t->tid, NULL, &r);
+}
+
 /* Restarts an interrupted call like the kernel does when there is no signal handler to run
  * (arch_do_signal_or_restart): the thread makes the call again. */
 static void restart(const struct hv_thread *t, struct user_regs_struct *r)

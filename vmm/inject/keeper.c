@@ -144,6 +144,22 @@ static bool all_in_run(const struct keeper *k)
 	return true;
 }
 
+static void end_wait(struct hv_thread *t, const void *code)
+{
+	hv_call_end_wait(t, code);
+}
+
+static void init_threads(const struct keeper *k, struct hv_threads *t, const pid_t *tids, size_t nr)
+{
+	hv_threads_init(t, tids, nr);
+	t->pid = k->vmm;
+	t->pidfd = HV_HELPER_OTHER;
+	for (size_t i = 0; i < nr; i++) {
+		t->list[i].has_stopped = end_wait;
+		t->list[i].ctx = k->code;
+	}
+}
+
 static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 {
 	struct hv_err *err;
@@ -152,9 +168,7 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 	if (k->held || !m->nr)
 		return hv_err_new(EBUSY,
 				  "hold: the threads are already held, or no thread is given");
-	hv_threads_init(&k->threads, m->tids, m->nr);
-	k->threads.pid = k->vmm;
-	k->threads.pidfd = HV_HELPER_OTHER;
+	init_threads(k, &k->threads, m->tids, m->nr);
 	k->expired = false;
 	err = hv_threads_seize(&k->threads);
 	k->since_ns = hv_now_ns();
@@ -232,9 +246,7 @@ static struct hv_err *try_other(struct keeper *k, pid_t tid, const struct hv_cal
 {
 	struct hv_err *err;
 
-	hv_threads_init(&k->other, &tid, 1);
-	k->other.pid = k->vmm;
-	k->other.pidfd = HV_HELPER_OTHER;
+	init_threads(k, &k->other, &tid, 1);
 	err = stop_other(k, hv_now_ns() + OTHER_NS);
 	if (!err)
 		err = hv_call_check(&k->other.list[0], k->code, calls, nr);

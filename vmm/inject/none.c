@@ -24,6 +24,11 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	return false;
 }
 
+void hv_call_end_wait(struct hv_thread *t, const struct hv_call_code *code)
+{
+	(void)t, (void)code;
+}
+
 struct hv_err *hv_call_check(struct hv_thread *t, const struct hv_call_code *code,
 			     const struct hv_call *calls, size_t nr)
 {

@@ -88,6 +88,7 @@ static int signal_of(int status)
 
 static struct hv_err *resume(struct hv_thread *t, enum __ptrace_request how, int sig)
 {
+	drop_filters(t);
 	hv_inject_at("resume");
 	if (ptrace(how, t->tid, NULL, (void *)(intptr_t)sig) < 0)
 		return gone(t);
@@ -103,6 +104,8 @@ static struct hv_err *await_interrupt(struct hv_thread *t, uint64_t deadline_ns)
 
 		if (err)
 			return err;
+		if (t->has_stopped)
+			t->has_stopped(t, t->ctx);
 		hv_inject_at("stopped");
 		if (status >> 16 == STOP_EVENT) {
 			t->stopped = true;
@@ -193,7 +196,6 @@ struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns)
 	struct hv_err *err = resume(t, PTRACE_CONT, 0);
 
 	t->stopped = false;
-	drop_filters(t);
 	usleep(10 * PAUSE_US);
 	if (!err && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
 		err = gone(t);

@@ -22,6 +22,9 @@ struct hv_thread {
 	/* proof.h: its seccomp filters, read in this stop if HAS_FILTERS; owned, NULL: none */
 	struct hv_filters *filters;
 	bool has_filters;
+	/* Called with CTX each time the thread has stopped, before it can run again; may be NULL. */
+	void (*has_stopped)(struct hv_thread *t, const void *ctx);
+	const void *ctx;
 };
 
 struct hv_threads {
