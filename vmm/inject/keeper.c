@@ -227,16 +227,24 @@ static size_t list_others(const struct keeper *k, pid_t ret[OTHERS_MAX])
 	return nr;
 }
 
-/* Stops k->other where it can make calls. */
-static struct hv_err *stop_other(struct keeper *k, uint64_t deadline_ns)
+/* Stops k->other where it can make CALLS, if its filters allow them. */
+static struct hv_err *stop_other(struct keeper *k, const struct hv_call *calls, size_t nr)
 {
-	struct hv_err *err = hv_threads_stop(&k->other, deadline_ns);
+	struct hv_thread *t = &k->other.list[0];
+	uint64_t end_ns = hv_now_ns() + OTHER_NS;
+	struct hv_err *err = hv_threads_stop(&k->other, end_ns);
 
-	while (!err && !hv_call_can(&k->other.list[0]))
-		err = hv_now_ns() < deadline_ns
-			      ? hv_thread_again(&k->other.list[0], deadline_ns)
-			      : hv_err_new(EBUSY, "thread %d is not at the end of a system call",
-					   (int)k->other.list[0].tid);
+	end_ns = end_ns < k->deadline_ns ? end_ns : k->deadline_ns;
+	if (!err)
+		err = hv_call_check(t, k->code, calls, nr);
+	while (!err && !hv_call_can(t)) {
+		if (hv_now_ns() >= end_ns)
+			return hv_err_new(EBUSY, "thread %d is not at the end of a system call",
+					  (int)t->tid);
+		err = hv_thread_again(t, end_ns + OTHER_NS);
+		if (!err)
+			err = hv_call_check(t, k->code, calls, nr);
+	}
 	return err;
 }
 
@@ -247,9 +255,7 @@ static struct hv_err *try_other(struct keeper *k, pid_t tid, const struct hv_cal
 	struct hv_err *err;
 
 	init_threads(k, &k->other, &tid, 1);
-	err = stop_other(k, hv_now_ns() + OTHER_NS);
-	if (!err)
-		err = hv_call_check(&k->other.list[0], k->code, calls, nr);
+	err = stop_other(k, calls, nr);
 	if (!err)
 		return NULL;
 	hv_threads_release(&k->other);
@@ -258,8 +264,8 @@ static struct hv_err *try_other(struct keeper *k, pid_t tid, const struct hv_cal
 	return err;
 }
 
-/* Chooses another thread than a vCPU's. Takes WHY, the error of a vCPU thread, which is the result
- * if no thread may make CALLS, unless the main thread has another reason. */
+/* Chooses another thread than a vCPU's, before the hold ends. Takes WHY, the error of a vCPU thread,
+ * which is the result if no thread may make CALLS, unless the main thread has another reason. */
 static struct hv_err *choose_other(struct keeper *k, const struct hv_call *calls, size_t nr,
 				   struct hv_err *why, struct hv_thread **ret)
 {
@@ -272,7 +278,7 @@ static struct hv_err *choose_other(struct keeper *k, const struct hv_call *calls
 		*ret = &k->other.list[0];
 		return hv_call_check(*ret, k->code, calls, nr);
 	}
-	for (size_t i = 0; i < nr_tids && !k->is_lost; i++) {
+	for (size_t i = 0; i < nr_tids && !k->is_lost && hv_now_ns() < k->deadline_ns; i++) {
 		struct hv_err *refused = try_other(k, tids[i], calls, nr);
 
 		if (!refused) {

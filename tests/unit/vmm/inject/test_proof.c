@@ -30,6 +30,7 @@ struct kind {
 	const char *name;
 	const struct allowed *vmm, *vcpu;
 	size_t nr_vmm, nr_vcpu;
+	unsigned nr_sleepers; /* other threads, without a filter, which sleep */
 	time_t vcpu_wait_s;   /* how long the vCPU's thread waits; 0: without a limit */
 };
 
@@ -83,6 +84,15 @@ static void *vcpu_main(void *arg)
 	}
 }
 
+static void *sleeper_main(void *arg)
+{
+	struct timespec hour = {.tv_sec = 3600};
+
+	for (;;)
+		syscall(SYS_nanosleep, &hour, &hour);
+	return arg;
+}
+
 static _Noreturn void vmm_main(const struct kind *kind, int feed)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -92,6 +102,8 @@ static _Noreturn void vmm_main(const struct kind *kind, int feed)
 
 	epoll_ctl(epoll, EPOLL_CTL_ADD, feed, &event);
 	pthread_create(&thread, NULL, vcpu_main, (void *)(uintptr_t)kind);
+	for (unsigned i = 0; i < kind->nr_sleepers; i++)
+		pthread_create(&thread, NULL, sleeper_main, NULL);
 	while (!shared->vcpu)
 		usleep(100);
 	if (filter_enter(kind->vmm, kind->nr_vmm) != 0)
@@ -299,6 +311,27 @@ START_TEST(a_wait_that_may_not_be_restarted)
 }
 END_TEST
 
+/* Threads that may make the calls, but are never at the end of one. */
+START_TEST(threads_that_sleep)
+{
+	struct kind kind = without_memfd;
+	pid_t tid;
+	uint64_t from_ns = 0;
+	bool in_run = true;
+	struct vmm v;
+
+	kind.nr_sleepers = 24;
+	start(&v, &kind);
+	tid = shared->vcpu;
+	ck_assert_ptr_null(hv_keeper_hold(v.keeper, &tid, 1, HV_NS_PER_S / 2, &from_ns, &in_run));
+	check_refusal_by_all(make_region(v.keeper), "memfd_create", v.pid);
+	/* the hold did not last longer than asked for */
+	ck_assert_uint_lt(hv_now_ns() - from_ns, 2 * HV_NS_PER_S);
+	ck_assert(hv_keeper_is_alive(v.keeper));
+	end(&v);
+}
+END_TEST
+
 /* A tracer with a filter gets no filters: exits with 0 if it notices that. */
 static _Noreturn void trace_with_filter(pid_t tid)
 {
@@ -409,6 +442,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, not_known_in_advance);
 	tcase_add_test(tc, a_wait_that_may_not_be_restarted);
+	tcase_add_test(tc, threads_that_sleep);
 	tcase_add_test(tc, filters_that_cannot_be_read);
 	tcase_add_test(tc, killed_at_every_step);
 }
