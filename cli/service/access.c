@@ -384,8 +384,8 @@ static const char *request_name(const struct wire_frame *frame)
 		[WIRE_MOUNT] = "mount",
 		[WIRE_BUDGET] = "set a budget",
 		[WIRE_WATCH] = "watch",
-		[WIRE_PROGRAM] = "read a program",
-		[WIRE_FUNCTIONS] = "read a program",
+		[WIRE_PROGRAM] = "read programs",
+		[WIRE_FUNCTIONS] = "read programs",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]

@@ -339,13 +339,13 @@ static struct hv_err *watch(struct service *s, struct peer *p,
 
 static struct hv_err *note_mount(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
-	char *dir = NULL;
+	HV_AUTO_FREE char *dir = NULL;
 
-	if (!wire_string(frame->data, PATH_MAX, &dir))
-		return hv_err_new(EINVAL, "the request does not contain a path");
+	if (!wire_string(frame->data, PATH_MAX, &dir) || dir[0] != '/')
+		return hv_err_new(EINVAL, "the request does not contain an absolute path");
 	free(p->mount_dir);
-	p->mount_dir = dir;
-	audit_log(&s->audit, "mounted at %s by pid %d", dir, (int)p->cred.pid);
+	p->mount_dir = hv_take(dir);
+	audit_log(&s->audit, "mounted at %s by pid %d", p->mount_dir, (int)p->cred.pid);
 	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
 	return NULL;
 }

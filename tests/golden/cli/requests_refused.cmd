@@ -33,7 +33,8 @@ client = connect()
 print(ask(client, READ, handle=9))
 print(ask(client, OPEN, b"tra\0ce"))
 print(ask(client, OPEN_PROC, b"self/maps"))
-print(ask(client, MOUNT, b"a\0b"))
+for directory in (b"/a\0b", b"", b"a"):
+    print(ask(client, MOUNT, directory))
 print(next(filter(None, (ask(client, OPEN, b"current_tracer") for _ in range(5000))), None))
 print(ask(connect(), READ, version=2))
 PY
