@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/guard.h"
-#include "base/prefix.h"
+#include "vmm/process/process.h"
 
 #define FILTERS_MAX 256
 #define INSNS_MAX   32768 /* of all filters of a thread (MAX_INSNS_PER_PATH) */
@@ -26,30 +26,12 @@ struct hv_filters {
 	struct sock_filter insns[INSNS_MAX];
 };
 
-/* Returns the number after KEY in a thread's status, or 0 if the key is missing. */
-static long status_of(pid_t tid, const char *key)
-{
-	HV_AUTO_FREE char *line = NULL;
-	const char *value_at;
-	size_t cap = 0;
-	char path[64];
-	long value = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) > 0)
-		if ((value_at = hv_after_prefix(line, key)))
-			value = strtol(value_at, NULL, 10);
-	if (f)
-		fclose(f);
-	return value;
-}
-
 static struct hv_err *unreadable(pid_t tid, enum hv_unread_filters unread, int code)
 {
 	/* Kernels before 5.9 do not report the number of filters. */
-	if (unread == HV_UNREAD_ALLOW_ONE && status_of(tid, "Seccomp_filters:") <= 1)
+	long nr = hv_thread_status(tid, tid, "Seccomp_filters:");
+
+	if (unread == HV_UNREAD_ALLOW_ONE && (nr == 0 || nr == 1))
 		return NULL;
 	return hv_err_new(EPERM,
 			  "thread %d has seccomp filters that cannot be read (%s), so an injected "
@@ -89,7 +71,8 @@ struct hv_err *hv_filters_read(pid_t tid, enum hv_unread_filters unread, struct 
 	if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, NULL, NULL) < 0) {
 		code = errno;
 		/* EINVAL: the thread has no filter, or this kernel cannot show it */
-		return status_of(tid, "Seccomp:") ? unreadable(tid, unread, code) : NULL;
+		return hv_thread_status(tid, tid, "Seccomp:") ? unreadable(tid, unread, code)
+							      : NULL;
 	}
 	f = hv_alloc(sizeof(*f));
 	while (!err && !is_done)
@@ -148,11 +131,11 @@ struct hv_err *hv_filters_check(const struct hv_filters *filters, pid_t tid,
 	return err;
 }
 
-static unsigned nr_filters(pid_t tid)
+static unsigned nr_filters(pid_t pid, pid_t tid)
 {
-	long nr = status_of(tid, "Seccomp_filters:");
+	long nr = hv_thread_status(pid, tid, "Seccomp_filters:");
 
-	if (!status_of(tid, "Seccomp:"))
+	if (hv_thread_status(pid, tid, "Seccomp:") <= 0)
 		return 0;
 	return nr > 1 ? (unsigned)nr : 1;
 }
@@ -167,7 +150,7 @@ unsigned hv_process_nr_filters(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
-		unsigned nr = entry->d_name[0] == '.' ? 0 : nr_filters(atoi(entry->d_name));
+		unsigned nr = entry->d_name[0] == '.' ? 0 : nr_filters(pid, atoi(entry->d_name));
 
 		most = nr > most ? nr : most;
 	}

@@ -14,26 +14,6 @@ struct hv_err *hv_inject_not_possible(struct hv_err *why)
 	return hv_err_mark(hv_err_in(why, "injection is not possible"), HV_ERR_NEEDS_MONITOR);
 }
 
-/* Returns the number after KEY in a thread's status, or 0 if the key is missing. */
-static long status_of(pid_t pid, const char *tid, const char *key)
-{
-	HV_AUTO_FREE char *line = NULL;
-	const char *value_at;
-	size_t cap = 0;
-	char path[64];
-	long value = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, tid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) > 0)
-		if ((value_at = hv_after_prefix(line, key)))
-			value = strtol(value_at, NULL, 10);
-	if (f)
-		fclose(f);
-	return value;
-}
-
 /* Since Linux 6.6 (2fab02b25ae7) the status has a line "x86_Thread_features:\tshstk wrss". Another
  * line lists the locked features. */
 bool hv_status_line_has_shadow_stack(const char *line)
@@ -54,7 +34,7 @@ bool hv_status_line_has_shadow_stack(const char *line)
 
 /* A thread with a shadow stack would be killed: rt_sigreturn expects a token on it, and `ret` the
  * return address. */
-static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *tid)
+static struct hv_err *check_shadow_stack(const struct hv_inject *j, pid_t tid)
 {
 	HV_AUTO_FREE char *line = NULL;
 	bool has = false;
@@ -62,30 +42,30 @@ static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *
 	char path[64];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)j->vmm.process->pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)j->vmm.process->pid, (int)tid);
 	f = fopen(path, "re");
 	while (f && !has && getline(&line, &cap, f) > 0)
 		has = hv_status_line_has_shadow_stack(line);
 	if (f)
 		fclose(f);
 	return has ? hv_err_new(ENOTSUP,
-				"the VMM's threads have shadow stacks (thread %s), so an "
+				"the VMM's threads have shadow stacks (thread %d), so an "
 				"injected call would kill them",
-				tid)
+				(int)tid)
 		   : NULL;
 }
 
-static struct hv_err *check_debugger(const struct hv_inject *j, const char *tid)
+static struct hv_err *check_debugger(const struct hv_inject *j, pid_t tid)
 {
-	long tracer = status_of(j->vmm.process->pid, tid, "TracerPid:");
+	pid_t tracer = (pid_t)hv_thread_status(j->vmm.process->pid, tid, "TracerPid:");
 
-	if (!tracer || (j->keeper && tracer == hv_keeper_pid(j->keeper)))
+	if (tracer <= 0 || (j->keeper && tracer == hv_keeper_pid(j->keeper)))
 		return NULL;
-	return hv_err_new(EBUSY, "a debugger is attached to the VMM (process %ld, thread %s)",
-			  tracer, tid);
+	return hv_err_new(EBUSY, "a debugger is attached to the VMM (process %d, thread %d)",
+			  (int)tracer, (int)tid);
 }
 
-typedef struct hv_err *(*thread_check)(const struct hv_inject *j, const char *tid);
+typedef struct hv_err *(*thread_check)(const struct hv_inject *j, pid_t tid);
 
 static struct hv_err *check_threads(const struct hv_inject *j, thread_check check)
 {
@@ -100,7 +80,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	while (!err && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			err = check(j, entry->d_name);
+			err = check(j, atoi(entry->d_name));
 	closedir(dir);
 	return err;
 }

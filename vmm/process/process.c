@@ -113,6 +113,19 @@ bool hv_process_has_thread(pid_t pid, pid_t tid)
 	return pid > 0 && tid > 0 && access(path, F_OK) == 0;
 }
 
+long hv_thread_status(pid_t pid, pid_t tid, const char *key)
+{
+	HV_AUTO_FREE char *file = hv_format("task/%d/status", (int)tid);
+	HV_AUTO_FREE char *line = hv_format("\n%s", key);
+	HV_AUTO_TEXT struct hv_text status = {0};
+	HV_AUTO_ERR struct hv_err *err = read_proc(pid, file, &status);
+	unsigned long value = 0;
+
+	if (err)
+		return -1;
+	return status_number(status.data, line, 0, &value) ? (long)value : 0;
+}
+
 /* Returns a thread's id in its own pid namespace, or 0 if it is unknown. It is the last number in
  * NSpid, which lists the ids in this process's namespace and in each nested one (proc(5)). */
 static pid_t own_id(const char *status, unsigned *ret_nr)

@@ -29,6 +29,10 @@ struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
 /* Whether TID is currently a thread of process PID. */
 bool hv_process_has_thread(pid_t pid, pid_t tid);
 
+/* Returns the number after KEY ("Seccomp:") in the status of thread TID of process PID (proc(5)), 0 if
+ * it has no such line, or -1 if it cannot be read. */
+long hv_thread_status(pid_t pid, pid_t tid, const char *key);
+
 /* Translates IDS of threads of process PID from its pid namespace to this one. Returns the index of
  * the first id that is not a thread of the process, or NR. */
 unsigned hv_process_find_threads(pid_t pid, pid_t *ids, unsigned nr);

@@ -23,6 +23,9 @@ START_TEST(processes)
 	ck_assert(!hv_process_has_thread(getpid(), getppid()));
 	ck_assert(!hv_process_has_thread(getpid(), 0));
 	ck_assert(!hv_process_has_thread(0, gettid()));
+	ck_assert_int_eq(hv_thread_status(getpid(), gettid(), "Tgid:"), getpid());
+	ck_assert_int_eq(hv_thread_status(getpid(), gettid(), "gid:"), 0);
+	ck_assert_int_eq(hv_thread_status(getpid(), INT32_MAX, "Tgid:"), -1);
 	err = hv_process_open(INT32_MAX, &p);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ESRCH);
