@@ -262,7 +262,7 @@ def refused_with_its_reason(t):
     with machine(before=allow_everything) as (path, _):
         said = t.hv.fails("attach", f"qmp:{path}", says=(path,))
         assert "injection" not in said, said
-        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "calls by which pages are replaced"))
+        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "calls that replace pages"))
     with machine(before=no_memory_files) as (path, _):
         t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter 1 of 1 of thread",
                                                   "answers memfd_create with errno", "--via=monitor"))  # fmt: skip

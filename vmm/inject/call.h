@@ -33,7 +33,7 @@ struct hv_call {
 	int64_t result;
 };
 
-/* What the calls need to know about the process. */
+/* Code addresses in the process that the calls need, and what is known about its filters. */
 struct hv_call_code {
 	uint64_t syscall_ret; /* `syscall; ret` */
 	uint64_t sigreturn;   /* the C library's return from signal handlers */

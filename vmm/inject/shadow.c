@@ -128,7 +128,7 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 		return err;
 	if (hv_process_nr_filters(j->vmm.process->pid) > (j->vmm.has_own_filter ? 1 : 0))
 		return hv_err_new(ENOTSUP, "the VMM has seccomp filters that may not allow the "
-					   "calls by which pages are replaced");
+					   "calls that replace pages");
 	for (size_t i = 0; i < j->vmm.ram->nr_ranges; i++)
 		if (can_shadow(j, &j->vmm.ram->ranges[i], &piece, &fd)) {
 			j->shadow.wanted = true;

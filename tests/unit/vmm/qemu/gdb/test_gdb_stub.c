@@ -89,7 +89,7 @@ static void answer_once(int fd)
 	char checksum[2];
 
 	hear(fd, 1);
-	/* What is left unread would reset the connection. */
+	/* Unread bytes would reset the connection. */
 	if (read(fd, checksum, sizeof(checksum)) == sizeof(checksum))
 		send_text(fd, answered);
 }
