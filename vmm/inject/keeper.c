@@ -11,6 +11,7 @@
 #include "base/capabilities.h"
 #include "base/clock.h"
 #include "vmm/helper.h"
+#include "vmm/process/process.h"
 
 /* -- the message ------------------------------------------------------------------------------- */
 
@@ -204,7 +205,8 @@ static bool is_vcpu(const struct keeper *k, pid_t tid)
 	return false;
 }
 
-/* Lists threads of the VMM without a vCPU, the main thread first. */
+/* Lists threads of the VMM without a vCPU, the main thread first. Threads that the kernel runs for
+ * the VMM make no calls, and a stop could end a request of io_uring with EINTR (io_uring/rw.c). */
 static size_t list_others(const struct keeper *k, pid_t ret[OTHERS_MAX])
 {
 	struct dirent *entry;
@@ -219,7 +221,7 @@ static size_t list_others(const struct keeper *k, pid_t ret[OTHERS_MAX])
 	while (dir && nr < OTHERS_MAX && (entry = readdir(dir))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid > 0 && tid != k->vmm && !is_vcpu(k, tid))
+		if (tid > 0 && tid != k->vmm && !is_vcpu(k, tid) && !hv_stays_in_kernel(tid))
 			ret[nr++] = tid;
 	}
 	if (dir)

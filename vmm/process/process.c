@@ -254,8 +254,10 @@ bool hv_process_has_file(const struct hv_process *p, const char *target_part)
 
 /* -- kernel threads ---------------------------------------------------------------------------- */
 
-#define PF_KTHREAD 0x00200000u /* include/linux/sched.h */
-#define STAT_MAX   1024
+#define PF_IO_WORKER   0x00000010u /* include/linux/sched.h */
+#define PF_USER_WORKER 0x00004000u
+#define PF_KTHREAD     0x00200000u
+#define STAT_MAX       1024
 
 /* The name, in parentheses, can contain blanks and parentheses. The state, five numbers and the
  * flags follow it (proc_pid_stat(5)). */
@@ -273,15 +275,28 @@ bool hv_stat_is_kernel_threads(const char *stat)
 	return hv_stat_flags(stat, &flags) && flags & PF_KTHREAD;
 }
 
-bool hv_is_kernel_thread(pid_t tid)
+static bool read_stat(pid_t tid, char ret[STAT_MAX + 1])
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)tid);
 	HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char stat[STAT_MAX + 1];
-	ssize_t len = fd < 0 ? -1 : read(fd, stat, STAT_MAX);
+	ssize_t len = fd < 0 ? -1 : read(fd, ret, STAT_MAX);
 
-	if (len <= 0)
-		return false;
-	stat[len] = '\0';
-	return hv_stat_is_kernel_threads(stat);
+	ret[len < 0 ? 0 : len] = '\0';
+	return len > 0;
+}
+
+bool hv_is_kernel_thread(pid_t tid)
+{
+	char stat[STAT_MAX + 1];
+
+	return read_stat(tid, stat) && hv_stat_is_kernel_threads(stat);
+}
+
+bool hv_stays_in_kernel(pid_t tid)
+{
+	char stat[STAT_MAX + 1];
+	unsigned flags;
+
+	return read_stat(tid, stat) && hv_stat_flags(stat, &flags) &&
+	       flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
 }

@@ -54,6 +54,10 @@ bool hv_process_has_file(const struct hv_process *p, const char *target_part);
 /* False also if TID has ended. */
 bool hv_is_kernel_thread(pid_t tid);
 
+/* Whether TID never runs in user mode: a kernel thread, or a thread that the kernel started in a
+ * process, for io_uring or vhost. False also if TID has ended. */
+bool hv_stays_in_kernel(pid_t tid);
+
 /* Like hv_is_kernel_thread(), from the contents of its /proc/TID/stat. */
 bool hv_stat_is_kernel_threads(const char *stat);
 

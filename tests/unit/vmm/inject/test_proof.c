@@ -5,6 +5,7 @@
  * permission to trace a child and to read its filters, the test is skipped. */
 #include <check.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <linux/memfd.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,6 +32,7 @@ struct kind {
 	const struct allowed *vmm, *vcpu;
 	size_t nr_vmm, nr_vcpu;
 	unsigned nr_sleepers; /* other threads, without a filter, which sleep */
+	bool has_worker;      /* the kernel has started a thread for io_uring, without a filter */
 	time_t vcpu_wait_s;   /* how long the vCPU's thread waits; 0: without a limit */
 };
 
@@ -93,6 +95,28 @@ static void *sleeper_main(void *arg)
 	return arg;
 }
 
+/* Makes the kernel start a thread for io_uring, if the host allows that. */
+static void start_worker(void)
+{
+	struct io_uring_params params = {0};
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &params), ends[2];
+	struct io_uring_sqe *request;
+	static char byte;
+	uint8_t *ring;
+
+	if (fd < 0 || pipe(ends) != 0)
+		return;
+	ring = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	request = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	*request = (struct io_uring_sqe){.opcode = IORING_OP_READ,
+					 .flags = IOSQE_ASYNC,
+					 .fd = ends[0],
+					 .addr = (uintptr_t)&byte,
+					 .len = 1};
+	*(uint32_t *)(void *)(ring + params.sq_off.tail) = 1;
+	syscall(SYS_io_uring_enter, fd, 1, 0, 0, NULL, 0);
+}
+
 static _Noreturn void vmm_main(const struct kind *kind, int feed)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -102,6 +126,8 @@ static _Noreturn void vmm_main(const struct kind *kind, int feed)
 
 	epoll_ctl(epoll, EPOLL_CTL_ADD, feed, &event);
 	pthread_create(&thread, NULL, vcpu_main, (void *)(uintptr_t)kind);
+	if (kind->has_worker)
+		start_worker();
 	for (unsigned i = 0; i < kind->nr_sleepers; i++)
 		pthread_create(&thread, NULL, sleeper_main, NULL);
 	while (!shared->vcpu)
@@ -332,6 +358,20 @@ START_TEST(threads_that_sleep)
 }
 END_TEST
 
+/* A thread of io_uring is none that can make calls. */
+START_TEST(threads_of_the_kernel)
+{
+	struct kind kind = without_memfd;
+	struct vmm v;
+
+	kind.has_worker = true;
+	start(&v, &kind);
+	hold(&v);
+	check_refusal_by_all(make_region(v.keeper), "memfd_create", v.pid);
+	end(&v);
+}
+END_TEST
+
 /* A tracer with a filter gets no filters: exits with 0 if it notices that. */
 static _Noreturn void trace_with_filter(pid_t tid)
 {
@@ -443,6 +483,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, not_known_in_advance);
 	tcase_add_test(tc, a_wait_that_may_not_be_restarted);
 	tcase_add_test(tc, threads_that_sleep);
+	tcase_add_test(tc, threads_of_the_kernel);
 	tcase_add_test(tc, filters_that_cannot_be_read);
 	tcase_add_test(tc, killed_at_every_step);
 }
