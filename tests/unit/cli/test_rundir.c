@@ -81,7 +81,6 @@ START_TEST(what_could_not_be_read_is_not_written)
 }
 END_TEST
 
-/* The reason comes from a service that may have been taken over. */
 START_TEST(directories_that_cannot_be_taken)
 {
 	HV_AUTO_FREE char *running = hv_format("%s/1-2: a service is running there", run_dir);
@@ -95,6 +94,7 @@ START_TEST(directories_that_cannot_be_taken)
 }
 END_TEST
 
+/* The reason comes from a service that may have been taken over. */
 START_TEST(a_reason_of_any_length_hides_nothing)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
