@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/guard.h"
 
 #define PHDRS_MAX    64
 #define SECTIONS_MAX 4096
 #define SYMBOLS_MAX  (1u << 20)
-#define CHUNK	     128 /* symbols */
+#define CHUNK	     128	       /* symbols */
+#define STEPS_MAX    (4 * SYMBOLS_MAX) /* of a search */
+#define NAME_STEPS   64
 #define NOTES_MAX    4096
+#define NR_NOTES_MAX 8
 
 struct elf {
 	const struct hv_elf_file *file;
@@ -87,7 +91,20 @@ struct search {
 	size_t nr;
 	uint32_t *names;  /* owned; by place: offset of the name in the strings, plus 1; 0: none */
 	uint64_t *starts; /* owned */
+	/* Remaining steps: a symbol, or a place in it. A file can have thousands of tables, whose
+	 * symbols contain all places. */
+	uint64_t steps;
+	size_t nr_spent;
 };
+
+static bool spend(struct search *s, uint64_t steps)
+{
+	if (s->steps < steps || hv_cancel_now(++s->nr_spent))
+		s->steps = 0;
+	else
+		s->steps -= steps;
+	return s->steps;
+}
 
 static bool is_function(const Elf64_Sym *s)
 {
@@ -111,6 +128,8 @@ static void see_symbol(struct search *s, const Elf64_Sym *symbol)
 			high = middle;
 	}
 	for (; low < s->nr && s->places[low]->vaddr - symbol->st_value < symbol->st_size; low++) {
+		if (!spend(s, 1))
+			return;
 		if (s->names[low] && s->starts[low] >= symbol->st_value)
 			continue;
 		s->names[low] = symbol->st_name + 1;
@@ -139,7 +158,7 @@ static void search_table(struct search *s, const struct table *t)
 	uint64_t nr = t->symbols_len / sizeof(Elf64_Sym);
 
 	memset(s->names, 0, s->nr * sizeof(*s->names));
-	for (uint64_t at = 0; at < nr && at < SYMBOLS_MAX; at += CHUNK) {
+	for (uint64_t at = 0; at < nr && at < SYMBOLS_MAX && spend(s, CHUNK); at += CHUNK) {
 		Elf64_Sym chunk[CHUNK];
 		size_t len = nr - at < CHUNK ? (size_t)(nr - at) : CHUNK;
 
@@ -153,6 +172,8 @@ static void search_table(struct search *s, const struct table *t)
 	for (size_t i = 0; i < s->nr; i++) {
 		if (!s->names[i] || s->places[i]->name)
 			continue;
+		if (!spend(s, NAME_STEPS))
+			return;
 		s->places[i]->name = name_at(s->e, t, s->names[i] - 1);
 		s->places[i]->start = s->starts[i];
 	}
@@ -221,7 +242,8 @@ static void search(const struct elf *e, struct hv_elf_place *list, size_t nr)
 	HV_AUTO_FREE struct hv_elf_place **places = hv_alloc((nr + 1) * sizeof(*places));
 	HV_AUTO_FREE uint32_t *names = hv_alloc((nr + 1) * sizeof(*names));
 	HV_AUTO_FREE uint64_t *starts = hv_alloc((nr + 1) * sizeof(*starts));
-	struct search s = {.e = e, .places = places, .names = names, .starts = starts};
+	struct search s = {
+		.e = e, .places = places, .names = names, .starts = starts, .steps = STEPS_MAX};
 
 	for (size_t i = 0; i < nr; i++)
 		if (list[i].vaddr && !list[i].name)
@@ -284,6 +306,7 @@ size_t hv_elf_build_id(const struct hv_elf_file *f, uint8_t ret[HV_ELF_BUILD_ID_
 {
 	HV_AUTO_FREE struct elf *e = hv_alloc(sizeof(*e));
 	uint8_t notes[NOTES_MAX];
+	unsigned nr_notes = 0;
 	size_t found = 0;
 
 	if (!open_elf(f, e))
@@ -292,7 +315,8 @@ size_t hv_elf_build_id(const struct hv_elf_file *f, uint8_t ret[HV_ELF_BUILD_ID_
 		const Elf64_Phdr *p = &e->phdrs[i];
 		size_t len = p->p_filesz < NOTES_MAX ? (size_t)p->p_filesz : NOTES_MAX;
 
-		if (p->p_type == PT_NOTE && read_at(f, p->p_offset, notes, len))
+		if (p->p_type == PT_NOTE && nr_notes++ < NR_NOTES_MAX &&
+		    read_at(f, p->p_offset, notes, len))
 			found = find_id(notes, len, ret);
 	}
 	return found;

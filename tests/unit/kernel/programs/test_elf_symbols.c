@@ -192,6 +192,49 @@ START_TEST(a_file_that_is_wrong)
 }
 END_TEST
 
+#define NR_TABLES  4096
+#define TABLES_OFF (1u << 20)
+#define READS_MAX  2000000
+
+/* Returns headers of tables in one part, and everywhere else symbols that contain all addresses and
+ * have no readable name. */
+static bool read_endless(void *ctx, uint64_t off, void *buf, size_t len)
+{
+	const Elf64_Shdr section = {.sh_type = SHT_SYMTAB, .sh_size = UINT64_MAX};
+	const Elf64_Sym symbol = {
+		.st_size = UINT64_MAX / 2, .st_shndx = 1, .st_info = STT_FUNC, .st_name = 1};
+	size_t *nr_reads = ctx, size = sizeof(symbol);
+	const void *from = &symbol;
+
+	ck_assert_uint_lt(++*nr_reads, READS_MAX);
+	if (off < PAGE)
+		return read_page(NULL, off, buf, len);
+	if (off - TABLES_OFF < NR_TABLES * sizeof(section)) {
+		from = &section;
+		size = sizeof(section);
+	}
+	for (size_t at = 0; at < len; at++)
+		((uint8_t *)buf)[at] = ((const uint8_t *)from)[(off - TABLES_OFF + at) % size];
+	return len % size == 0;
+}
+
+START_TEST(tables_without_end)
+{
+	size_t nr_reads = 0;
+	const struct hv_elf_file endless = {
+		.read = read_endless, .ctx = &nr_reads, .len_bytes = UINT64_MAX};
+	struct hv_elf_place places[500] = {{0}};
+
+	head->e_shnum = NR_TABLES;
+	head->e_shoff = TABLES_OFF;
+	for (size_t i = 0; i < HV_ARRAY_LEN(places); i++)
+		places[i].off = CODE_OFF + i;
+	hv_elf_find_functions(&endless, places, HV_ARRAY_LEN(places));
+	for (size_t i = 0; i < HV_ARRAY_LEN(places); i++)
+		ck_assert_ptr_null(places[i].name);
+}
+END_TEST
+
 /* The file with debug information has the symbols, at the same addresses. */
 START_TEST(functions_of_another_file)
 {
@@ -228,6 +271,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, functions_of_the_dynamic_linker, 0, 2);
 	tcase_add_test(tc, pages_that_are_not_there);
 	tcase_add_test(tc, a_file_that_is_wrong);
+	tcase_add_test(tc, tables_without_end);
 	tcase_add_test(tc, functions_of_another_file);
 	tcase_add_test(tc, build_ids);
 }
