@@ -15,51 +15,66 @@
 
 #define AGAIN_NS   HV_NS_PER_S /* a process is not looked up more often */
 #define ASKS_MAX   200	       /* requests in a second */
-#define BATCH	   2048	       /* offsets in a request */
-#define NAMELESS   "[anonymous memory]"
+#define PART	   4	       /* requests take at most this part of the time */
+#define NAMING_NS  (30 * HV_NS_PER_S)
+#define PATH_LEN   4096
+#define ID_LEN	   (2 * HV_ELF_BUILD_ID_MAX)
+#define BATCH	   2048 /* offsets in a request */
 #define DEBUG_DIR  "/usr/lib/debug/.build-id"
 #define UNKNOWN_ID "-"
 
-void programs_deinit(struct programs *p)
+static char nameless[] = "[anonymous memory]"; /* path of memory without a file */
+
+static void forget_tasks(struct programs *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		free(p->list[i]->maps);
 		free(p->list[i]);
 	}
+	hv_map_deinit(&p->by_pid);
+	p->nr = p->nr_maps = 0;
+}
+
+void programs_deinit(struct programs *p)
+{
+	forget_tasks(p);
 	for (size_t i = 0; i < p->nr_files; i++) {
 		free(p->files[i].build_id);
 		free(p->files[i].path);
 	}
 	free(p->list);
 	free(p->files);
-	hv_map_deinit(&p->by_pid);
 	hv_map_deinit(&p->by_mapping);
 	*p = (struct programs){0};
 }
 
 /* -- mappings ----------------------------------------------------------------------------------- */
 
-/* Returns the number of the file, from 1; 0: there are too many. Files without an address_space are
- * equal if their paths are. */
+/* Files without an address_space are equal if their paths are. */
+static bool is_same(const struct program_file *a, const struct program_file *b)
+{
+	return a->mapping == b->mapping && a->ino == b->ino && a->len_bytes == b->len_bytes &&
+	       (a->mapping || strcmp(a->path, b->path) == 0);
+}
+
+/* Returns the number of the file, from 1; 0: there are too many. */
 static uint32_t file_of(struct programs *p, const struct program_file *f)
 {
 	uint64_t key = f->mapping;
-	uintptr_t found = key ? (uintptr_t)hv_map_find(&p->by_mapping, key) : 0;
+	uintptr_t first = key ? (uintptr_t)hv_map_find(&p->by_mapping, key) : 1;
 
-	if (found && p->files[found - 1].ino == f->ino &&
-	    p->files[found - 1].len_bytes == f->len_bytes)
-		return (uint32_t)found;
-	for (size_t i = 0; !key && i < p->nr_files; i++)
-		if (!p->files[i].mapping && strcmp(p->files[i].path, f->path) == 0)
-			return (uint32_t)i + 1;
+	/* Only a file that has changed is not the first one of its address_space. */
+	for (uintptr_t i = first; i && i <= p->nr_files; i++)
+		if (is_same(&p->files[i - 1], f))
+			return (uint32_t)i;
 	if (p->nr_files == PROGRAMS_FILES_MAX)
 		return 0;
 	p->files = hv_grow(p->files, p->nr_files, &p->files_cap, 16, sizeof(*p->files));
 	p->files[p->nr_files] = *f;
 	p->files[p->nr_files].build_id = hv_strdup(f->build_id);
-	p->files[p->nr_files].path = hv_strdup(*f->path ? f->path : NAMELESS);
+	p->files[p->nr_files].path = hv_strdup(f->path);
 	p->nr_files++;
-	if (key && !found)
+	if (!first)
 		hv_map_add(&p->by_mapping, key, (void *)p->nr_files);
 	return (uint32_t)p->nr_files;
 }
@@ -79,8 +94,9 @@ static bool parse_map(char *line, struct program_map *map, struct program_file *
 		line = end + 1;
 	}
 	file->build_id = strsep(&line, " ");
-	file->path = line;
-	return line && map->start < map->end;
+	file->path = line && *line ? line : nameless;
+	return line && map->start < map->end && strlen(line) <= PATH_LEN &&
+	       strlen(file->build_id) <= ID_LEN;
 }
 
 static void add_map(struct programs *p, struct program *to, char *line)
@@ -106,6 +122,7 @@ static void ask(struct programs *p, struct program *to, uint32_t pid)
 		p->client, &(struct wire_frame){.kind = WIRE_PROGRAM, .arg = pid}, &answer);
 	char *rest;
 
+	p->spent_ns += hv_now_ns() - to->asked_ns;
 	p->nr_asked++;
 	if (err) {
 		/* The next request of the recording reports a session that is gone. */
@@ -153,22 +170,31 @@ static struct program *program_of(struct programs *p, uint32_t pid)
 
 static bool may_ask(struct programs *p, uint64_t now_ns)
 {
-	if (now_ns - p->second_ns >= HV_NS_PER_S) {
-		p->second_ns = now_ns;
-		p->nr_asked = 0;
+	uint64_t period_ns = PART * p->spent_ns;
+
+	if (period_ns < HV_NS_PER_S)
+		period_ns = HV_NS_PER_S;
+	if (now_ns - p->period_ns >= period_ns) {
+		p->period_ns = now_ns;
+		p->spent_ns = p->nr_asked = 0;
 	}
-	return !p->is_off && p->nr_asked < ASKS_MAX;
+	return !p->is_off && p->nr_asked < ASKS_MAX && p->spent_ns < HV_NS_PER_S / PART;
 }
 
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
 				    uint32_t *ret_file, uint64_t *ret_off)
 {
 	struct programs *p = ctx;
-	struct program *to = program_of(p, pid);
-	const struct program_map *map = find_map(to, address);
-	bool is_renamed = strncmp(to->comm, comm, sizeof(to->comm)) != 0;
+	const struct program_map *map;
 	uint64_t now_ns = hv_now_ns();
+	struct program *to;
+	bool is_renamed;
 
+	if (p->nr >= PROGRAMS_TASKS_MAX || p->nr_maps >= PROGRAMS_MAPS_MAX)
+		forget_tasks(p);
+	to = program_of(p, pid);
+	map = find_map(to, address);
+	is_renamed = strncmp(to->comm, comm, sizeof(to->comm)) != 0;
 	if ((!map || is_renamed) && may_ask(p, now_ns) &&
 	    (is_renamed || now_ns - to->asked_ns >= AGAIN_NS)) {
 		to->asked_ns = now_ns;
@@ -264,7 +290,7 @@ static void take_names(struct batch *b, char *text)
 			return;
 		b->places[i].vaddr = strtoull(end + 1, &end, 16);
 		if (*end == ' ' && strcmp(end + 1, UNKNOWN_ID) != 0)
-			b->places[i].name = hv_strdup(end + 1);
+			b->places[i].name = hv_format("%.*s", HV_ELF_NAME_MAX, end + 1);
 	}
 }
 
@@ -306,7 +332,8 @@ static char *place_name(const struct program_file *f, uint64_t off)
 static struct hv_err *name_batch(const struct programs *p, const struct program_file *f,
 				 struct batch *b, struct hv_chains *c)
 {
-	struct hv_err *err = f->mapping && b->nr ? ask_names(p, f, b) : NULL;
+	bool asks = f->mapping && b->nr && hv_now_ns() - p->naming_ns < NAMING_NS;
+	struct hv_err *err = asks ? ask_names(p, f, b) : NULL;
 
 	if (!client_is_gone(err)) {
 		hv_err_free(err);
@@ -348,6 +375,7 @@ struct hv_err *programs_name(struct programs *p, struct hv_chains *c)
 	HV_AUTO_FREE struct batch *b = hv_alloc(sizeof(*b));
 	struct hv_err *err = NULL;
 
+	p->naming_ns = hv_now_ns();
 	for (uint32_t file = 1; !err && file <= p->nr_files; file++)
 		err = name_file(p, file, b, c);
 	return err;

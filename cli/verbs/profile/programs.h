@@ -4,14 +4,16 @@
  * name has changed. Functions are looked up at the end. A file of the user (--symfs) or of the host
  * (/usr/lib/debug) with the same build id names functions that the guest's memory does not.
  *
- * The service's answers are untrusted: numbers of files and mappings are bounded, and names are only
- * displayed. */
+ * The guest chooses the tasks, and the service's answers are untrusted: the numbers of tasks, files
+ * and mappings and the lengths of names are bounded, and names are only displayed. The service does
+ * nothing else while it answers, so the lookups take at most a quarter of the time. */
 #pragma once
 
 #include "base/map.h"
 #include "cli/client.h"
 #include "profile/profile.h"
 
+#define PROGRAMS_TASKS_MAX 65536 /* all are looked up again when there are more */
 #define PROGRAMS_FILES_MAX 4096
 #define PROGRAMS_MAPS_MAX  262144
 
@@ -44,14 +46,17 @@ struct programs {
 	size_t nr, cap;
 	struct program_file *files; /* owned */
 	size_t nr_files, files_cap, nr_maps;
-	struct hv_map by_mapping;
-	uint64_t second_ns; /* requests are counted from here */
+	struct hv_map by_mapping; /* the first file of each address_space */
+	uint64_t period_ns;	  /* requests are counted from here */
+	uint64_t spent_ns;	  /* on them */
 	unsigned nr_asked;
+	uint64_t naming_ns; /* programs_name() began then, and gives up asking in time */
 };
 
 void programs_deinit(struct programs *p);
 /* For struct hv_profile_files; CTX is a struct programs. */
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
 				    uint32_t *ret_file, uint64_t *ret_off);
-/* Names the frames of programs in C that have no name. */
+/* Names the frames of programs in C that have no name. Asks the session for at most half a minute;
+ * later frames get addresses. */
 struct hv_err *programs_name(struct programs *p, struct hv_chains *c) hv_must_use;

@@ -3,7 +3,9 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "cli/verbs/profile/programs.h"
 #include "tests/lib/run_suite.h"
@@ -19,6 +21,7 @@ static const char *maps, *functions;
 static unsigned nr_asked;
 static char request[256];
 static bool is_gone;
+static uint64_t answer_ns; /* time until an answer */
 
 struct hv_err *client_call(struct client *c hv_unused, const struct wire_frame *r,
 			   struct wire_frame *ret)
@@ -26,6 +29,7 @@ struct hv_err *client_call(struct client *c hv_unused, const struct wire_frame *
 	const char *text = r->kind == WIRE_PROGRAM ? maps : functions;
 
 	nr_asked++;
+	nanosleep(&(struct timespec){.tv_nsec = (long)answer_ns}, NULL);
 	if (r->kind == WIRE_FUNCTIONS)
 		snprintf(request, sizeof(request), "%.*s", (int)r->data.len_bytes, r->data.data);
 	*ret = (struct wire_frame){.data = {(const uint8_t *)text, strlen(text)}};
@@ -45,6 +49,7 @@ static void set_up(void)
 	functions = "";
 	nr_asked = 0;
 	is_gone = false;
+	answer_ns = 0;
 }
 
 static void tear_down(void)
@@ -102,6 +107,53 @@ START_TEST(another_file_at_the_same_address)
 	maps = "401000 479000 1000 ffff888001 9 1000 - /bin/new\n";
 	ck_assert_int_eq(find(6, "a", 0x401234, &other, &off), HV_PROFILE_FILE);
 	ck_assert_uint_ne(file, other);
+}
+END_TEST
+
+/* A file is stored once, also memory without one and a file that has changed. */
+START_TEST(files_are_stored_once)
+{
+	uint32_t file;
+	uint64_t off;
+
+	ck_assert_int_eq(find(5, "a", 0x800004, &file, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(programs.nr_files, 3);
+	ck_assert_int_eq(find(6, "a", 0x800004, &file, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(programs.nr_files, 3);
+	maps = "401000 479000 1000 ffff888001 9 1000 - /bin/new\n";
+	for (uint32_t pid = 7; pid < 10; pid++)
+		ck_assert_int_eq(find(pid, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(programs.nr_files, 4);
+}
+END_TEST
+
+/* The guest chooses the numbers of tasks. */
+START_TEST(tasks_without_end)
+{
+	uint32_t file;
+	uint64_t off;
+
+	maps = "";
+	for (uint32_t pid = 1; pid < 3 * PROGRAMS_TASKS_MAX; pid++)
+		find(pid, "a", 0x401234, &file, &off);
+	ck_assert_uint_le(programs.nr, PROGRAMS_TASKS_MAX);
+	maps = MAPS;
+	programs.period_ns = 0;
+	ck_assert_int_eq(find(1, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+}
+END_TEST
+
+/* A request that takes long is followed by a pause of three times this length. */
+START_TEST(slow_answers)
+{
+	uint32_t file;
+	uint64_t off, begin_ns = hv_now_ns();
+
+	answer_ns = 3 * HV_NS_PER_S / 10;
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	for (uint32_t pid = 6; nr_asked == 1; pid++)
+		find(pid, "a", 0x401234, &file, &off);
+	ck_assert_uint_ge(hv_now_ns() - begin_ns, 3 * HV_NS_PER_S / 2);
 }
 END_TEST
 
@@ -185,6 +237,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, addresses_and_files);
 	tcase_add_test(tc, a_program_that_executes_another);
 	tcase_add_test(tc, another_file_at_the_same_address);
+	tcase_add_test(tc, files_are_stored_once);
+	tcase_add_test(tc, tasks_without_end);
+	tcase_add_test(tc, slow_answers);
 	tcase_add_test(tc, names);
 	tcase_add_loop_test(tc, names_that_are_wrong, 0, 9);
 	tcase_add_loop_test(tc, mappings_that_are_wrong, 0, 7);
