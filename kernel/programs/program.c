@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/grow.h"
 #include "base/text.h"
 #include "kernel/core/fields.h"
@@ -14,7 +15,8 @@
 /* Limits on guest data */
 #define MAPS_MAX       4096u /* with code */
 #define VMAS_MAX       65536u
-#define DEPTH_MAX      10u /* of the maple tree */
+#define NODES_MAX      65536u /* of the maple tree */
+#define DEPTH_MAX      10u    /* of the maple tree */
 #define COMPONENTS_MAX 64u
 #define NAME_MAX_BYTES 255u
 #define STRUCT_MAX     2048u
@@ -145,7 +147,7 @@ struct reading {
 	const struct layout *l;
 	uint64_t mm, vdso;
 	struct hv_program program;
-	size_t cap, nr_vmas;
+	size_t cap, nr_vmas, nr_nodes;
 };
 
 static bool word(const struct reading *r, uint64_t at, uint64_t *ret)
@@ -271,7 +273,7 @@ static bool add_vma(struct reading *r, const struct vma *v)
 
 	if (!(v->flags & VM_EXEC))
 		return true;
-	if (r->program.nr == MAPS_MAX)
+	if (r->program.nr == MAPS_MAX || !is_ok(hv_cancel_check()))
 		return false;
 	if (v->file)
 		read_file(r, v->file, &map);
@@ -317,7 +319,8 @@ static bool walk_node(struct reading *r, uint64_t encoded, uint64_t min, uint64_
 	unsigned type = encoded >> TYPE_SHIFT & TYPE_MASK, nr_slots;
 	uint64_t node = encoded & ~(uint64_t)NODE_MASK, pivots[SLOTS_MAX], slots[SLOTS_MAX];
 
-	if (type < LEAF_64 || type > ARANGE_64 || depth == DEPTH_MAX)
+	if (type < LEAF_64 || type > ARANGE_64 || depth == DEPTH_MAX || ++r->nr_nodes > NODES_MAX ||
+	    hv_cancel_now(r->nr_nodes))
 		return false;
 	nr_slots = r->l->nr_slots[type];
 	if (!bytes_at(r, node + r->l->pivots[type], pivots, 8 * (nr_slots - 1)) ||
@@ -357,7 +360,7 @@ static void forget(struct reading *r)
 
 	hv_program_deinit(&r->program);
 	r->program.tgid = tgid;
-	r->cap = r->nr_vmas = 0;
+	r->cap = r->nr_vmas = r->nr_nodes = 0;
 }
 
 static bool find_task(struct hv_kernel *k, uint32_t pid, struct hv_task *ret)

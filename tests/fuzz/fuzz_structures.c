@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads modules, sites, users of ftrace, tasks, stacks and the clock of a kernel in whose data the input changes
- * words (changes.h). */
+/* Reads modules, sites, users of ftrace, tasks, stacks, programs and the clock of a kernel in whose
+ * data the input changes words (changes.h). */
 #include "kernel/clock/clock.h"
+#include "kernel/programs/program.h"
+#include "kernel/sites/ftrace_users.h"
 #include "kernel/tasks/tasks.h"
 #include "tests/fuzz/changes.h"
-#include "kernel/sites/ftrace_users.h"
+#include "tests/unit/kernel/programs/fake_programs.h"
 #include "tests/unit/kernel/sites/fake_sites.h"
 #include "tests/unit/kernel/sites/fake_users.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
@@ -106,10 +108,50 @@ static void read_tasks(const uint8_t *data, size_t size)
 	hv_clock_free(clock);
 }
 
+static void make_program(struct fp *p)
+{
+	uint64_t node, page, vmas[2];
+
+	fp_init(p);
+	page = fp_page(fp_elf(p));
+	node = fk_alloc(&p->t.f, 16 + 8 * 64);
+	fk_u64(&p->t.f, node + FP_SLOTS, page);
+	vmas[0] = fp_vma(p, 0x401000, 0x402000, FP_EXEC,
+			 fp_file(p, p->mount, fp_dentry(p, p->root, "cat"), 2 * FP_PAGE, node + 2));
+	vmas[1] = fp_vma(p, FP_VDSO, FP_VDSO + FP_PAGE, FP_EXEC, 0);
+	fp_map(p, vmas, 2);
+}
+
+static void read_program(const uint8_t *data, size_t size, bool has_tree)
+{
+	static struct saved saved[2];
+	static struct fp p[2];
+	struct hv_program program = {0};
+
+	fp_has_tree = has_tree;
+	if (!saved[has_tree].data) {
+		make_program(&p[has_tree]);
+		save(&p[has_tree].t.f, &saved[has_tree]);
+	}
+	restore(&p[has_tree].t.f, &saved[has_tree]);
+	change(&p[has_tree].t.f, data, size);
+	if (!hv_program_read(&p[has_tree].t.f.k, FP_PID, &program))
+		return;
+	for (size_t i = 0; i < program.nr; i++) {
+		struct hv_elf_place place = {.off = program.maps[i].off};
+
+		hv_program_find_functions(&p[has_tree].t.f.k, &program.maps[i].file, &place, 1);
+		free(place.name);
+	}
+	hv_program_deinit(&program);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	read_sites(data, size);
 	read_users(data, size);
 	read_tasks(data, size);
+	read_program(data, size, false);
+	read_program(data, size, true);
 	return 0;
 }
