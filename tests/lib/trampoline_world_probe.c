@@ -158,6 +158,30 @@ static void fault(const struct world *w)
 	reads(w, NO_ADDRESS, HV_FETCH_KEEPS);
 }
 
+#define USER_REGS_OFF (WORLD_PIDS_OFF - 0x100)
+#define USER_IP	      0x401234
+#define USER_CS	      0x33 /* of a program of 64 bits */
+#define USER_FRAMES   20
+
+/* The task is in a program, each of whose frame records is the 16 bytes above the one before. */
+static void user_stack(const struct world *w)
+{
+	/* movq %rsi, 8(%rdi); addq $16, %rsi; movq %rsi, (%rdi); xorl %eax, %eax; ret */
+	static const uint8_t reader[] = {0x48, 0x89, 0x77, 8,	 0x48, 0x83, 0xc6,
+					 0x10, 0x48, 0x89, 0x37, 0x31, 0xc0, 0xc3};
+	const struct hv_fetch_step step = {
+		.does = HV_FETCH_USER_STACK, .len_bytes = 8 * USER_FRAMES, .tag = 1};
+	uint64_t *regs = (uint64_t *)(w->host + USER_REGS_OFF);
+
+	no_graph(w);
+	memcpy(w->host + WORLD_PROGRAM_OFF, &step, sizeof(step));
+	memcpy(w->host + WORLD_READERS_OFF + 0x10, reader, sizeof(reader));
+	world_cpu(w)->cat.stack = world_gva(w, USER_REGS_OFF).v;
+	regs[4] = USER_ADDRESS; /* bp */
+	regs[16] = USER_IP;
+	regs[17] = USER_CS;
+}
+
 static void no_draft(const struct world *w)
 {
 	number(w);
@@ -182,6 +206,8 @@ const struct world_case world_probe_cases[] = {
 	 CALLS(REGS_DATA + 1)},
 	{"probe, no memory there", .prepare = fault, .trampoline = WORLD_REGS_FETCH,
 	 CALLS(REGS_DATA + 1)},
+	{"probe, a program's stack of 20 frames", .prepare = user_stack, .calm = 1,
+	 .trampoline = WORLD_REGS_FETCH, CALLS(REGS_DATA + 8)},
 	{"probe, no draft free", .prepare = no_draft, .trampoline = WORLD_REGS_FETCH, .calm = 1},
 	{"probe of all registers", .prepare = plain, .trampoline = WORLD_ENTRY_REGS,
 	 CALLS(ALL_REGS_DATA)},
