@@ -282,7 +282,7 @@ static void add_folded_name(struct hv_text *out, const struct hv_flame_node *nod
 	hv_text_add(out, node->kind == HV_CHAIN_KERNEL ? "_[k]" : "");
 }
 
-void hv_flame_folded(const struct hv_flame *f, struct hv_text *out)
+bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text *out)
 {
 	HV_AUTO_FREE uint32_t *path = hv_alloc((f->nr + 1) * sizeof(*path));
 
@@ -291,12 +291,15 @@ void hv_flame_folded(const struct hv_flame *f, struct hv_text *out)
 
 		if (!f->nodes[at].self)
 			continue;
+		if (out->len_bytes >= max_bytes)
+			return false;
 		for (size_t i = 0; i < nr; i++) {
 			hv_text_add(out, i ? ";" : "");
 			add_folded_name(out, &f->nodes[path[i]]);
 		}
 		hv_text_printf(out, " %" PRIu64 "\n", f->nodes[at].self);
 	}
+	return true;
 }
 
 /* Adds NAME as a JSON string. */
@@ -314,7 +317,7 @@ static void add_json(struct hv_text *out, const char *name)
 	hv_text_add_char(out, '"');
 }
 
-void hv_flame_jsonl(const struct hv_flame *f, struct hv_text *out)
+bool hv_flame_jsonl(const struct hv_flame *f, size_t max_bytes, struct hv_text *out)
 {
 	static const char *const kinds[] = {
 		[HV_CHAIN_GROUP] = "group", [HV_CHAIN_KERNEL] = "kernel", [HV_CHAIN_USER] = "user"};
@@ -325,6 +328,8 @@ void hv_flame_jsonl(const struct hv_flame *f, struct hv_text *out)
 
 		if (!f->nodes[at].self)
 			continue;
+		if (out->len_bytes >= max_bytes)
+			return false;
 		hv_text_printf(out, "{\"samples\":%" PRIu64 ",\"frames\":[", f->nodes[at].self);
 		for (size_t i = 0; i < nr; i++) {
 			hv_text_add(out, i ? ",{\"name\":" : "{\"name\":");
@@ -333,6 +338,7 @@ void hv_flame_jsonl(const struct hv_flame *f, struct hv_text *out)
 		}
 		hv_text_add(out, "]}\n");
 	}
+	return true;
 }
 
 void hv_flame_perf(const struct hv_chains *c, const struct hv_flame_sample *s, const char *comm,

@@ -31,14 +31,18 @@ void hv_flame_deinit(struct hv_flame *f);
 void hv_flame_text(const struct hv_flame *f, uint64_t min_ppm, struct hv_text *out);
 /* The functions that most samples interrupted, at most MAX. */
 void hv_flame_hottest(const struct hv_flame *f, size_t max, struct hv_text *out);
+/* These begin no line or frame after OUT has MAX_BYTES, because a guest chooses the number and the
+ * length of chains. They return false if this omits any. */
+
 /* A line for each chain: its names with ';' between them, and the number of samples. Functions of
  * the kernel end with "_[k]". */
-void hv_flame_folded(const struct hv_flame *f, struct hv_text *out);
+bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);
 /* A JSON object per line for each chain. */
-void hv_flame_jsonl(const struct hv_flame *f, struct hv_text *out);
+bool hv_flame_jsonl(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);
 /* A picture with a program that zooms and searches. It refers to no other file. TITLE is UTF-8 text
  * from the user. */
-void hv_flame_svg(const struct hv_flame *f, const char *title, struct hv_text *out);
+bool hv_flame_svg(const struct hv_flame *f, const char *title, size_t max_bytes,
+		  struct hv_text *out);
 
 /* -- samples one by one ----------------------------------------------------------------------- */
 

@@ -69,7 +69,7 @@ struct hv_profile {
 	size_t nr_samples, samples_cap;
 	uint64_t nr_user, nr_kernel; /* counted samples */
 	uint64_t nr_lost;	     /* events that the ring lost */
-	uint64_t nr_dropped;	     /* samples for which there was no room */
+	uint64_t nr_dropped;	     /* samples that were not counted: the chains are full */
 	uint64_t first_ns, last_ns;  /* times of the first and of the last sample */
 	enum hv_profile_per per;
 	unsigned one_of; /* counts one of this number of ticks; 0: all */

@@ -171,7 +171,8 @@ static unsigned place(struct drawing *d)
 	return deepest;
 }
 
-void hv_flame_svg(const struct hv_flame *f, const char *title, struct hv_text *out)
+bool hv_flame_svg(const struct hv_flame *f, const char *title, size_t max_bytes,
+		  struct hv_text *out)
 {
 	HV_AUTO_FREE double *lefts = hv_alloc((f->nr + 1) * sizeof(*lefts));
 	uint64_t all = f->nodes[0].total;
@@ -179,6 +180,7 @@ void hv_flame_svg(const struct hv_flame *f, const char *title, struct hv_text *o
 			    .per_sample = (WIDTH - 2 * MARGIN) / (double)(all ? all : 1),
 			    .lefts = lefts,
 			    .out = out};
+	bool is_complete = true;
 
 	d.height = TOP + BOTTOM + ROW * (place(&d) + 1);
 	hv_text_printf(out,
@@ -196,8 +198,13 @@ void hv_flame_svg(const struct hv_flame *f, const char *title, struct hv_text *o
 		"<text id=\"hvs\" class=\"hvb\" x=\"%u\" y=\"44\">search</text>\n"
 		"<text id=\"hvm\" x=\"10\" y=\"%u\"></text>\n",
 		(unsigned)WIDTH - 60, d.height - 12);
-	for (uint32_t at = 0; at < f->nr; at++)
-		if (is_drawn(&d, at))
+	for (uint32_t at = 0; is_complete && at < f->nr; at++) {
+		if (!is_drawn(&d, at))
+			continue;
+		is_complete = out->len_bytes < max_bytes;
+		if (is_complete)
 			add_frame(&d, at);
+	}
 	hv_text_printf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
+	return is_complete;
 }

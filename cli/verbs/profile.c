@@ -30,7 +30,8 @@
 #define OVERHEAD_PPM 20000		/* default */
 #define RATE_MAX     1000
 #define HOTTEST	     10
-#define BUFFER_KB    "1024" /* of each vCPU: some seconds of samples */
+#define FILE_MAX     (512u << 20) /* bytes */
+#define BUFFER_KB    "1024"	  /* of each vCPU: some seconds of samples */
 
 enum output { OUTPUT_TREE, OUTPUT_FOLDED, OUTPUT_SVG, OUTPUT_JSONL, OUTPUT_PERF };
 
@@ -61,6 +62,7 @@ struct profile {
 	bool is_new;	   /* created by us; removed again if nothing is written */
 	uint64_t begin_ns, end_ns;
 	struct hv_text gaps; /* things that are not sampled, a line each */
+	bool is_cut;	     /* the file would be larger than FILE_MAX */
 	int out_error;	     /* 0: standard output works */
 };
 
@@ -179,6 +181,8 @@ static void add_summary(const struct profile *r, const struct hv_flame *f, struc
 	if (p->nr_dropped)
 		hv_text_printf(out, "; %" PRIu64 " samples not counted, because there was no room",
 			       p->nr_dropped);
+	if (r->is_cut)
+		hv_text_printf(out, "; %s is incomplete, because it would be too large", r->path);
 	hv_text_add(out, "\n");
 	if (r->gaps.len_bytes)
 		hv_text_add(out, r->gaps.data);
@@ -208,28 +212,33 @@ static const char *comm_of(const struct hv_chains *c, uint32_t node)
 	return name;
 }
 
-static void add_samples(const struct hv_profile *p, struct hv_text *out)
+/* Returns false if not all samples are added. */
+static bool add_samples(const struct hv_profile *p, struct hv_text *out)
 {
-	for (size_t i = 0; i < p->nr_samples; i++)
+	size_t i = 0;
+
+	for (; i < p->nr_samples && out->len_bytes < FILE_MAX; i++)
 		hv_flame_perf(&p->chains, &p->samples[i], comm_of(&p->chains, p->samples[i].node),
 			      out);
+	return i == p->nr_user + p->nr_kernel;
 }
 
-static void add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
+/* Returns false if the file is not complete. */
+static bool add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
 {
 	HV_AUTO_FREE char *title =
 		hv_format("%s: CPU time, %" PRIu64 " samples", r->request.spec, f->nodes[0].total);
 
 	if (r->output == OUTPUT_FOLDED)
-		hv_flame_folded(f, out);
-	else if (r->output == OUTPUT_JSONL)
-		hv_flame_jsonl(f, out);
-	else if (r->output == OUTPUT_SVG)
-		hv_flame_svg(f, title, out);
-	else if (r->output == OUTPUT_PERF)
-		add_samples(r->samples, out);
-	else
-		add_tree(r, f, out);
+		return hv_flame_folded(f, FILE_MAX, out);
+	if (r->output == OUTPUT_JSONL)
+		return hv_flame_jsonl(f, FILE_MAX, out);
+	if (r->output == OUTPUT_SVG)
+		return hv_flame_svg(f, title, FILE_MAX, out);
+	if (r->output == OUTPUT_PERF)
+		return add_samples(r->samples, out);
+	add_tree(r, f, out);
+	return true;
 }
 
 static struct hv_err *write_file(struct profile *r, const struct hv_text *text)
@@ -256,7 +265,7 @@ static struct hv_err *show(struct profile *r)
 	struct hv_err *err = NULL;
 
 	hv_flame_make(&r->samples->chains, &f);
-	add_output(r, &f, &out);
+	r->is_cut = !add_output(r, &f, &out);
 	if (r->file < 0) {
 		r->out_error = put_out(out.data, out.len_bytes);
 		return NULL;

@@ -98,17 +98,17 @@ END_TEST
 
 START_TEST(folded_lines)
 {
-	CHECK_TEXT(hv_flame_folded(&f, &out), "a;main;left 5\n"
-					      "a;main;right 3\n"
-					      "a;main;right;vfs_read_[k] 1\n"
-					      "b:<\"&'\\?>?|? 1\n");
+	CHECK_TEXT(hv_flame_folded(&f, SIZE_MAX, &out), "a;main;left 5\n"
+							"a;main;right 3\n"
+							"a;main;right;vfs_read_[k] 1\n"
+							"b:<\"&'\\?>?|? 1\n");
 }
 END_TEST
 
 START_TEST(json_lines)
 {
 	CHECK_TEXT(
-		hv_flame_jsonl(&f, &out),
+		hv_flame_jsonl(&f, SIZE_MAX, &out),
 		"{\"samples\":5,\"frames\":[{\"name\":\"a\",\"kind\":\"group\"},"
 		"{\"name\":\"main\",\"kind\":\"user\"},{\"name\":\"left\",\"kind\":\"user\"}]}\n"
 		"{\"samples\":3,\"frames\":[{\"name\":\"a\",\"kind\":\"group\"},"
@@ -128,7 +128,7 @@ START_TEST(a_picture_escapes_names)
 	HV_AUTO_TEXT struct hv_text out = {0};
 
 	make(&f);
-	hv_flame_svg(&f, "web1 <&>", &out);
+	hv_flame_svg(&f, "web1 <&>", SIZE_MAX, &out);
 	ck_assert_ptr_nonnull(strstr(out.data, ">web1 &lt;&amp;&gt;<"));
 	ck_assert_ptr_nonnull(
 		strstr(out.data, "data-n=\"b;&lt;&quot;&amp;&#39;\\?&gt;?|?\" data-s=\"1\""));
@@ -171,6 +171,24 @@ START_TEST(frames_are_bounded)
 }
 END_TEST
 
+START_TEST(texts_are_bounded)
+{
+	hv_cleanup(hv_flame_deinit) struct hv_flame f = {0};
+	HV_AUTO_TEXT struct hv_text lines = {0}, objects = {0}, picture = {0};
+
+	make(&f);
+	ck_assert(!hv_flame_folded(&f, 20, &lines));
+	ck_assert_str_eq(lines.data, "a;main;left 5\na;main;right 3\n");
+	ck_assert(!hv_flame_jsonl(&f, 1, &objects));
+	ck_assert_ptr_eq(strchr(objects.data, '\n') + 1, objects.data + objects.len_bytes);
+	ck_assert(!hv_flame_svg(&f, "web1", 1, &picture));
+	ck_assert_ptr_null(strstr(picture.data, "class=\"hvf\""));
+	ck_assert_ptr_nonnull(strstr(picture.data, "</svg>"));
+	picture.len_bytes = 0;
+	ck_assert(hv_flame_svg(&f, "web1", SIZE_MAX, &picture));
+}
+END_TEST
+
 START_TEST(nothing_was_sampled)
 {
 	hv_cleanup(hv_flame_deinit) struct hv_flame f = {0};
@@ -178,11 +196,11 @@ START_TEST(nothing_was_sampled)
 
 	hv_flame_make(&chains, &f);
 	hv_flame_text(&f, 0, &out);
-	hv_flame_folded(&f, &out);
-	hv_flame_jsonl(&f, &out);
+	hv_flame_folded(&f, SIZE_MAX, &out);
+	hv_flame_jsonl(&f, SIZE_MAX, &out);
 	hv_flame_hottest(&f, 5, &out);
 	ck_assert_uint_eq(out.len_bytes, 0);
-	hv_flame_svg(&f, "none", &out);
+	hv_flame_svg(&f, "none", SIZE_MAX, &out);
 	ck_assert_ptr_nonnull(strstr(out.data, "</svg>"));
 }
 END_TEST
@@ -199,6 +217,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_picture_escapes_names);
 	tcase_add_test(tc, a_sample_as_perf_prints_it);
 	tcase_add_test(tc, frames_are_bounded);
+	tcase_add_test(tc, texts_are_bounded);
 	tcase_add_test(tc, nothing_was_sampled);
 }
 

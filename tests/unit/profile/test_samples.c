@@ -130,7 +130,7 @@ static void check_folded(const char *wanted)
 	ck_assert_ptr_null(hv_export_end(x));
 	hv_profile_name_rest(hv_profile_of(x));
 	hv_flame_make(&hv_profile_of(x)->chains, &f);
-	hv_flame_folded(&f, &out);
+	hv_flame_folded(&f, SIZE_MAX, &out);
 	hv_text_add(&out, "");
 	ck_assert_str_eq(out.data, wanted);
 }
