@@ -37,7 +37,7 @@ def flame_graph_of_a_program(t):
             shown = t.hv("profile", t.name, "--for=4s", "-o", path, timeout=300)
             stacks = read_stacks(path)
             assert not traced.text("kprobe_events"), traced.text("kprobe_events")
-            t.hv("profile", t.name, "--for=500ms", "--per=cpu", "-o", picture, timeout=300)
+            t.hv("profile", t.name, "--for=2s", "--per=cpu", "-o", picture, timeout=300)
             assert "spin_left" in xml.dom.minidom.parse(picture).toxml()
             os.unlink(picture)
     finally:

@@ -287,7 +287,7 @@ class Runner:
                 wrong.append(f"{type(error).__name__}: {error}")
                 if guest and isinstance(error, channel.GuestDead):
                     wrong += last_words(guest)
-                if not isinstance(error, (AssertionError, tool.ToolFailed, channel.Failed)):
+                if not str(error) or not isinstance(error, (AssertionError, tool.ToolFailed, channel.Failed)):
                     wrong.append(traceback.format_exc(limit=-3))
                 self._force_detach(guest)
             if watch:
