@@ -9,19 +9,6 @@
 #define TAKE_TRIES   50
 #define TAKE_WAIT_MS 20
 
-enum domain_state domain_state(const struct rundir_info *info)
-{
-	if (!info)
-		return DOMAIN_FREE;
-	if (info->live && (info->recovers || rundir_service_has_ended(info)))
-		return DOMAIN_RECOVERING;
-	if (info->live)
-		return info->listens ? DOMAIN_ATTACHED : DOMAIN_ATTACHING;
-	if (info->ended && !info->has_left)
-		return DOMAIN_FREE;
-	return rundir_vmm_has_ended(info) ? DOMAIN_GONE : DOMAIN_LEFT;
-}
-
 const char *domain_state_words(enum domain_state state)
 {
 	static const char *const words[] = {

@@ -17,17 +17,6 @@
 
 #include "cli/rundir.h"
 
-enum domain_state {
-	DOMAIN_FREE, /* no session is attached */
-	DOMAIN_ATTACHING,
-	DOMAIN_ATTACHED,
-	DOMAIN_RECOVERING,
-	DOMAIN_LEFT, /* a session died; its changes may be in the guest */
-	DOMAIN_GONE, /* a session died, and then the VMM ended: nothing to recover */
-};
-
-/* INFO describes the domain's directory. NULL: there is no directory. */
-enum domain_state domain_state(const struct rundir_info *info);
 /* Returns the state for messages: "free", "being attached", ... */
 const char *domain_state_words(enum domain_state state);
 

@@ -13,9 +13,7 @@
 #include <sys/xattr.h>
 
 #include "base/text.h"
-#include "vmm/process/process.h"
 
-#define INFO_BYTES_MAX	 (64u << 10)
 #define REASON_BYTES_MAX 1024 /* the service chooses it and may be compromised */
 
 static const char *const rundir_files[] = {"sock",     "pid",	   "log",	RUNDIR_MOUNTS,
@@ -43,25 +41,12 @@ static struct hv_err *make_dir(const char *path)
 }
 
 /* Unlike flock, an OFD lock can be tested without acquiring it, so a test never makes an attach
- * fail. Only root can open the lock file, because every process that opens it could lock it. On
- * EACCES, lock_is_held() checks the service's process instead. */
+ * fail. Only root can open the lock file, because every process that opens it could lock it. */
 static bool lock_take(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
-}
-
-static bool lock_is_held(const char *dir, pid_t service_pid)
-{
-	HV_AUTO_FREE char *path = rundir_path(dir, "lock");
-	HV_AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	if (fd < 0)
-		return errno == EACCES && service_pid > 0 &&
-		       (kill(service_pid, 0) == 0 || errno == EPERM);
-	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 /* The directory's owner may have removed the file between our open and our lock. */
@@ -129,43 +114,18 @@ static bool put_info(const char *dir, json_object *o)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "info"), *new = rundir_path(dir, "info.new");
 
-	/* read_object() rejects larger files */
-	if (strlen(json_object_to_json_string(o)) > INFO_BYTES_MAX ||
+	/* session_info_object() rejects larger files */
+	if (strlen(json_object_to_json_string(o)) > SESSION_INFO_BYTES_MAX ||
 	    json_object_to_file(new, o) != 0)
 		return false;
 	copy_access(path, new);
 	return rename(new, path) == 0;
 }
 
-static bool is_trusted(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (st->st_uid == 0 || st->st_uid == geteuid()) &&
-	       !(st->st_mode & S_IWOTH) && st->st_size <= INFO_BYTES_MAX;
-}
-
-/* Reads the info of DIR; the caller owns the result. Only the broker and a recovering process write
- * there. Returns NULL if the file cannot be theirs. */
-static json_object *read_object(const char *dir)
-{
-	HV_AUTO_FREE char *path = rundir_path(dir, "info");
-	HV_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char text[INFO_BYTES_MAX + 1];
-	struct stat st;
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st) != 0 || !is_trusted(&st))
-		return NULL;
-	n = read(fd, text, INFO_BYTES_MAX);
-	if (n < 0)
-		return NULL;
-	text[n] = '\0';
-	return json_tokener_parse(text);
-}
-
 /* REASON may be NULL. */
 static void leave(struct rundir *d, const char *reason)
 {
-	json_object *o = read_object(d->path);
+	json_object *o = session_info_object(d->path);
 	int len = reason ? (int)strnlen(reason, REASON_BYTES_MAX) : 0;
 
 	if (o) {
@@ -206,69 +166,6 @@ void rundir_leave(struct rundir *d, const char *reason)
 		rundir_forget(d);
 }
 
-void rundir_info_deinit(struct rundir_info *info)
-{
-	free(info->path);
-	free(info->id);
-	free(info->name);
-	free(info->spec);
-	free(info->uri);
-	free(info->btf);
-	free(info->btf_release);
-	free(info->ended);
-	*info = (struct rundir_info){0};
-}
-
-/* Returns the start time of process PID, field 22 of its stat in proc(5); 0: it has ended. The
- * process name may contain any character and ends at the last parenthesis. */
-static uint64_t start_of(pid_t pid)
-{
-	char path[32], text[1024];
-	unsigned long long start = 0;
-	const char *at;
-	size_t len;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	len = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[len] = '\0';
-	at = strrchr(text, ')');
-	if (!at || sscanf(at + 1,
-			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
-			  " %*d %llu",
-			  &start) != 1)
-		return 0;
-	return start;
-}
-
-bool rundir_service_has_ended(const struct rundir_info *info)
-{
-	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)info->service_pid);
-	FILE *f = info->service_pid ? fopen(path, "re") : NULL;
-	const unsigned exiting = 0x4; /* PF_EXITING, include/linux/sched.h; also set for a zombie */
-	char text[512];
-	unsigned flags;
-	size_t len;
-
-	if (!f)
-		return info->service_pid != 0;
-	len = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[len] = '\0';
-	return hv_stat_flags(text, &flags) && flags & exiting;
-}
-
-bool rundir_vmm_has_ended(const struct rundir_info *info)
-{
-	uint64_t start = info->vmm_pid ? start_of(info->vmm_pid) : 0;
-
-	return info->vmm_pid && (!start || (info->vmm_start && start != info->vmm_start));
-}
-
 struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_info *info)
 {
 	json_object *o = json_object_new_object();
@@ -286,7 +183,8 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 		json_object_object_add(o, "btf_proved", json_object_new_boolean(info->btf_proved));
 	}
 	json_object_object_add(o, "vmm_pid", json_object_new_int(info->vmm_pid));
-	json_object_object_add(o, "vmm_start", json_object_new_uint64(start_of(info->vmm_pid)));
+	json_object_object_add(o, "vmm_start",
+			       json_object_new_uint64(session_info_start_of(info->vmm_pid)));
 	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
 	if (info->recovers)
 		json_object_object_add(o, "recovers", json_object_new_boolean(true));
@@ -295,77 +193,13 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	return is_written ? NULL : hv_err_new(EIO, "%s/info: cannot be written", d->path);
 }
 
-/* Returns NULL if there is no string KEY. */
-static char *dup_member(json_object *o, const char *key)
-{
-	const char *text;
-	json_object *member;
-
-	if (!json_object_object_get_ex(o, key, &member) ||
-	    !json_object_is_type(member, json_type_string))
-		return NULL;
-	text = json_object_get_string(member);
-	return strlen(text) == (size_t)json_object_get_string_len(member) ? hv_strdup(text) : NULL;
-}
-
-static pid_t pid_member(json_object *o, const char *key)
-{
-	json_object *member;
-
-	return json_object_object_get_ex(o, key, &member) ? json_object_get_int(member) : 0;
-}
-
-static uint64_t number_member(json_object *o, const char *key)
-{
-	json_object *member;
-
-	return json_object_object_get_ex(o, key, &member) ? json_object_get_uint64(member) : 0;
-}
-
-static bool is_true(json_object *o, const char *key)
-{
-	json_object *member;
-
-	return json_object_object_get_ex(o, key, &member) && json_object_get_boolean(member);
-}
-
-static bool has_file(const char *dir, const char *file)
-{
-	HV_AUTO_FREE char *path = rundir_path(dir, file);
-
-	return access(path, F_OK) == 0;
-}
-
 static bool read_info(const char *dir, struct rundir_info *ret)
 {
-	AUTO_RUNDIR_INFO struct rundir_info info = {0};
-	json_object *o = read_object(dir);
+	int error = session_info_read(dir, ret);
 
-	if (!o)
-		return false;
-	info.path = hv_strdup(dir);
-	info.id = dup_member(o, "id");
-	info.name = dup_member(o, "name");
-	info.spec = dup_member(o, "spec");
-	info.uri = dup_member(o, "uri");
-	info.btf = dup_member(o, "btf");
-	info.btf_release = dup_member(o, "btf_release");
-	info.btf_bytes = number_member(o, "btf_bytes");
-	info.btf_proved = is_true(o, "btf_proved");
-	info.ended = dup_member(o, "ended");
-	info.vmm_pid = pid_member(o, "vmm_pid");
-	info.service_pid = pid_member(o, "service_pid");
-	info.vmm_start = number_member(o, "vmm_start");
-	info.recovers = is_true(o, "recovers");
-	info.has_left = is_true(o, "left");
-	info.live = lock_is_held(dir, info.service_pid);
-	info.listens = has_file(dir, "sock");
-	json_object_put(o);
-	if (!info.id || !info.name || !info.spec || strcmp(info.id, strrchr(dir, '/') + 1) != 0)
-		return false;
-	*ret = info;
-	info = (struct rundir_info){0};
-	return true;
+	if (error == ENOMEM)
+		abort();
+	return !error;
 }
 
 bool rundir_read_info(const struct rundir *d, struct rundir_info *ret)
@@ -470,17 +304,6 @@ void rundir_remove_dead(const char *run_dir, const struct rundir_info *info)
 	dir.has_left = false;
 }
 
-static bool names(const struct rundir_info *info, const char *spec, const char *uri)
-{
-	char by_pid[32];
-
-	if (uri && info->uri && strcmp(uri, info->uri) != 0)
-		return false;
-	snprintf(by_pid, sizeof(by_pid), "pid:%d", (int)info->vmm_pid);
-	return strcmp(spec, info->name) == 0 || strcmp(spec, info->id) == 0 ||
-	       strcmp(spec, info->spec) == 0 || strcmp(spec, by_pid) == 0;
-}
-
 struct hv_err *rundir_find(const char *run_dir, const char *spec, const char *uri, bool *ret_found,
 			   struct rundir_info *ret)
 {
@@ -492,7 +315,7 @@ struct hv_err *rundir_find(const char *run_dir, const char *spec, const char *ur
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++)
-		if (names(&list[i], spec, uri) && (best == SIZE_MAX || list[i].live))
+		if (session_info_names(&list[i], spec, uri) && (best == SIZE_MAX || list[i].live))
 			best = i;
 	*ret_found = best != SIZE_MAX;
 	if (*ret_found) {

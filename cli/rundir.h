@@ -16,8 +16,8 @@
  * it can only write to the log, the dump and the socket that it received. So clients trust the
  * info, not the service, for the session's domain and processes.
  *
- * domain_state.h derives the state of a domain, wire.h is the protocol of the socket, and audit.h
- * writes the log. */
+ * lib/session_info.h reads a session's info, domain_state.h derives the state of a domain, wire.h is
+ * the protocol of the socket, and audit.h writes the log. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "lib/session_info.h"
 
 #define RUNDIR_DUMP   "dump"
 #define RUNDIR_MOUNTS "mounts"
@@ -70,30 +71,8 @@ static inline void rundir_remove_at(struct rundir *d)
 /* Returns the path of FILE in DIR. The caller frees it. */
 char *rundir_path(const char *dir, const char *file) hv_must_use;
 
-struct rundir_info {
-	char *path; /* of the directory */
-	char *id;
-	char *name;
-	char *spec; /* as the user wrote it for attach */
-	char *uri;  /* NULL: libvirt's default */
-	char *btf;  /* path of the BTF file that RUN/ID/btf is a copy of; NULL: there is no copy */
-	char *btf_release;  /* of the kernel whose types are in the copy; NULL: there is no copy */
-	uint64_t btf_bytes; /* length of the copy */
-	bool btf_proved;    /* the session proved that the file is of the guest's build */
-	char *ended;	    /* why the service left; NULL: it did not */
-	pid_t vmm_pid;
-	uint64_t vmm_start; /* start time of the VMM's process, by proc(5); 0: unknown */
-	pid_t service_pid;  /* or the process that recovers */
-	bool recovers;	    /* the process recovers; it does not attach */
-	bool has_left;	    /* changes of a dead session may be in the guest */
-	bool live;	    /* a process holds the lock */
-	bool listens;	    /* the socket exists */
-};
-
-void rundir_info_deinit(struct rundir_info *info);
 /* Reads the info of the session that had D before. Returns false if there is none. */
 bool rundir_read_info(const struct rundir *d, struct rundir_info *ret);
-#define AUTO_RUNDIR_INFO hv_cleanup(rundir_info_deinit)
 
 /* Ignores path, live and listens, and determines vmm_start itself. */
 struct hv_err *rundir_write_info(const struct rundir *d,
@@ -105,10 +84,6 @@ struct hv_err *rundir_list(const char *run_dir, struct rundir_info **ret,
 			   size_t *ret_nr) hv_must_use;
 void rundir_list_free(struct rundir_info *list, size_t nr);
 
-bool rundir_vmm_has_ended(const struct rundir_info *info);
-/* Returns whether the service's process has ended. If the directory is still locked, its broker is
- * about to recover (service/broker.h). */
-bool rundir_service_has_ended(const struct rundir_info *info);
 /* Returns whether INFO describes a machine of `hvtrace run` that was killed together with its
  * session. There is nothing to recover. */
 bool rundir_is_dead_machine(const struct rundir_info *info);

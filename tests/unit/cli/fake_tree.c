@@ -32,6 +32,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_FUNCTION_TRACE] = "function-trace",
 	[FAKE_GRAPH_HOST] = "funcgraph-host",
 	[FAKE_RAW] = "trace_pipe_raw",
+	[FAKE_BUFFER_PERCENT] = "buffer_percent",
 	[FAKE_TEXT] = "",
 };
 
@@ -631,6 +632,9 @@ struct hv_err *hv_file_ready(struct hv_file *file)
 {
 	if (file->name == FAKE_TRACE_PIPE && file->tree->pipe.len_bytes == file->tree->pipe_taken)
 		return hv_err_new(EAGAIN, "trace_pipe: nothing yet");
+	if (file->name == FAKE_RAW && (file->tree->nr_raw_taken[file->cpu] == file->tree->nr_raw ||
+				       strcmp(file->dir->values[FAKE_BUFFER_PERCENT], "0\n") != 0))
+		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	return NULL;
 }
 

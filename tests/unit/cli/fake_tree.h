@@ -27,6 +27,7 @@ enum {
 	FAKE_FUNCTION_TRACE,
 	FAKE_GRAPH_HOST,
 	FAKE_RAW,
+	FAKE_BUFFER_PERCENT,
 	FAKE_EVENT_FILTER, /* one unlisted file for all filters of the directory */
 	FAKE_TEXT,	   /* a file of fake_raw.h */
 	FAKE_NR_FILES,

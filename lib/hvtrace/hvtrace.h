@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* libhvtrace: tracing the kernels of virtual machines from their host.
+ *
+ * A machine is a guest. A session is the connection to the hvtrace service that traces it. Through
+ * a session, a program reads and writes the files of the guest's tracefs tree, and registers
+ * callbacks that are called for functions of the guest's kernel.
+ *
+ * Errors. A function that can fail returns `struct hvt_error *`: NULL on success, otherwise an
+ * error that the caller owns and frees with hvt_error_free(). Results come last, are named `ret`,
+ * and stay unchanged on failure. A NULL handle is refused with EINVAL. Every function can fail with
+ * ENOMEM, and every function that takes a session or ops with one of these:
+ *
+ *   EACCES      hvtrace.conf(5) does not permit it to this user
+ *   ECONNRESET  the session has ended
+ *   ENOTCONN    the session was closed
+ *   EPROTO      the service sent an invalid reply, or uses another version of the protocol
+ *   ESHUTDOWN   the service did not reply in time; all later calls fail, too
+ *   ESRCH       the handle belongs to the parent of this process
+ *
+ * Ownership. A function named ..._new, ..._join, ..._open, ..._find, ..._list, ..._read or ..._take
+ * gives the caller an object or memory that the function named in its description frees. All other
+ * pointers are borrowed, from the object in the first argument.
+ *
+ * Threads. The library has no global state, starts no threads, handles no signals, and never ends
+ * the process. Use a session, with everything that was created from it, in one thread at a time.
+ * Different sessions are independent.
+ *
+ * Processes. File descriptors are closed by execve(2). After fork(2), the child cannot use the
+ * parent's sessions: calls fail with ESRCH, and freeing them only releases the child's memory and
+ * descriptors. The child should free them, because a session whose descriptors are open in any
+ * process has not ended for its service.
+ *
+ * Security. The service parses the guest's memory, so a guest may have taken it over. The library
+ * checks and bounds all that a service sends. Names and other text of a guest may be false. The
+ * library cannot restrict the process that it is part of: a program with privileges should drop
+ * those that it does not need before it joins a session.
+ *
+ * The program needs root, or a rule in hvtrace.conf(5). See libhvtrace(3). */
+#ifndef HVTRACE_H
+#define HVTRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hvt_error;
+struct hvt_machine;
+struct hvt_session;
+struct hvt_instance;
+struct hvt_ops;
+struct hvt_symbols;
+
+/* -- errors ----------------------------------------------------------------------------------- */
+
+/**
+ * hvt_error_errno() - Get the errno value of an error
+ * @error: the error, or NULL
+ *
+ * Return: the errno value; 0 if @error is NULL.
+ */
+int hvt_error_errno(const struct hvt_error *error);
+
+/**
+ * hvt_error_message() - Get the text of an error
+ * @error: the error, or NULL
+ *
+ * The text is one line of UTF-8 for people, without control characters. Do not parse it.
+ *
+ * Return: the text, valid until the error is freed; "" if @error is NULL.
+ */
+const char *hvt_error_message(const struct hvt_error *error);
+
+/**
+ * hvt_error_free() - Free an error
+ * @error: the error, or NULL
+ */
+void hvt_error_free(struct hvt_error *error);
+
+/**
+ * hvt_free() - Free memory that a function of this library returned
+ * @memory: the memory, or NULL
+ *
+ * Like free(3), for languages that have another allocator.
+ */
+void hvt_free(void *memory);
+
+/**
+ * hvt_version() - Get the version of the library
+ *
+ * Return: a constant string such as "0.2.0".
+ */
+const char *hvt_version(void);
+
+/* -- machines --------------------------------------------------------------------------------- */
+
+/**
+ * enum hvt_machine_state - Whether a machine can be traced now
+ * @HVT_MACHINE_FREE: no session; hvt_machine_attach() can start one
+ * @HVT_MACHINE_ATTACHING: a session is being started
+ * @HVT_MACHINE_ATTACHED: there is a session; hvt_session_join() can join it
+ * @HVT_MACHINE_RECOVERING: a session died, and its changes are being undone
+ * @HVT_MACHINE_LEFT: a session died, and may have left changes in the guest
+ * @HVT_MACHINE_GONE: a session died, and then the VMM ended
+ */
+enum hvt_machine_state {
+	HVT_MACHINE_FREE,
+	HVT_MACHINE_ATTACHING,
+	HVT_MACHINE_ATTACHED,
+	HVT_MACHINE_RECOVERING,
+	HVT_MACHINE_LEFT,
+	HVT_MACHINE_GONE,
+};
+
+/**
+ * struct hvt_config - Where the library finds hvtrace
+ * @size_bytes: sizeof(struct hvt_config), for future members
+ * @run_dir: the directory of the sessions; NULL: /run/hvtrace
+ * @program: the program that hvt_machine_attach() runs; NULL: the one of the installed package
+ */
+struct hvt_config {
+	size_t size_bytes;
+	const char *run_dir;
+	const char *program;
+};
+
+/**
+ * hvt_machine_list() - List the machines that have, or had, a session
+ * @config: NULL for the defaults
+ * @ret: the machines; free the list with hvt_machine_list_free()
+ * @ret_nr: their number
+ *
+ * Lists only the sessions that this user may use. Does not contact any service.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_machine_list(const struct hvt_config *config, struct hvt_machine ***ret,
+				   size_t *ret_nr);
+
+/**
+ * hvt_machine_list_free() - Free a list of machines, with the machines
+ * @list: the list of hvt_machine_list(), or NULL
+ * @nr: the number of machines
+ */
+void hvt_machine_list_free(struct hvt_machine **list, size_t nr);
+
+/**
+ * hvt_machine_find() - Find a machine that has, or had, a session
+ * @config: NULL for the defaults
+ * @name: the name or UUID of a libvirt domain, "qmp:PATH" or "pid:N"
+ * @ret: the machine; free it with hvt_machine_free()
+ *
+ * Return: NULL, or an error: ENOENT if there is no such session that this user may use.
+ */
+struct hvt_error *hvt_machine_find(const struct hvt_config *config, const char *name,
+				   struct hvt_machine **ret);
+
+/**
+ * hvt_machine_attach() - Start a session with a machine
+ * @config: NULL for the defaults
+ * @name: as for hvt_machine_find(), or the number of a libvirt domain
+ * @options: more options of hvtrace-attach(8), ended by NULL; NULL for none
+ * @ret: the machine; free it with hvt_machine_free()
+ *
+ * Runs hvtrace-attach(8) and waits until it ends. Needs root. The session continues when the
+ * program ends, unless the program calls hvt_session_own() or hvt_session_detach(). A program that
+ * ignores SIGCHLD, or waits for every child, must not do so during the call.
+ *
+ * Return: NULL, or an error: EIO with the message of hvtrace-attach(8), ENOENT if it is not
+ * installed.
+ */
+struct hvt_error *hvt_machine_attach(const struct hvt_config *config, const char *name,
+				     const char *const *options, struct hvt_machine **ret);
+
+/**
+ * hvt_machine_free() - Free a machine
+ * @machine: the machine, or NULL
+ */
+void hvt_machine_free(struct hvt_machine *machine);
+
+/**
+ * hvt_machine_name() - Get the name of a machine
+ * @machine: the machine
+ *
+ * Return: the name of the domain; NULL if @machine is NULL.
+ */
+const char *hvt_machine_name(const struct hvt_machine *machine);
+
+/**
+ * hvt_machine_id() - Get the unique name of a machine's session
+ * @machine: the machine
+ *
+ * Return: the UUID of the domain, or another unique name; NULL if @machine is NULL.
+ */
+const char *hvt_machine_id(const struct hvt_machine *machine);
+
+/**
+ * hvt_machine_vmm_pid() - Get the process id of a machine's VMM
+ * @machine: the machine
+ *
+ * Return: the process id; 0 if it is unknown or @machine is NULL.
+ */
+pid_t hvt_machine_vmm_pid(const struct hvt_machine *machine);
+
+/**
+ * hvt_machine_state() - Get the state of a machine
+ * @machine: the machine
+ *
+ * Return: the state when the machine was listed or found; HVT_MACHINE_FREE if @machine is NULL.
+ */
+enum hvt_machine_state hvt_machine_state(const struct hvt_machine *machine);
+
+/* -- sessions --------------------------------------------------------------------------------- */
+
+/**
+ * hvt_session_join() - Connect to the session of a machine
+ * @machine: the machine; not needed after the call
+ * @ret: the session; close it with hvt_session_close()
+ *
+ * Return: NULL, or an error: ENOTCONN if the machine has no session.
+ */
+struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt_session **ret);
+
+/**
+ * hvt_session_close() - Disconnect from a session
+ * @session: the session, or NULL
+ *
+ * Unregisters all ops, removes all instances that were created with it, and ignores errors: the
+ * service removes them, too, when the program ends or is killed. The ops can be registered with
+ * another session; of the instances, only the path is still known, and the caller frees them. In a
+ * callback, the session is closed after the callback returns, and can no longer be used.
+ */
+void hvt_session_close(struct hvt_session *session);
+
+/**
+ * hvt_session_own() - Let the session end with this program
+ * @session: the session
+ *
+ * When the session is closed, or the program ends or is killed, the service detaches from the
+ * guest. Needs root.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_own(struct hvt_session *session);
+
+/**
+ * hvt_session_detach() - End the session, for all its clients
+ * @session: the session, which only hvt_session_close() can use after success
+ * @ret: the service's report on the restored guest; free it with hvt_free(). May be NULL
+ *
+ * Needs root.
+ *
+ * Return: NULL, or an error: EBUSY if the guest cannot be restored now.
+ */
+struct hvt_error *hvt_session_detach(struct hvt_session *session, char **ret);
+
+/**
+ * hvt_session_stat() - Get the state and the counts of a session
+ * @session: the session
+ * @ret: the JSON object of hvtrace-stat(8); free it with hvt_free()
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret);
+
+/**
+ * hvt_session_set_timeout() - Limit the time of each request
+ * @session: the session
+ * @timeout_ms: the limit in milliseconds; 0: 600 s, the default
+ *
+ * A request that exceeds the limit fails with ESHUTDOWN, and so do all later ones. Ops that are
+ * registered keep the limit that they were registered with.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_set_timeout(struct hvt_session *session, unsigned timeout_ms);
+
+/* -- files of the tree ------------------------------------------------------------------------ */
+
+/* Paths are relative to the top of the guest's tracefs tree: "current_tracer",
+ * "instances/mine/set_ftrace_filter". The tree has the errors of the kernel's tracefs. */
+
+#define HVT_FILE_MAX_BYTES (64u << 20)
+
+/**
+ * hvt_file_read() - Read a whole file
+ * @session: the session
+ * @path: its path
+ * @ret: the contents, followed by a NUL that is not counted; free it with hvt_free()
+ * @ret_bytes: the length; may be NULL
+ *
+ * Return: NULL, or an error: EFBIG if the file has more than HVT_FILE_MAX_BYTES, EAGAIN if there is
+ * nothing to read now (trace_pipe).
+ */
+struct hvt_error *hvt_file_read(struct hvt_session *session, const char *path, char **ret,
+				size_t *ret_bytes);
+
+/**
+ * enum hvt_write_mode - How to treat the old contents of a file
+ * @HVT_WRITE_REPLACE: like `> FILE`
+ * @HVT_WRITE_APPEND: like `>> FILE`
+ */
+enum hvt_write_mode {
+	HVT_WRITE_REPLACE,
+	HVT_WRITE_APPEND,
+};
+
+/**
+ * hvt_file_write() - Write a file
+ * @session: the session
+ * @path: its path
+ * @mode: how to treat the old contents
+ * @text: what to write, without a newline
+ *
+ * Like `echo TEXT > PATH`. Opens, writes and closes the file. A filter takes effect when the file
+ * is closed, so the guest is changed when the call returns.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
+				 enum hvt_write_mode mode, const char *text);
+
+/**
+ * hvt_file_list() - List the names in a directory
+ * @session: the session
+ * @path: the path of the directory; "" for the top
+ * @ret: the names, each followed by a newline, directories with a '/' before it; free it with
+ *       hvt_free()
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_file_list(struct hvt_session *session, const char *path, char **ret);
+
+/* -- instances -------------------------------------------------------------------------------- */
+
+/**
+ * hvt_instance_new() - Make an instance of the program's own
+ * @session: the session
+ * @name: the name of the directory in instances/; NULL: a unique one
+ * @ret: the instance; free it with hvt_instance_free()
+ *
+ * An instance has its own tracer, filters, events and buffer. It is removed with its settings when
+ * it is freed, when the session is closed, and when the program ends or is killed.
+ *
+ * Return: NULL, or an error: EEXIST if there is an instance of that name.
+ */
+struct hvt_error *hvt_instance_new(struct hvt_session *session, const char *name,
+				   struct hvt_instance **ret);
+
+/**
+ * hvt_instance_path() - Get the path of an instance
+ * @instance: the instance
+ *
+ * Return: the path, such as "instances/mine"; NULL if @instance is NULL.
+ */
+const char *hvt_instance_path(const struct hvt_instance *instance);
+
+/**
+ * hvt_instance_remove() - Remove an instance from the guest's tree
+ * @instance: the instance; free it nevertheless
+ *
+ * Return: NULL, or an error: EBUSY if one of its files is open.
+ */
+struct hvt_error *hvt_instance_remove(struct hvt_instance *instance);
+
+/**
+ * hvt_instance_free() - Free an instance, and remove it if hvt_instance_remove() did not
+ * @instance: the instance, or NULL
+ */
+void hvt_instance_free(struct hvt_instance *instance);
+
+/* -- callbacks -------------------------------------------------------------------------------- */
+
+/**
+ * struct hvt_call - A call of a function of the guest's kernel
+ * @ip: the address of the function, as in the kernel's function tracer
+ * @parent_ip: the address that the function returns to
+ * @time_ns: the time in nanoseconds, by the trace_clock of the ops' instance (local)
+ * @cpu: the vCPU
+ * @pid: the task's pid in the guest's initial pid namespace
+ * @flags: HVT_CALL_...
+ * @preempt_depth: how often preemption was disabled, at most 15
+ * @migrate_depth: how often migration was disabled, at most 15
+ *
+ * The guest chooses all values. Use only the members that the version of this header has.
+ */
+struct hvt_call {
+	uint64_t ip;
+	uint64_t parent_ip;
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint32_t pid;
+	uint32_t flags;
+	uint8_t preempt_depth;
+	uint8_t migrate_depth;
+};
+
+/* Flags of struct hvt_call, as in the kernel's enum trace_flag_type. */
+#define HVT_CALL_IRQS_OFF	0x01 /* interrupts were disabled */
+#define HVT_CALL_NEED_RESCHED	0x04 /* the task was about to be preempted */
+#define HVT_CALL_HARDIRQ	0x08 /* in an interrupt handler */
+#define HVT_CALL_SOFTIRQ	0x10 /* in a softirq */
+#define HVT_CALL_PREEMPT_NEEDED 0x20 /* the vCPU was asked to reschedule */
+#define HVT_CALL_NMI		0x40 /* in an NMI handler */
+#define HVT_CALL_BH_OFF		0x80 /* softirqs were disabled */
+
+/**
+ * typedef hvt_function_t - Called for each call of a function
+ * @call: the call, valid until the callback returns
+ * @data: as given to hvt_ops_new()
+ *
+ * May use the session, and register and unregister any ops, including its own.
+ */
+typedef void (*hvt_function_t)(const struct hvt_call *call, void *data);
+
+/**
+ * typedef hvt_lost_t - Called when calls were lost
+ * @cpu: the vCPU
+ * @nr: the number of lost calls; 0: it is unknown
+ * @data: as given to hvt_ops_new()
+ *
+ * They were lost because the program took them too slowly, just before the next call of this vCPU.
+ */
+typedef void (*hvt_lost_t)(uint32_t cpu, uint64_t nr, void *data);
+
+/**
+ * hvt_ops_new() - Make callbacks for functions of a guest's kernel
+ * @function: called for each call
+ * @lost: called when calls were lost; may be NULL
+ * @data: for the callbacks
+ * @ret: the ops; free them with hvt_ops_free()
+ *
+ * Like the kernel's struct ftrace_ops. Without a filter, the callback is called for every function.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_ops_new(hvt_function_t function, hvt_lost_t lost, void *data,
+			      struct hvt_ops **ret);
+
+/**
+ * hvt_ops_free() - Free ops, and unregister them if they are registered
+ * @ops: the ops, or NULL
+ */
+void hvt_ops_free(struct hvt_ops *ops);
+
+/**
+ * hvt_ops_set_filter() - Choose the functions
+ * @ops: the ops, registered or not
+ * @functions: names or patterns such as "vfs_* do_exit", as in set_ftrace_filter; NULL: all
+ *
+ * Return: NULL, or an error: EINVAL if @ops are registered and a pattern matches no function. The
+ * filter is then the old one.
+ */
+struct hvt_error *hvt_ops_set_filter(struct hvt_ops *ops, const char *functions);
+
+/**
+ * hvt_ops_set_notrace() - Choose functions to leave out
+ * @ops: the ops, registered or not
+ * @functions: as for hvt_ops_set_filter(); NULL: none
+ *
+ * Return: NULL, or an error, as for hvt_ops_set_filter().
+ */
+struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions);
+
+/**
+ * hvt_ops_register() - Start to trace
+ * @ops: the ops, not registered
+ * @session: the session, borrowed until the ops are unregistered
+ *
+ * Several ops can be registered, with filters that overlap. Each has a separate instance and a
+ * connection to the service. The service limits both.
+ *
+ * Return: NULL, or an error: EALREADY if @ops are registered, EINVAL if a pattern of a filter
+ * matches no function.
+ */
+struct hvt_error *hvt_ops_register(struct hvt_ops *ops, struct hvt_session *session);
+
+/**
+ * hvt_ops_unregister() - Stop to trace
+ * @ops: the ops, registered
+ *
+ * The guest's functions are restored, and no callback is called, when the call returns. Calls that
+ * hvt_session_dispatch() has not delivered are dropped; hvt_ops_pause() avoids that.
+ *
+ * Return: NULL, or an error: ENOENT if @ops are not registered. If the error is another one, the
+ * ops are unregistered nevertheless.
+ */
+struct hvt_error *hvt_ops_unregister(struct hvt_ops *ops);
+
+/**
+ * hvt_ops_pause() - Record no more calls until hvt_ops_resume()
+ * @ops: the ops, registered
+ *
+ * Like the kernel's tracing_on. The next hvt_session_dispatch() begins to deliver the recorded
+ * calls, whether or not hvt_session_fd() is readable.
+ *
+ * Return: NULL, or an error: ENOENT if @ops are not registered.
+ */
+struct hvt_error *hvt_ops_pause(struct hvt_ops *ops);
+
+/**
+ * hvt_ops_resume() - Record calls again
+ * @ops: the ops, registered
+ *
+ * Return: NULL, or an error: ENOENT if @ops are not registered.
+ */
+struct hvt_error *hvt_ops_resume(struct hvt_ops *ops);
+
+/**
+ * hvt_ops_path() - Get the path of the instance that ops use
+ * @ops: the ops
+ *
+ * Through its files, a program can choose tasks (set_ftrace_pid), vCPUs, and the size of the
+ * buffer. Do not change current_tracer.
+ *
+ * Return: the path, such as "instances/api-4711-1", valid until the ops are unregistered; NULL if
+ * they are not registered.
+ */
+const char *hvt_ops_path(const struct hvt_ops *ops);
+
+/**
+ * hvt_session_fd() - Get the descriptor that shows that there is something to dispatch
+ * @session: the session
+ *
+ * When poll(2) reports the descriptor readable, call hvt_session_dispatch(). Do not read or close
+ * it. It stays the same while the session is open.
+ *
+ * Return: the descriptor; -1 if @session is NULL or was closed.
+ */
+int hvt_session_fd(const struct hvt_session *session);
+
+/**
+ * hvt_session_dispatch() - Call the callbacks for the calls that have been recorded
+ * @session: the session
+ * @max: the maximum number of calls to deliver; 0: no limit
+ * @ret_nr: the number of delivered calls; may be NULL
+ *
+ * Does not wait for the guest. The calls of one ops are in the order of their times, over all
+ * vCPUs; different ops have no common order. To establish the order, calls are held back until
+ * the vCPUs are known to have no earlier ones: for about 20 ms if the guest is quiet. Not to be
+ * called in a callback.
+ *
+ * Return: NULL, or an error: ECONNRESET if the session has ended, ECANCELED if a callback closed
+ * it, EBUSY in a callback.
+ */
+struct hvt_error *hvt_session_dispatch(struct hvt_session *session, size_t max, size_t *ret_nr);
+
+/**
+ * hvt_session_task_name() - Find the name of a task of the guest
+ * @session: the session
+ * @pid: as in struct hvt_call
+ * @ret: the name, at most 15 bytes and a NUL; "<...>" if it is unknown
+ *
+ * Names are cached. An unknown one is requested from the service, at most ten times a second.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_task_name(struct hvt_session *session, uint32_t pid, char ret[16]);
+
+/* -- symbols ---------------------------------------------------------------------------------- */
+
+/**
+ * hvt_symbols_read() - Read the names of the guest's kernel
+ * @session: the session; not needed after the call
+ * @ret: the symbols; free them with hvt_symbols_free()
+ *
+ * The symbols of modules that the guest loads later are not in it.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_symbols_read(struct hvt_session *session, struct hvt_symbols **ret);
+
+/**
+ * hvt_symbols_free() - Free symbols
+ * @symbols: the symbols, or NULL
+ */
+void hvt_symbols_free(struct hvt_symbols *symbols);
+
+/**
+ * hvt_symbols_name() - Find the symbol at or before an address
+ * @symbols: the symbols, which any number of threads may use at the same time
+ * @address: an address of the guest's kernel
+ * @ret_offset: @address minus the symbol's address; may be NULL
+ * @ret_module: the name of the symbol's module, or NULL for the kernel itself; may be NULL
+ *
+ * Return: the name, valid until the symbols are freed; NULL if no symbol is found.
+ */
+const char *hvt_symbols_name(const struct hvt_symbols *symbols, uint64_t address,
+			     uint64_t *ret_offset, const char **ret_module);
+
+/**
+ * hvt_symbols_address() - Find the address of a symbol
+ * @symbols: the symbols
+ * @name: its name
+ *
+ * Return: the lowest address of a symbol of that name; 0 if no symbol is found.
+ */
+uint64_t hvt_symbols_address(const struct hvt_symbols *symbols, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lib/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "lib/alloc.h"
+#include "lib/machine.h"
+
+#define NAME_TRIES 1000
+
+struct hvt_instance {
+	struct hvt_session *session; /* NULL: removed, or the session was closed */
+	struct hvt_instance *next;
+	char *path; /* owned */
+};
+
+struct hvt_error *session_check(const struct hvt_session *s)
+{
+	if (!s)
+		return error_null("session");
+	if (s->pid != getpid())
+		return error_new(ESRCH, "domain '%s': the session is of the parent process",
+				 s->domain);
+	if (s->closes)
+		return error_new(ENOTCONN, "domain '%s': the session was closed", s->domain);
+	return NULL;
+}
+
+static void session_free(struct hvt_session *s)
+{
+	if (!s)
+		return;
+	conn_close(s->conn);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	task_names_free(s->names);
+	free(s->path);
+	free(s->domain);
+	free(s);
+}
+
+static void free_at(struct hvt_session **s)
+{
+	session_free(*s);
+}
+
+static struct hvt_error *join(const struct rundir_info *info, struct hvt_session *s)
+{
+	s->path = lib_strdup(info->path);
+	s->domain = lib_strdup(info->name);
+	if (!s->path || !s->domain)
+		return error_no_memory();
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return error_new(errno, "domain '%s': epoll: %s", s->domain, strerror(errno));
+	return conn_open(s->path, s->domain, s->timeout_ms, &s->conn);
+}
+
+struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt_session **ret)
+{
+	hv_cleanup(free_at) struct hvt_session *s = NULL;
+	const struct rundir_info *info = machine_info(machine);
+	struct hvt_error *error;
+
+	if (!info || !ret)
+		return error_null(info ? "ret" : "machine");
+	if (hvt_machine_state(machine) != HVT_MACHINE_ATTACHED)
+		return error_new(ENOTCONN, "domain '%s': there is no session", info->name);
+	s = lib_alloc(sizeof(*s));
+	if (!s)
+		return error_no_memory();
+	s->pid = getpid();
+	s->epoll_fd = -1;
+	s->timeout_ms = CONN_TIMEOUT_MS;
+	error = join(info, s);
+	if (!error)
+		*ret = hv_take(s);
+	return error;
+}
+
+/* Asks the service, so that the guest is restored when the call returns. A session of the parent
+ * process is only freed. */
+static void close_now(struct hvt_session *s)
+{
+	bool is_ours = s->pid == getpid();
+
+	s->closes = false;
+	while (s->ops) {
+		struct hvt_ops *ops = s->ops;
+
+		if (is_ours)
+			hvt_error_free(hvt_ops_unregister(ops));
+		else
+			ops_abandon(ops);
+	}
+	while (s->instances) {
+		struct hvt_instance *in = s->instances;
+
+		if (is_ours)
+			hvt_error_free(hvt_instance_remove(in));
+		s->instances = in->next;
+		in->session = NULL;
+	}
+	session_free(s);
+}
+
+void hvt_session_close(struct hvt_session *session)
+{
+	if (session && session->dispatches)
+		session->closes = true;
+	else if (session)
+		close_now(session);
+}
+
+struct hvt_error *hvt_session_set_timeout(struct hvt_session *session, unsigned timeout_ms)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (error)
+		return error;
+	session->timeout_ms = timeout_ms ? timeout_ms : CONN_TIMEOUT_MS;
+	session->conn->timeout_ms = session->timeout_ms;
+	return NULL;
+}
+
+/* -- requests --------------------------------------------------------------------------------- */
+
+static struct hvt_error *call(struct hvt_session *s, enum wire_kind kind, struct wire_frame *ret)
+{
+	struct hvt_error *error = session_check(s);
+
+	return error ? error
+		     : conn_call(s->conn, &(struct wire_frame){.kind = (uint16_t)kind}, ret);
+}
+
+/* Copies the text of a reply. Names in it can come from the guest. */
+static struct hvt_error *take_text(const struct wire_frame *reply, char **ret)
+{
+	char *text = lib_strndup((const char *)reply->data.data, reply->data.len_bytes);
+
+	if (!text)
+		return error_no_memory();
+	*ret = text;
+	return NULL;
+}
+
+struct hvt_error *hvt_session_own(struct hvt_session *session)
+{
+	struct wire_frame reply;
+
+	return call(session, WIRE_OWN, &reply);
+}
+
+struct hvt_error *hvt_session_detach(struct hvt_session *session, char **ret)
+{
+	struct wire_frame reply;
+	struct hvt_error *error = call(session, WIRE_DETACH, &reply);
+
+	return error || !ret ? error : take_text(&reply, ret);
+}
+
+struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret)
+{
+	struct wire_frame reply;
+	struct hvt_error *error = ret ? NULL : error_null("ret");
+
+	if (!error)
+		error = call(session, WIRE_STAT, &reply);
+	return error ? error : take_text(&reply, ret);
+}
+
+struct hvt_error *hvt_file_read(struct hvt_session *session, const char *path, char **ret,
+				size_t *ret_bytes)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (error)
+		return error;
+	if (!path || !ret)
+		return error_null(path ? "ret" : "path");
+	return conn_read_file(session->conn, WIRE_OPEN, path, ret, ret_bytes);
+}
+
+struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
+				 enum hvt_write_mode mode, const char *text)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (error)
+		return error;
+	if (!path || !text)
+		return error_null(path ? "text" : "path");
+	if (mode != HVT_WRITE_REPLACE && mode != HVT_WRITE_APPEND)
+		return error_new(EINVAL, "mode %d is not known", (int)mode);
+	return conn_write_file(session->conn, path, mode, text);
+}
+
+struct hvt_error *hvt_file_list(struct hvt_session *session, const char *path, char **ret)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (error)
+		return error;
+	if (!path || !ret)
+		return error_null(path ? "ret" : "path");
+	return conn_list(session->conn, path, ret);
+}
+
+/* -- instances -------------------------------------------------------------------------------- */
+
+static struct hvt_error *make_dir(struct conn *c, const char *path)
+{
+	struct wire_frame reply;
+
+	return conn_call_path(c, WIRE_MKDIR, path, 1, &reply);
+}
+
+struct hvt_error *session_make_instance(struct conn *c, const char *name, char **ret_path)
+{
+	HV_AUTO_FREE char *path = lib_alloc(WIRE_PATH_MAX);
+	struct hvt_error *error;
+
+	if (!path)
+		return error_no_memory();
+	for (unsigned i = 1;; i++) {
+		char own[64];
+
+		snprintf(own, sizeof(own), "api-%d-%u", (int)getpid(), i);
+		error = conn_path("instances", name ? name : own, path);
+		if (!error)
+			error = make_dir(c, path);
+		if (name || i == NAME_TRIES || hvt_error_errno(error) != EEXIST)
+			break;
+		hvt_error_free(error);
+	}
+	if (!error)
+		*ret_path = hv_take(path);
+	return error;
+}
+
+struct hvt_error *hvt_instance_new(struct hvt_session *session, const char *name,
+				   struct hvt_instance **ret)
+{
+	struct hvt_error *error = session_check(session);
+	struct hvt_instance *in;
+
+	if (error)
+		return error;
+	if (!ret)
+		return error_null("ret");
+	in = lib_alloc(sizeof(*in));
+	if (!in)
+		return error_no_memory();
+	error = session_make_instance(session->conn, name, &in->path);
+	if (error) {
+		free(in);
+		return error;
+	}
+	in->session = session;
+	in->next = session->instances;
+	session->instances = in;
+	*ret = in;
+	return NULL;
+}
+
+const char *hvt_instance_path(const struct hvt_instance *instance)
+{
+	return instance ? instance->path : NULL;
+}
+
+static void forget(struct hvt_instance *in)
+{
+	struct hvt_instance **at = &in->session->instances;
+
+	while (*at != in)
+		at = &(*at)->next;
+	*at = in->next;
+	in->session = NULL;
+}
+
+struct hvt_error *hvt_instance_remove(struct hvt_instance *instance)
+{
+	struct wire_frame reply;
+	struct hvt_error *error;
+
+	if (!instance)
+		return error_null("instance");
+	if (!instance->session)
+		return error_new(ENOTCONN, "%s: was removed, or its session was closed",
+				 instance->path);
+	error = session_check(instance->session);
+	if (!error)
+		error = conn_call_path(instance->session->conn, WIRE_RMDIR, instance->path, 0,
+				       &reply);
+	if (!error)
+		forget(instance);
+	return error;
+}
+
+void hvt_instance_free(struct hvt_instance *instance)
+{
+	if (!instance)
+		return;
+	if (instance->session)
+		hvt_error_free(hvt_instance_remove(instance));
+	if (instance->session)
+		forget(instance);
+	free(instance->path);
+	free(instance);
+}
+
+/* -- events ----------------------------------------------------------------------------------- */
+
+int hvt_session_fd(const struct hvt_session *session)
+{
+	return session ? session->epoll_fd : -1;
+}
+
+static struct hvt_error *dispatch(struct hvt_session *s, size_t max, size_t *nr)
+{
+	struct hvt_error *error = NULL;
+	struct hvt_ops *ops;
+
+	while (!error && !s->closes && (!max || *nr < max) && (ops = ops_next(s)))
+		error = ops_dispatch(ops, max, nr);
+	return error;
+}
+
+struct hvt_error *hvt_session_dispatch(struct hvt_session *session, size_t max, size_t *ret_nr)
+{
+	struct hvt_error *error = session_check(session);
+	size_t nr = 0;
+
+	if (error)
+		return error;
+	if (session->dispatches)
+		return error_new(EBUSY, "domain '%s': a callback cannot dispatch", session->domain);
+	session->dispatches = true;
+	session->round++;
+	error = dispatch(session, max, &nr);
+	session->dispatches = false;
+	if (ret_nr)
+		*ret_nr = nr;
+	if (!session->closes)
+		return error;
+	hvt_error_free(error);
+	error = error_new(ECANCELED, "domain '%s': a callback closed the session", session->domain);
+	close_now(session);
+	return error;
+}

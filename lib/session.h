@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a session that the parts of the library share. hvtrace/hvtrace.h is the
+ * contract. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "lib/conn.h"
+#include "lib/session_info.h"
+
+struct task_names;
+
+struct hvt_session {
+	struct conn *conn;
+	char *path;   /* owned; the directory of the socket, for more connections */
+	char *domain; /* owned */
+	pid_t pid;    /* of the process that joined */
+	int epoll_fd; /* contains the connections of the registered ops */
+	unsigned timeout_ms;
+	struct hvt_ops *ops; /* the registered ones, borrowed */
+	struct hvt_instance *instances;
+	struct task_names *names; /* owned, or NULL */
+	uint64_t round;		  /* number of the call of hvt_session_dispatch() */
+	bool dispatches;	  /* hvt_session_dispatch() runs */
+	bool closes;		  /* a callback has closed the session */
+};
+
+/* Refuses a missing session, one of the parent process, and one that a callback has closed. */
+struct hvt_error *session_check(const struct hvt_session *s) hv_must_use;
+/* Makes a directory in instances/ that exists as long as connection C. NAME NULL: a unique name.
+ * *RET_PATH is owned by the caller. */
+struct hvt_error *session_make_instance(struct conn *c, const char *name,
+					char **ret_path) hv_must_use;
+/* Unregisters ops or forgets an instance without asking the service. */
+void ops_abandon(struct hvt_ops *ops);
+/* Reads the events of OPS and calls its callbacks, for at most *LEFT events; *LEFT 0: any number.
+ * Increases *NR. */
+struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr) hv_must_use;
+/* The next registered ops that this round has not dispatched, or NULL. */
+struct hvt_ops *ops_next(const struct hvt_session *s);
+void task_names_free(struct task_names *names);

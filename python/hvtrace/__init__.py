@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Traces the kernels of virtual machines from their host, with libhvtrace.
+
+    import hvtrace
+
+    with hvtrace.join("web1") as session, session.trace("vfs_*") as calls:
+        symbols = session.symbols()
+        for call in calls:
+            print(call.time_ns, session.task_name(call.pid), symbols.name(call.ip))
+
+The program needs root, or a rule in hvtrace.conf(5). libhvtrace(3) describes the library: errors,
+threads, fork, and the dangers of a guest's data.
+
+Use a session, with everything that was created from it, in one thread at a time."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import enum
+import select
+import time
+from types import TracebackType
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Type
+
+__all__ = ["Calls", "Call", "Error", "Flag", "Instance", "Machine", "Ops", "Session", "State", "Symbol", "Symbols",
+           "attach", "find", "join", "machines", "version"]
+
+
+class Error(OSError):
+    """An error of the library: errno and strerror."""
+
+
+class State(enum.IntEnum):
+    """Whether a machine can be traced now."""
+
+    FREE = 0
+    ATTACHING = 1
+    ATTACHED = 2
+    RECOVERING = 3
+    LEFT = 4
+    GONE = 5
+
+
+class Flag(enum.IntFlag):
+    """The context of a call."""
+
+    IRQS_OFF = 0x01
+    NEED_RESCHED = 0x04
+    HARDIRQ = 0x08
+    SOFTIRQ = 0x10
+    PREEMPT_NEEDED = 0x20
+    NMI = 0x40
+    BH_OFF = 0x80
+
+
+class Call(NamedTuple):
+    """A call of a function of the guest's kernel."""
+
+    ip: int
+    parent_ip: int
+    time_ns: int
+    cpu: int
+    pid: int
+    flags: Flag
+    preempt_depth: int
+    migrate_depth: int
+
+
+class Symbol(NamedTuple):
+    """The symbol at or before an address."""
+
+    name: str
+    offset: int
+    module: Optional[str]
+
+    def __str__(self) -> str:
+        offset = f"+{self.offset:#x}" if self.offset else ""
+        return f"{self.name}{offset} [{self.module}]" if self.module else self.name + offset
+
+
+# -- the C library ---------------------------------------------------------------------------------
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("size_bytes", ctypes.c_size_t), ("run_dir", ctypes.c_char_p), ("program", ctypes.c_char_p)]
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [("ip", ctypes.c_uint64), ("parent_ip", ctypes.c_uint64), ("time_ns", ctypes.c_uint64), ("cpu", ctypes.c_uint32),
+                ("pid", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("preempt_depth", ctypes.c_uint8),
+                ("migrate_depth", ctypes.c_uint8)]
+
+
+_P, _S, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Call), _P)
+_LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
+_lib = ctypes.CDLL("libhvtrace.so.0")
+
+# {name: (result, arguments)}; the result _E is an error object.
+_E = _P
+_FUNCTIONS = {
+    "hvt_error_errno": (ctypes.c_int, [_P]),
+    "hvt_error_message": (_S, [_P]),
+    "hvt_error_free": (None, [_P]),
+    "hvt_free": (None, [_P]),
+    "hvt_version": (_S, []),
+    "hvt_machine_list": (_E, [_P, _P, _P]),
+    "hvt_machine_list_free": (None, [_P, _SIZE]),
+    "hvt_machine_find": (_E, [_P, _S, _P]),
+    "hvt_machine_attach": (_E, [_P, _S, _P, _P]),
+    "hvt_machine_free": (None, [_P]),
+    "hvt_machine_name": (_S, [_P]),
+    "hvt_machine_id": (_S, [_P]),
+    "hvt_machine_vmm_pid": (ctypes.c_int, [_P]),
+    "hvt_machine_state": (ctypes.c_int, [_P]),
+    "hvt_session_join": (_E, [_P, _P]),
+    "hvt_session_close": (None, [_P]),
+    "hvt_session_own": (_E, [_P]),
+    "hvt_session_detach": (_E, [_P, _P]),
+    "hvt_session_stat": (_E, [_P, _P]),
+    "hvt_session_set_timeout": (_E, [_P, ctypes.c_uint]),
+    "hvt_session_fd": (ctypes.c_int, [_P]),
+    "hvt_session_dispatch": (_E, [_P, _SIZE, _P]),
+    "hvt_session_task_name": (_E, [_P, ctypes.c_uint32, _P]),
+    "hvt_file_read": (_E, [_P, _S, _P, _P]),
+    "hvt_file_write": (_E, [_P, _S, ctypes.c_int, _S]),
+    "hvt_file_list": (_E, [_P, _S, _P]),
+    "hvt_instance_new": (_E, [_P, _S, _P]),
+    "hvt_instance_path": (_S, [_P]),
+    "hvt_instance_remove": (_E, [_P]),
+    "hvt_instance_free": (None, [_P]),
+    "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
+    "hvt_ops_free": (None, [_P]),
+    "hvt_ops_set_filter": (_E, [_P, _S]),
+    "hvt_ops_set_notrace": (_E, [_P, _S]),
+    "hvt_ops_register": (_E, [_P, _P]),
+    "hvt_ops_unregister": (_E, [_P]),
+    "hvt_ops_pause": (_E, [_P]),
+    "hvt_ops_resume": (_E, [_P]),
+    "hvt_ops_path": (_S, [_P]),
+    "hvt_symbols_read": (_E, [_P, _P]),
+    "hvt_symbols_free": (None, [_P]),
+    "hvt_symbols_name": (_S, [_P, ctypes.c_uint64, _P, _P]),
+    "hvt_symbols_address": (ctypes.c_uint64, [_P, _S]),
+}
+for _name, (_result, _arguments) in _FUNCTIONS.items():
+    _function = getattr(_lib, _name)
+    _function.restype, _function.argtypes = _result, _arguments
+
+
+def _check(error: Optional[int]) -> None:
+    """Raises ERROR, which may be None, and frees it."""
+    if error:
+        raised = Error(_lib.hvt_error_errno(error), _lib.hvt_error_message(error).decode())
+        _lib.hvt_error_free(error)
+        raise raised
+
+
+def _take_text(memory: ctypes.c_void_p, length: Optional[int] = None) -> str:
+    data = ctypes.string_at(memory, -1 if length is None else length)
+    _lib.hvt_free(memory)
+    return data.decode(errors="replace")
+
+
+def _bytes(text: str) -> bytes:
+    """A C string cannot contain a NUL."""
+    if "\0" in text:
+        raise ValueError("the text contains a NUL")
+    return text.encode(errors="surrogateescape")
+
+
+def _config(run_dir: Optional[str], program: Optional[str] = None) -> _Config:
+    return _Config(ctypes.sizeof(_Config), run_dir and _bytes(run_dir), program and _bytes(program))
+
+
+def version() -> str:
+    """The version of the library."""
+    return _lib.hvt_version().decode()
+
+
+class _Handle:
+    """An object of the library, which close() and the end of a `with` statement free."""
+
+    _free = ""
+
+    def __init__(self, pointer: Optional[int]) -> None:
+        self._pointer = pointer
+
+    @property
+    def _p(self) -> int:
+        if not self._pointer:
+            raise ValueError(f"the {type(self).__name__} is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """Frees the object. Does nothing if it is closed."""
+        pointer, self._pointer = self._pointer, None
+        if pointer:
+            getattr(_lib, self._free)(pointer)
+
+    def __enter__(self):  # type: ignore[no-untyped-def]
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None) and _lib is not None:
+            self.close()
+
+
+# -- machines --------------------------------------------------------------------------------------
+
+
+class Machine(_Handle):
+    """A guest that has, or had, a session."""
+
+    _free = "hvt_machine_free"
+
+    @property
+    def name(self) -> str:
+        return _lib.hvt_machine_name(self._p).decode(errors="replace")
+
+    @property
+    def id(self) -> str:
+        return _lib.hvt_machine_id(self._p).decode(errors="replace")
+
+    @property
+    def vmm_pid(self) -> int:
+        """The process id of the VMM; 0 if it is unknown."""
+        return _lib.hvt_machine_vmm_pid(self._p)
+
+    @property
+    def state(self) -> State:
+        """The state when the machine was found."""
+        return State(_lib.hvt_machine_state(self._p))
+
+    def join(self) -> Session:
+        """Connects to the machine's session."""
+        pointer = _P()
+        _check(_lib.hvt_session_join(self._p, ctypes.byref(pointer)))
+        return Session(pointer.value)
+
+    def __repr__(self) -> str:
+        return f"<Machine {self.name}: {self.state.name}>" if self._pointer else "<Machine: closed>"
+
+
+def machines(run_dir: Optional[str] = None) -> List[Machine]:
+    """The machines that have, or had, a session that this user may use."""
+    found, nr = ctypes.POINTER(_P)(), _SIZE()
+    _check(_lib.hvt_machine_list(ctypes.byref(_config(run_dir)), ctypes.byref(found), ctypes.byref(nr)))
+    result = [Machine(found[i]) for i in range(nr.value)]
+    _lib.hvt_free(ctypes.cast(found, _P))
+    return result
+
+
+def find(name: str, run_dir: Optional[str] = None) -> Machine:
+    """The machine that NAME names: a domain's name or UUID, "qmp:PATH" or "pid:N"."""
+    pointer = _P()
+    _check(_lib.hvt_machine_find(ctypes.byref(_config(run_dir)), _bytes(name), ctypes.byref(pointer)))
+    return Machine(pointer.value)
+
+
+def attach(name: str, options: Sequence[str] = (), run_dir: Optional[str] = None, program: Optional[str] = None) -> Machine:
+    """Starts a session with the machine NAME, as hvtrace-attach(8) does with OPTIONS."""
+    pointer = _P()
+    words = (_S * (len(options) + 1))(*[_bytes(option) for option in options], None)
+    _check(_lib.hvt_machine_attach(ctypes.byref(_config(run_dir, program)), _bytes(name), words, ctypes.byref(pointer)))
+    return Machine(pointer.value)
+
+
+def join(name: str, run_dir: Optional[str] = None) -> Session:
+    """Connects to the session of the machine that NAME names."""
+    with find(name, run_dir) as machine:
+        return machine.join()
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+class Session(_Handle):
+    """A connection to a session. Paths are relative to the guest's tracefs tree."""
+
+    _free = "hvt_session_close"
+
+    def __init__(self, pointer: Optional[int]) -> None:
+        super().__init__(pointer)
+        self._raised: Optional[BaseException] = None
+        self._ops: List[Ops] = []  # the registered ones, which the library calls
+
+    def close(self) -> None:
+        super().close()
+        self._ops.clear()
+
+    def read(self, path: str) -> str:
+        """The contents of a file."""
+        memory, length = _P(), _SIZE()
+        _check(_lib.hvt_file_read(self._p, _bytes(path), ctypes.byref(memory), ctypes.byref(length)))
+        return _take_text(memory, length.value)
+
+    def write(self, path: str, text: str, append: bool = False) -> None:
+        """Like `echo TEXT > PATH`, or `>> PATH`."""
+        _check(_lib.hvt_file_write(self._p, _bytes(path), int(append), _bytes(text)))
+
+    def list(self, path: str = "") -> List[str]:
+        """The names in a directory. Names of directories end with '/'."""
+        memory = _P()
+        _check(_lib.hvt_file_list(self._p, _bytes(path), ctypes.byref(memory)))
+        return _take_text(memory).splitlines()
+
+    def stat(self) -> str:
+        """The state and the counts of the session, as JSON."""
+        memory = _P()
+        _check(_lib.hvt_session_stat(self._p, ctypes.byref(memory)))
+        return _take_text(memory)
+
+    def own(self) -> None:
+        """Lets the session end with this program."""
+        _check(_lib.hvt_session_own(self._p))
+
+    def detach(self) -> str:
+        """Ends the session for all its clients. Returns the service's report on the guest."""
+        memory = _P()
+        _check(_lib.hvt_session_detach(self._p, ctypes.byref(memory)))
+        return _take_text(memory)
+
+    def set_timeout(self, seconds: float) -> None:
+        """Limits the time of each request; 0: the default."""
+        _check(_lib.hvt_session_set_timeout(self._p, int(seconds * 1000)))
+
+    def instance(self, name: Optional[str] = None) -> Instance:
+        """Makes an instance that exists as long as this program, at most."""
+        pointer = _P()
+        _check(_lib.hvt_instance_new(self._p, name if name is None else _bytes(name), ctypes.byref(pointer)))
+        return Instance(pointer.value, self)
+
+    def register(self, function: Callable[[Call], None], filter: Optional[str] = None, notrace: Optional[str] = None,
+                 lost: Optional[Callable[[int, int], None]] = None) -> Ops:
+        """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, and
+        LOST with the vCPU and the number (0: unknown) if calls were lost."""
+        return Ops(self, function, filter, notrace, lost)
+
+    def trace(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None) -> Calls:
+        """Iterates over the calls of functions, for SECONDS or forever."""
+        return Calls(self, filter, notrace, seconds)
+
+    def fileno(self) -> int:
+        """The descriptor that is readable when dispatch() has something to do, for select and asyncio."""
+        return _lib.hvt_session_fd(self._p)
+
+    def dispatch(self, max: int = 0) -> int:
+        """Calls the callbacks for at most MAX calls (0: all) that were recorded. Returns their number. An exception of
+        a callback is raised here, after which no callback is called until the next dispatch()."""
+        nr = _SIZE()
+        error = _lib.hvt_session_dispatch(self._p, max, ctypes.byref(nr))
+        raised, self._raised = self._raised, None
+        if raised:
+            _lib.hvt_error_free(error)
+            raise raised
+        _check(error)
+        return nr.value
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Waits until dispatch() has something to do. Returns whether it has."""
+        return bool(select.select([self], [], [], seconds)[0])
+
+    def task_name(self, pid: int) -> str:
+        """The name of a task of the guest; "<...>" if it is unknown."""
+        name = ctypes.create_string_buffer(16)
+        _check(_lib.hvt_session_task_name(self._p, pid, name))
+        return name.value.decode(errors="replace")
+
+    def symbols(self) -> Symbols:
+        """The names of the guest's kernel."""
+        pointer = _P()
+        _check(_lib.hvt_symbols_read(self._p, ctypes.byref(pointer)))
+        return Symbols(pointer.value)
+
+
+class Instance(_Handle):
+    """A directory of instances/. close() removes it."""
+
+    _free = "hvt_instance_free"
+
+    def __init__(self, pointer: Optional[int], session: Session) -> None:
+        super().__init__(pointer)
+        self._session = session
+
+    @property
+    def path(self) -> str:
+        return _lib.hvt_instance_path(self._p).decode(errors="replace")
+
+    def read(self, name: str) -> str:
+        return self._session.read(f"{self.path}/{name}")
+
+    def write(self, name: str, text: str, append: bool = False) -> None:
+        self._session.write(f"{self.path}/{name}", text, append)
+
+    def remove(self) -> None:
+        """Removes the directory, and unlike close() raises an error if that fails."""
+        _check(_lib.hvt_instance_remove(self._p))
+
+
+class Ops(_Handle):
+    """Registered callbacks. close() unregisters them."""
+
+    _free = "hvt_ops_free"
+
+    def __init__(self, session: Session, function: Callable[[Call], None], filter: Optional[str], notrace: Optional[str],
+                 lost: Optional[Callable[[int, int], None]]) -> None:
+        super().__init__(None)
+        self._session = session
+        pointer = _P()
+
+        def call_function(call, _data):  # type: ignore[no-untyped-def]
+            if session._raised is None:
+                c = call.contents
+                self._guard(function, Call(c.ip, c.parent_ip, c.time_ns, c.cpu, c.pid, Flag(c.flags), c.preempt_depth, c.migrate_depth))
+
+        def call_lost(cpu, nr, _data):  # type: ignore[no-untyped-def]
+            if lost and session._raised is None:
+                self._guard(lost, cpu, nr)
+
+        # The library calls these as long as the object exists.
+        self._callbacks = _FUNCTION(call_function), _LOST(call_lost)
+        _check(_lib.hvt_ops_new(*self._callbacks, None, ctypes.byref(pointer)))
+        self._pointer = pointer.value
+        try:
+            self.set_filter(filter)
+            self.set_notrace(notrace)
+            _check(_lib.hvt_ops_register(self._p, session._p))
+        except BaseException:
+            self.close()
+            raise
+        session._ops.append(self)
+
+    def _guard(self, function, *arguments) -> None:  # type: ignore[no-untyped-def]
+        try:
+            function(*arguments)
+        except BaseException as raised:  # pylint: disable=broad-exception-caught # dispatch() raises it
+            self._session._raised = raised
+
+    @property
+    def path(self) -> Optional[str]:
+        """The path of the instance that the callbacks use."""
+        path = _lib.hvt_ops_path(self._p)
+        return path and path.decode()
+
+    def set_filter(self, functions: Optional[str]) -> None:
+        """Chooses the functions: names or patterns; None: all."""
+        _check(_lib.hvt_ops_set_filter(self._p, functions if functions is None else _bytes(functions)))
+
+    def set_notrace(self, functions: Optional[str]) -> None:
+        """Chooses functions to leave out; None: none."""
+        _check(_lib.hvt_ops_set_notrace(self._p, functions if functions is None else _bytes(functions)))
+
+    def pause(self) -> None:
+        """Records no more calls until resume()."""
+        _check(_lib.hvt_ops_pause(self._p))
+
+    def resume(self) -> None:
+        _check(_lib.hvt_ops_resume(self._p))
+
+    def close(self) -> None:
+        if self in self._session._ops:
+            self._session._ops.remove(self)
+        super().close()
+
+
+class Calls:
+    """An iterator over calls of functions. LOST is the number of lost calls whose number is known."""
+
+    def __init__(self, session: Session, filter: Optional[str], notrace: Optional[str], seconds: Optional[float]) -> None:
+        self._session, self._end = session, None if seconds is None else time.monotonic() + seconds
+        self._calls: collections.deque[Call] = collections.deque()
+        self.lost = 0
+        self.ops = session.register(self._calls.append, filter, notrace, self._count_lost)
+
+    def _count_lost(self, _cpu: int, nr: int) -> None:
+        self.lost += nr
+
+    def __iter__(self) -> Iterator[Call]:
+        return self
+
+    def __next__(self) -> Call:
+        while not self._calls:
+            left = None if self._end is None else self._end - time.monotonic()
+            if left is not None and left <= 0:
+                raise StopIteration
+            if self._session.wait(left):
+                self._session.dispatch()
+        return self._calls.popleft()
+
+    def close(self) -> None:
+        self.ops.close()
+
+    def __enter__(self) -> Calls:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+
+class Symbols(_Handle):
+    """The names of a guest's kernel."""
+
+    _free = "hvt_symbols_free"
+
+    def name(self, address: int) -> Optional[Symbol]:
+        """The symbol at or before an address, or None."""
+        offset, module = ctypes.c_uint64(), _S()
+        name = _lib.hvt_symbols_name(self._p, address, ctypes.byref(offset), ctypes.byref(module))
+        return Symbol(name.decode(), offset.value, module.value and module.value.decode()) if name else None
+
+    def address(self, name: str) -> Optional[int]:
+        """The lowest address of a symbol of that name, or None."""
+        return _lib.hvt_symbols_address(self._p, _bytes(name)) or None

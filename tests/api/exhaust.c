@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Uses a session while the first, the second, ... allocation fails, until all succeed: `exhaust
+ * RUN_DIR NAME`. Each time, all functions succeed or one fails with ENOMEM, and nothing is left in
+ * the session's tree. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/hvtrace/hvtrace.h"
+#include "tests/unit/lib/failing_alloc.h"
+
+#define TRIES_MAX 1000
+
+struct use {
+	struct hvt_machine *machine;
+	struct hvt_machine **list;
+	size_t nr;
+	struct hvt_session *session;
+	struct hvt_instance *instance;
+	struct hvt_ops *ops;
+	struct hvt_symbols *symbols;
+	char *text, *names;
+	unsigned nr_calls;
+};
+
+static void count(const struct hvt_call *call, void *data)
+{
+	struct use *u = data;
+
+	u->nr_calls += call->ip != 0;
+}
+
+static struct hvt_error *use_files(struct use *u)
+{
+	struct hvt_error *error = hvt_file_read(u->session, "current_tracer", &u->text, NULL);
+
+	if (!error)
+		error = hvt_file_write(u->session, "control", HVT_WRITE_APPEND, "raw 3");
+	if (!error)
+		error = hvt_file_list(u->session, "instances", &u->names);
+	if (!error)
+		error = hvt_instance_new(u->session, NULL, &u->instance);
+	return error ? error : hvt_symbols_read(u->session, &u->symbols);
+}
+
+static struct hvt_error *use_ops(struct use *u)
+{
+	struct hvt_error *error = hvt_ops_new(count, NULL, u, &u->ops);
+	char name[16];
+
+	if (!error)
+		error = hvt_ops_set_filter(u->ops, "vfs_read");
+	if (!error)
+		error = hvt_ops_register(u->ops, u->session);
+	for (unsigned i = 0; i < 3 && !error; i++)
+		error = hvt_session_dispatch(u->session, 0, NULL);
+	return error ? error : hvt_session_task_name(u->session, 61, name);
+}
+
+static struct hvt_error *use_all(const struct hvt_config *config, const char *name, struct use *u)
+{
+	struct hvt_error *error = hvt_machine_list(config, &u->list, &u->nr);
+
+	if (!error)
+		error = hvt_machine_find(config, name, &u->machine);
+	if (!error)
+		error = hvt_session_join(u->machine, &u->session);
+	if (!error)
+		error = use_files(u);
+	return error ? error : use_ops(u);
+}
+
+static void release(struct use *u)
+{
+	hvt_ops_free(u->ops);
+	hvt_symbols_free(u->symbols);
+	hvt_instance_free(u->instance);
+	hvt_session_close(u->session);
+	hvt_machine_free(u->machine);
+	hvt_machine_list_free(u->list, u->nr);
+	hvt_free(u->text);
+	hvt_free(u->names);
+}
+
+/* Prints what is left in the tree. Returns whether there is nothing. */
+static int is_clean(const struct hvt_config *config, const char *name)
+{
+	struct use u = {0};
+	struct hvt_error *error = hvt_machine_find(config, name, &u.machine);
+	int is_clean;
+
+	if (!error)
+		error = hvt_session_join(u.machine, &u.session);
+	if (!error)
+		error = hvt_file_list(u.session, "instances", &u.names);
+	is_clean = !error && !*u.names;
+	if (!is_clean)
+		fprintf(stderr, "left: %s%s\n", hvt_error_message(error), u.names ? u.names : "");
+	hvt_error_free(error);
+	release(&u);
+	return is_clean;
+}
+
+int main(int argc, char **argv)
+{
+	struct hvt_config config = {.size_bytes = sizeof(config)};
+	unsigned nr = 0;
+	int code;
+
+	if (argc != 3)
+		return 2;
+	config.run_dir = argv[1];
+	do {
+		struct use u = {0};
+		struct hvt_error *error;
+
+		failing_alloc_after(nr);
+		error = use_all(&config, argv[2], &u);
+		code = hvt_error_errno(error);
+		if (failing_alloc_has_failed() ? code != ENOMEM : code != 0) {
+			fprintf(stderr, "allocation %u: %d: %s\n", nr, code,
+				hvt_error_message(error));
+			return 1;
+		}
+		hvt_error_free(error);
+		release(&u);
+		failing_alloc_after(TRIES_MAX);
+		if (!is_clean(&config, argv[2]))
+			return 1;
+	} while (code && ++nr < TRIES_MAX);
+	printf("%u allocations\n", nr);
+	return nr < 20 || nr == TRIES_MAX;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a program that uses libhvtrace against a service that a guest has taken over. The input
+ * decides how the service replies to each request: with a plausible text of the file, with the
+ * input's bytes, with an error, or not in frames. When the input is used up, the service closes all
+ * connections. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "lib/hvtrace/hvtrace.h"
+#include "lib/wire.h"
+#include "tests/fuzz/input.h"
+
+#define ID	    "session-id"
+#define CLIENTS_MAX 4
+#define PATH_LEN    128
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const texts[] = {
+	"cpu0/\ncpu1/\n",
+	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
+	"ID: 1\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+};
+
+static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
+static struct input in; /* used by the service only while a program uses the library */
+static sem_t all_closed;
+
+struct client {
+	int fd;
+	size_t len_bytes, nr_reads;
+	const char *text; /* of the file that was opened last */
+	uint8_t buf[WIRE_HEAD_LEN + WIRE_DATA_MAX];
+};
+
+static const char *text_of(const struct wire_frame *request)
+{
+	HV_AUTO_FREE char *path =
+		hv_format("%.*s", (int)request->data.len_bytes, (const char *)request->data.data);
+
+	if (strstr(path, "per_cpu"))
+		return texts[0];
+	return strstr(path, "header_page") ? texts[1] : strstr(path, "format") ? texts[2] : "";
+}
+
+static void send_frame(int fd, const struct wire_frame *frame)
+{
+	uint8_t head[WIRE_HEAD_LEN];
+
+	wire_head(frame, head);
+	if (send(fd, head, sizeof(head), MSG_NOSIGNAL) > 0 && frame->data.len_bytes)
+		(void)!send(fd, frame->data.data, frame->data.len_bytes, MSG_NOSIGNAL);
+}
+
+static void reply_honestly(struct client *c, const struct wire_frame *request)
+{
+	struct wire_frame reply = {.kind = WIRE_OK, .tag = request->tag};
+	const char *text = "";
+
+	if (request->kind == WIRE_OPEN)
+		c->text = text_of(request), c->nr_reads = 0;
+	else if (request->kind == WIRE_LIST)
+		text = text_of(request);
+	else if (request->kind == WIRE_WRITE)
+		reply.arg = (uint32_t)request->data.len_bytes;
+	else if (request->kind == WIRE_READ && !c->nr_reads++ && c->text)
+		text = c->text;
+	reply.data = (struct hv_span){(const uint8_t *)text, strlen(text)};
+	send_frame(c->fd, &reply);
+}
+
+static void reply(struct client *c, const struct wire_frame *request)
+{
+	static const uint16_t kinds[] = {WIRE_OK, WIRE_ERROR, WIRE_NOTE, WIRE_OK};
+	unsigned how = next_byte(&in), len = next_byte(&in) << (how & 0x80 ? 5 : 0);
+	size_t left = (size_t)(in.end - in.at);
+	struct wire_frame frame = {.kind = kinds[how & 3], .tag = request->tag};
+
+	if (how & 4) {
+		reply_honestly(c, request);
+		return;
+	}
+	frame.arg = how & 0x10 ? EAGAIN : next_byte(&in);
+	frame.data = (struct hv_span){in.at, len < left ? len : left};
+	in.at += frame.data.len_bytes;
+	if (how & 0x40)
+		frame.tag -= next_byte(&in);
+	if (how & 0x20)
+		(void)!send(c->fd, frame.data.data, frame.data.len_bytes, MSG_NOSIGNAL);
+	else
+		send_frame(c->fd, &frame);
+}
+
+/* Returns false when the connection ends. */
+static bool serve(struct client *c)
+{
+	ssize_t n = recv(c->fd, c->buf + c->len_bytes, sizeof(c->buf) - c->len_bytes, 0);
+	struct wire_frame request;
+	size_t used;
+
+	if (n <= 0)
+		return false;
+	c->len_bytes += (size_t)n;
+	while (wire_decode((struct hv_span){c->buf, c->len_bytes}, &request, &used) == WIRE_FRAME) {
+		if (in.at == in.end)
+			return false;
+		reply(c, &request);
+		c->len_bytes -= used;
+		memmove(c->buf, c->buf + used, c->len_bytes);
+	}
+	return true;
+}
+
+static void *service_main(void *arg)
+{
+	static struct client clients[CLIENTS_MAX];
+	struct pollfd fds[CLIENTS_MAX + 1] = {{*(int *)arg, POLLIN, 0}};
+	unsigned nr = 0;
+
+	for (;;) {
+		if (poll(fds, nr + 1, -1) < 0)
+			abort();
+		for (unsigned i = nr; i-- > 0;) {
+			if (!fds[i + 1].revents || serve(&clients[i]))
+				continue;
+			close(clients[i].fd);
+			clients[i] = clients[--nr];
+			fds[i + 1] = fds[nr + 1];
+			if (!nr)
+				sem_post(&all_closed);
+		}
+		if (fds[0].revents && nr < CLIENTS_MAX) {
+			clients[nr].fd = accept(fds[0].fd, NULL, NULL);
+			clients[nr].len_bytes = 0;
+			clients[nr].text = NULL;
+			fds[nr + 1] = (struct pollfd){clients[nr].fd, POLLIN, 0};
+			nr++;
+		}
+	}
+	return NULL;
+}
+
+static void put_file(const char *name, const char *text)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/" ID "/%s", run_dir, name);
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+static void take_lock(void)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	HV_AUTO_FREE char *path = hv_format("%s/" ID "/lock", run_dir);
+	int fd = open(path, O_RDWR);
+
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) != 0)
+		abort();
+}
+
+static void remove_all(void)
+{
+	HV_AUTO_FREE char *command = hv_format("rm -rf %s", run_dir);
+
+	if (system(command) != 0)
+		abort();
+}
+
+static void open_once(void)
+{
+	static int listen_fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	HV_AUTO_FREE char *dir = NULL, *info = NULL;
+	pthread_t service;
+
+	if (listen_fd >= 0)
+		return;
+	if (!mkdtemp(run_dir))
+		abort();
+	atexit(remove_all);
+	dir = hv_format("%s/" ID, run_dir);
+	if (mkdir(dir, 0700) != 0)
+		abort();
+	info = hv_format("{\"id\":\"" ID
+			 "\",\"name\":\"web1\",\"spec\":\"web1\",\"service_pid\":%d}",
+			 (int)getpid());
+	put_file("info", info);
+	put_file("lock", "");
+	take_lock();
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", dir);
+	listen_fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	sem_init(&all_closed, 0, 0);
+	if (bind(listen_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listen_fd, 16) != 0 ||
+	    pthread_create(&service, NULL, service_main, &listen_fd) != 0)
+		abort();
+}
+
+static void take_call(const struct hvt_call *call, void *data)
+{
+	struct hvt_symbols *symbols = data;
+	uint64_t offset = 0;
+	const char *module = NULL;
+	const char *name = hvt_symbols_name(symbols, call->ip, &offset, &module);
+
+	if (name && strlen(name) + (module ? strlen(module) : 0) + offset == 1)
+		abort();
+}
+
+static void check(struct hvt_error *error)
+{
+	for (const char *c = hvt_error_message(error); *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			abort();
+	if (error && hvt_error_errno(error) <= 0)
+		abort();
+	hvt_error_free(error);
+}
+
+static void use(struct hvt_session *session)
+{
+	struct hvt_symbols *symbols = NULL;
+	struct hvt_ops *ops = NULL;
+	char *text = NULL, name[16];
+
+	check(hvt_symbols_read(session, &symbols));
+	check(hvt_ops_new(take_call, NULL, symbols, &ops));
+	check(hvt_ops_register(ops, session));
+	for (unsigned i = 0; i < 8; i++)
+		check(hvt_session_dispatch(session, i, NULL));
+	check(hvt_session_task_name(session, 7, name));
+	check(hvt_file_list(session, "", &text));
+	hvt_ops_free(ops);
+	hvt_symbols_free(symbols);
+	hvt_free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hvt_config config = {sizeof(config), run_dir, NULL};
+	struct hvt_machine *machine = NULL;
+	struct hvt_session *session = NULL;
+
+	open_once();
+	in = (struct input){data, data + size};
+	if (hvt_machine_find(&config, "web1", &machine) || hvt_session_join(machine, &session) ||
+	    hvt_session_set_timeout(session, 20))
+		abort();
+	use(session);
+	hvt_session_close(session);
+	hvt_machine_free(machine);
+	sem_wait(&all_closed);
+	return 0;
+}

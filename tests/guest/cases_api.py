@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""libhvtrace and its Python module on a guest, with the examples of both."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from lib import ftrace
+from lib.domain import Config
+from lib.suite import Skip, case
+from lib.wait import HANG_SECONDS, until
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LINE = re.compile(r"^(?P<comm>.+)-(?P<pid>\d+) \[(?P<cpu>\d+)\] (?P<time>\d+\.\d{6}): (?P<function>\S+) <-(?P<caller>\S+)$")
+FUNCTIONS, SECONDS = "vfs_* do_exit", 5
+
+
+class Examples:
+    """The examples, with the library of the build that contains the program under test."""
+
+    def __init__(self, t):
+        build = os.path.dirname(os.path.dirname(t.hv.path))
+        self.c = f"{build}/examples/functions"
+        if not os.path.exists(self.c):
+            raise Skip(f"{self.c} is not built")
+        self.env = dict(t.hv.env, LD_LIBRARY_PATH=f"{build}/lib", PYTHONPATH=f"{TOP}/python", PYTHONDONTWRITEBYTECODE="1")
+        with open(t.hv.path, "rb") as program:
+            if b"__asan_init" in program.read():
+                self.env["LD_PRELOAD"] = " ".join(
+                    subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+                    for name in ("libasan.so", "libubsan.so"))
+                self.env["ASAN_OPTIONS"] += ":detect_leaks=0"
+
+    def start(self, *words):
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env)
+
+    def start_python(self, name, *words):
+        return self.start(sys.executable, f"{TOP}/examples/{name}", *words)
+
+
+def instances(t, traced):
+    return t.hv("ls", traced.domain, "instances").split()
+
+
+def end(process):
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 0, f"{process.args}: {process.returncode}: {err.decode()}"
+    assert not err, err.decode()
+    return out.decode()
+
+
+def without_names(events):
+    """Names of tasks that have ended may be unknown to one of the two."""
+    return [(e.pid, e.cpu, f"{e.time:.6f}", e.function, e.caller) for e in events]
+
+
+def check_equal(text, trace):
+    """All lines of TEXT are in TRACE, in order, without other lines in between."""
+    events = []
+    for line in text.splitlines():
+        match = LINE.match(line)
+        assert match, f"not a line of a call: {line!r}"
+        events.append(ftrace.Event(match["comm"], int(match["pid"]), int(match["cpu"]), "", float(match["time"]),
+                                   match["function"], match["caller"]))
+    assert len(events) > 100, f"{len(events)} calls: {text[:500]}"
+    ours, all_ = without_names(events), without_names(trace)
+    assert ours[0] in all_, f"{ours[0]} is not among {all_[:3]} ... {all_[-3:]}"
+    first = all_.index(ours[0])
+    differ = [(a, b) for a, b in zip(ours, all_[first:]) if a != b]
+    assert not differ and first + len(ours) <= len(all_), f"{len(ours)} calls, {len(all_)} in trace: {differ[:3]}"
+    names = {e.pid: e.comm for e in trace}
+    wrong = {(e.comm, names[e.pid]) for e in events if e.comm != names[e.pid] and "<...>" not in (e.comm, names[e.pid])}
+    assert len(wrong) < 5, wrong  # a task that calls execve has two names
+    return len(events)
+
+
+@case(configs=(Config("bookworm", vcpus=2),))
+def callbacks_agree_with_trace(t):
+    """The examples of C and Python run at the same time, and each line is in `trace`. A program that is killed, and one
+    whose session ends, leave nothing behind."""
+    examples = Examples(t)
+    with t.attach() as traced:
+        t.hv("mkdir", traced.domain, "instances/all")
+        traced.echo("instances/all/buffer_size_kb", "8192")
+        traced.echo("instances/all/set_ftrace_filter", *FUNCTIONS.split())
+        traced.echo("instances/all/current_tracer", "function")
+        running = [examples.start(examples.c, traced.domain, FUNCTIONS, str(SECONDS)),
+                   examples.start_python("functions.py", traced.domain, FUNCTIONS, str(SECONDS))]
+        while None in [process.poll() for process in running]:
+            t.guest.run("cat /proc/uptime; ls / >/dev/null; echo x >/tmp/x", timeout=HANG_SECONDS)
+        texts = [end(process) for process in running]
+        traced.echo("instances/all/tracing_on", "0")
+        trace, lost = ftrace.parse(traced.text("instances/all/trace"))
+        assert lost == 0, lost
+        counts = [check_equal(text, trace) for text in texts]
+        assert instances(t, traced) == ["all/"], instances(t, traced)
+        t.hv("rmdir", traced.domain, "instances/all")
+        assert traced.stat()["sites"]["patched"] == 0
+
+        # A wrong filter is refused and changes nothing.
+        failed = subprocess.run([examples.c, traced.domain, "vfs_read no_such_function", "1"], env=examples.env,
+                                capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+        assert failed.returncode == 1 and "no_such_function" in failed.stderr, failed
+        assert not instances(t, traced), instances(t, traced)
+        assert traced.stat()["sites"]["patched"] == 0
+
+        killed = examples.start(examples.c, traced.domain, FUNCTIONS, "600")
+        assert until(lambda: traced.stat()["sites"]["patched"] > 10), traced.stat()["sites"]
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        assert until(lambda: not instances(t, traced)), instances(t, traced)
+        assert until(lambda: traced.stat()["sites"]["patched"] == 0), traced.stat()["sites"]
+
+        ended = [examples.start(examples.c, traced.domain, FUNCTIONS, "600"),
+                 examples.start_python("functions.py", traced.domain, FUNCTIONS, "600")]
+        assert until(lambda: len(instances(t, traced)) == 2), instances(t, traced)
+    for process in ended:
+        _, err = process.communicate(timeout=HANG_SECONDS)
+        assert process.returncode == 1 and b"the session has ended" in err, (process.returncode, err)
+    t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace")
