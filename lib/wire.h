@@ -43,9 +43,9 @@ enum wire_kind {
 	WIRE_RMDIR,	/* data: path */
 	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
 	WIRE_MOUNT,	/* data: the directory where this client mounted the tree */
-	WIRE_BUDGET, /* arg: the limit for the part of a vCPU's time that tracing takes while this
+	WIRE_BUDGET,  /* arg: the limit for the part of a vCPU's time that tracing takes while this
 			client is connected, in parts per million; WIRE_NO_LIMIT: only measure */
-	WIRE_WATCH,  /* this client only watches: it does not keep an idle session alive, and the
+	WIRE_WATCH,   /* this client only watches: it does not keep an idle session alive, and the
 			cost of tracing is measured for the next two minutes */
 	WIRE_PROGRAM, /* arg: a task; answer data: the code it has mapped (service/programs.h) */
 	WIRE_FUNCTIONS, /* data: a file and offsets in it; answer data: functions there */
