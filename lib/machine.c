@@ -152,7 +152,7 @@ static struct hvt_error *list(const char *run_dir, struct hvt_machine ***ret, si
 struct hvt_error *hvt_machine_list(const struct hvt_config *config, struct hvt_machine ***ret,
 				   size_t *ret_nr)
 {
-	const char *run_dir, *program;
+	const char *run_dir = NULL, *program = NULL;
 	struct hvt_error *error = check_config(config, &run_dir, &program);
 
 	if (error)
@@ -189,7 +189,7 @@ static struct hvt_error *find(const char *run_dir, const char *name, struct hvt_
 struct hvt_error *hvt_machine_find(const struct hvt_config *config, const char *name,
 				   struct hvt_machine **ret)
 {
-	const char *run_dir, *program;
+	const char *run_dir = NULL, *program = NULL;
 	struct hvt_error *error = check_config(config, &run_dir, &program);
 
 	if (error)
@@ -271,7 +271,7 @@ struct hvt_error *hvt_machine_attach(const struct hvt_config *config, const char
 				     const char *const *options, struct hvt_machine **ret)
 {
 	const char *argv[OPTIONS_MAX + 5] = {"hvtrace", "attach"};
-	const char *run_dir, *program;
+	const char *run_dir = NULL, *program = NULL;
 	struct hvt_error *error = check_config(config, &run_dir, &program);
 	unsigned nr = 2;
 

@@ -58,7 +58,8 @@ uint64_t session_info_start_of(pid_t pid)
 	return read_stat(pid, &flags, &start) ? start : 0;
 }
 
-bool rundir_service_has_ended(const struct rundir_info *info)
+/* If the directory is still locked, its broker is about to recover (service/broker.h). */
+static bool service_has_ended(const struct rundir_info *info)
 {
 	unsigned long long start;
 	unsigned flags;
@@ -78,7 +79,7 @@ enum domain_state domain_state(const struct rundir_info *info)
 {
 	if (!info)
 		return DOMAIN_FREE;
-	if (info->live && (info->recovers || rundir_service_has_ended(info)))
+	if (info->live && (info->recovers || service_has_ended(info)))
 		return DOMAIN_RECOVERING;
 	if (info->live)
 		return info->listens ? DOMAIN_ATTACHED : DOMAIN_ATTACHING;

@@ -51,9 +51,6 @@ struct json_object *session_info_object(const char *dir);
 uint64_t session_info_start_of(pid_t pid);
 
 bool rundir_vmm_has_ended(const struct rundir_info *info);
-/* Returns whether the service's process has ended. If the directory is still locked, its broker is
- * about to recover (service/broker.h). */
-bool rundir_service_has_ended(const struct rundir_info *info);
 
 /* cli/domain_state.h explains the states. */
 enum domain_state {
