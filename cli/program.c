@@ -49,8 +49,8 @@ static void print_help(void)
 	       "The options of a verb may be anywhere after it, but exec and sh take them only "
 	       "before\n"
 	       "DOMAIN, and echo only before TEXT.\n\n"
-	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
-	       "pid:N, a QEMU process, also in a container.\n"
+	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket;\n"
+	       "pid:N, a process with a KVM machine; or vmm:ID, the id in its arguments.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
 }
 

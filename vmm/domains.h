@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -15,6 +16,7 @@ struct hv_domain {
 	char *reason; /* why it cannot be traced; NULL: it can, as far as is known without reading
 			 its memory */
 	bool lacks_device; /* then the error of hv_guest_region() explains what to add */
+	pid_t pid;	   /* of its VMM; 0: unknown, or it is shut off */
 };
 /* LIBVIRT_URI as for hv_guest_open(). */
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,

@@ -40,6 +40,7 @@ struct hv_guest_info {
 	const char *transport;	       /* for messages: "injected calls (libvirt), RAM mapped" */
 	bool injected;
 	bool has_other_region; /* access without injection (open.h) would also find a region */
+	bool can_be_saved;     /* hv_guest_pin() does not block that, as this VMM has no means */
 };
 
 /* Memory shared with the guest: guest-physical address GPA is mapped at HOST in this process. */

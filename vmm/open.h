@@ -11,7 +11,7 @@ enum hv_via {
 	HV_VIA_LEFT, /* injection if the VMM has a region that hvtrace made, else the monitor */
 };
 
-/* SPEC is a libvirt domain's name, id or UUID, "qmp:PATH" or "pid:N". LIBVIRT_URI may be NULL
+/* SPEC is a libvirt domain's name, id or UUID, "qmp:PATH", "pid:N" or "vmm:ID" (processes.h). LIBVIRT_URI may be NULL
  * (libvirt's default, which is qemu:///system for root). Opening only reads; the guest is not
  * stopped. Errors are marked HV_ERR_NAMES_DOMAIN. */
 struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,

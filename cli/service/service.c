@@ -253,6 +253,17 @@ static struct hv_err *wait_until_up(struct service *s, int report_fd)
 	return machine ? machine->until_up(s->guest, machine, say, &report_fd) : NULL;
 }
 
+static struct hv_err *refuse_saved(const struct service *s)
+{
+	if (!hv_guest_info(s->guest)->can_be_saved)
+		return NULL;
+	return hv_err_mark(
+		hv_err_new(EPERM, "its VMM has no monitor, so nothing keeps it from saving the "
+				  "guest while it is traced; a guest saved then crashes when it "
+				  "is restored"),
+		HV_ERR_NEEDS_FORCE);
+}
+
 /* The caller closes the opened objects, on errors, too. */
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
@@ -274,6 +285,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = open_kernel(s, report_fd);
 	if (!err && !config->force)
 		err = hv_integrity_refusal(&s->kernel->modules);
+	if (!err && !config->force)
+		err = refuse_saved(s);
 	if (!err)
 		err = check_wanted(report_fd);
 	if (!err)

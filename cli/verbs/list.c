@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hvtrace list: shows the domains that libvirt knows, and all sessions. */
+/* hvtrace list: shows the domains that libvirt knows, other processes that hold a KVM machine, and
+ * all sessions. */
 #include <json-c/json.h>
 #include <locale.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "cli/verbs/verb.h"
 #include "vmm/domains.h"
 #include "vmm/guest.h"
+#include "vmm/processes.h"
 
 #define NAME_WIDTH_MIN	  24
 #define STATE_COLUMNS	  19 /* after the name: the id and the state */
@@ -23,6 +25,8 @@ struct row {
 	char *state;
 	const char *traceable; /* "yes", "no", or the state of its session */
 	char *reason;	       /* NULL: no reason */
+	pid_t pid;	       /* of the VMM; 0: unknown */
+	char *vmm;	       /* its program, for a process that libvirt does not know; or NULL */
 };
 
 struct rows {
@@ -37,6 +41,7 @@ static void rows_deinit(struct rows *rows)
 		free(rows->list[i].uuid);
 		free(rows->list[i].state);
 		free(rows->list[i].reason);
+		free(rows->list[i].vmm);
 	}
 	free(rows->list);
 }
@@ -105,12 +110,43 @@ static void add_domain(struct rows *rows, const struct hv_domain *d,
 {
 	struct row *row = add_row(rows, d->name, d->uuid, d->id, d->state);
 
+	row->pid = d->pid;
 	row->traceable = d->reason ? "no" : "yes";
 	if (is_to_show(session))
 		set_session(row, session);
 	else if (d->reason)
 		row->reason =
 			hv_format("%s%s", d->reason, d->lacks_device ? ADVICE_ADD_DEVICE : "");
+}
+
+static void add_session(struct rows *rows, const struct rundir_info *session)
+{
+	struct row *row = add_row(rows, session->name, session->id, -1, "running");
+
+	row->pid = session->vmm_pid;
+	set_session(row, session);
+}
+
+static bool has_pid(const struct rows *rows, pid_t pid)
+{
+	for (size_t i = 0; i < rows->nr; i++)
+		if (rows->list[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void add_process(struct rows *rows, const struct hv_vmm_process *p)
+{
+	HV_AUTO_FREE char *name = p->id[0] && !p->is_shared ? hv_format("vmm:%s", p->id)
+							    : hv_format("pid:%d", (int)p->pid);
+	HV_AUTO_FREE char *uuid = hv_format("pid-%d", (int)p->pid);
+	struct row *row = add_row(rows, name, uuid, -1, "running");
+
+	row->pid = p->pid;
+	row->vmm = hv_strdup(p->name);
+	row->traceable = "yes";
+	if (p->is_shared)
+		row->reason = hv_format("another process claims the id %s, too", p->id);
 }
 
 static void make_rows(struct rows *rows, const struct hv_domain *domains, size_t nr,
@@ -120,10 +156,19 @@ static void make_rows(struct rows *rows, const struct hv_domain *domains, size_t
 		add_domain(rows, &domains[i], session_of(sessions, nr_sessions, domains[i].uuid));
 	for (size_t i = 0; i < nr_sessions; i++)
 		if (is_to_show(&sessions[i]) && !is_listed(domains, nr, sessions[i].id))
-			set_session(add_row(rows, sessions[i].name, sessions[i].id, -1, "running"),
-				    &sessions[i]);
-	if (rows->nr)
-		qsort(rows->list, rows->nr, sizeof(*rows->list), by_name);
+			add_session(rows, &sessions[i]);
+}
+
+/* Adds processes that are not listed yet. */
+static void add_processes(struct rows *rows)
+{
+	HV_AUTO_FREE struct hv_vmm_process *list = NULL;
+	size_t nr = 0;
+	HV_AUTO_ERR struct hv_err *err = hv_vmm_processes(&list, &nr);
+
+	for (size_t i = 0; !err && i < nr; i++)
+		if (!has_pid(rows, list[i].pid))
+			add_process(rows, &list[i]);
 }
 
 /* Appends NAME, sanitised for a terminal, and returns its width in columns. Invalid UTF-8 and
@@ -172,8 +217,11 @@ static int print_row(int width, const char *name, const char *id, const struct r
 		       "", id, row->state);
 	begin = hv_format("%s", line.data);
 	mark = (struct terminal_mark){begin, color_of(row->traceable), (unsigned)line.len_bytes, 0};
-	hv_text_printf(&line, "%s%s%s\n", row->traceable, row->reason ? ": " : "",
+	hv_text_printf(&line, "%s%s%s", row->traceable, row->reason ? ": " : "",
 		       row->reason ? row->reason : "");
+	if (row->vmm)
+		hv_text_printf(&line, " (%s, process %d)", row->vmm, (int)row->pid);
+	hv_text_add(&line, "\n");
 	return put_lines(line.data, (unsigned)width + STATE_COLUMNS, &mark, 1);
 }
 
@@ -223,6 +271,8 @@ static void print_json(const struct rows *rows)
 		json_object_object_add(o, "state", string_or_null(row->state));
 		json_object_object_add(o, "traceable", string_or_null(row->traceable));
 		json_object_object_add(o, "reason", string_or_null(row->reason));
+		json_object_object_add(o, "pid", row->pid ? json_object_new_int(row->pid) : NULL);
+		json_object_object_add(o, "vmm", string_or_null(row->vmm));
 		json_object_array_add(all, o);
 	}
 	printf("%s\n", json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY |
@@ -246,9 +296,12 @@ static int show(const struct cli *cli, bool json, struct hv_err **ret_err)
 	hv_err_free(rundir_list(cli->run_dir, &sessions, &nr_sessions));
 	*ret_err = hv_domain_list(cli->libvirt_uri, &domains, &nr);
 	make_rows(&rows, domains, nr, sessions, nr_sessions);
+	add_processes(&rows);
+	if (rows.nr)
+		qsort(rows.list, rows.nr, sizeof(*rows.list), by_name);
 	if (json)
 		print_json(&rows);
-	else if (!*ret_err || nr_sessions)
+	else if (!*ret_err || rows.nr)
 		code = print_table(&rows);
 	hv_domain_list_free(domains, nr);
 	rundir_list_free(sessions, nr_sessions);
@@ -278,12 +331,13 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"TRACEABLE is judged without reading the guest's memory; `hvtrace check` reads it.\n"
-	"Sessions with machines that libvirt does not know are shown, too.\n\n" VERB_SHOWN_HELP;
+	"Other processes that hold a KVM machine, and sessions with machines that libvirt does\n"
+	"not know, are shown, too.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_list = {
 	.name = "list",
 	.args = "[--json]",
-	.summary = "Show the domains, and whether each can be traced",
+	.summary = "Show the domains and VMMs, and whether each can be traced",
 	.help = help,
 	.run = run,
 };

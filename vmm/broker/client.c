@@ -546,6 +546,7 @@ static struct hv_err *info_of(const struct hv_message *answer, struct hv_guest_i
 		.region_to_make_bytes = numbers.region_to_make_bytes,
 		.injected = numbers.injected != 0,
 		.has_other_region = numbers.has_other_region != 0,
+		.can_be_saved = numbers.can_be_saved != 0,
 	};
 	ret->name = next_string(&at, end);
 	ret->id = next_string(&at, end);

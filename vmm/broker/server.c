@@ -113,6 +113,7 @@ static struct hv_err *answer_open(struct hv_broker_server *s, const struct hv_me
 		.nr_vcpus = info->nr_vcpus,
 		.injected = info->injected,
 		.has_other_region = info->has_other_region,
+		.can_be_saved = info->can_be_saved,
 		.ram_bytes = info->ram_bytes,
 		.region_to_make_bytes = info->region_to_make_bytes,
 	};

@@ -58,6 +58,7 @@ struct hv_broker_info {
 	uint32_t nr_vcpus;
 	uint32_t injected;
 	uint32_t has_other_region;
+	uint32_t can_be_saved;
 	uint64_t ram_bytes;
 	uint64_t region_to_make_bytes;
 	char arch[16];

@@ -93,13 +93,22 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 	return err;
 }
 
+static struct hv_err *stop_for_registers(struct hv_inject *j, struct hv_vcpu_regs *ret, size_t nr)
+{
+	struct hv_err *err = hv_inject_stop(j);
+
+	return err ? err : hv_inject_go_on(j, inject_hold_registers(j, ret, nr));
+}
+
 /* Outside a hold, asks the VMM, which reads one vCPU at a time and does not stop the guest. */
 static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)
 {
 	struct hv_inject *j = self;
 
-	return j->is_held ? inject_hold_registers(self, ret, nr)
-			  : j->vmm.ops->registers(j->vmm.self, ret, nr);
+	if (j->is_held)
+		return inject_hold_registers(self, ret, nr);
+	return j->vmm.ops->registers ? j->vmm.ops->registers(j->vmm.self, ret, nr)
+				     : stop_for_registers(j, ret, nr);
 }
 
 #define PAGE_BYTES 4096
@@ -205,7 +214,9 @@ static struct hv_err *inject_region(void *self, struct hv_region *ret)
 
 static struct hv_err *inject_pin(void *self)
 {
-	return hv_inject_not_possible(hv_inject_pin(self));
+	const struct hv_inject *j = self;
+
+	return j->vmm.ops->pin_set ? hv_inject_not_possible(hv_inject_pin(self)) : NULL;
 }
 
 static struct hv_err *inject_unpin(void *self)
@@ -213,7 +224,7 @@ static struct hv_err *inject_unpin(void *self)
 	struct hv_inject *j = self;
 	struct hv_err *err = hv_shadow_put_back(j);
 
-	return err ? err : j->vmm.ops->pin_clear(j->vmm.self);
+	return err || !j->vmm.ops->pin_clear ? err : j->vmm.ops->pin_clear(j->vmm.self);
 }
 
 static int inject_exit_fd(void *self)
@@ -340,6 +351,7 @@ static struct hv_guest *make_guest(struct hv_inject *j)
 		.ram_bytes = vmm->ram->len_bytes,
 		.injected = true,
 		.has_other_region = vmm->ops->has_region(vmm->self),
+		.can_be_saved = !vmm->ops->pin_set,
 		.region_to_make_bytes = j->kvm.region_fd < 0 ? HV_INJECT_REGION_BYTES : 0,
 	};
 

@@ -15,7 +15,8 @@
 
 #define HV_VMM_PIN_BYTES_MAX 8192
 
-/* All members are mandatory. Functions with a name of vmm/guest.h behave like that function. */
+/* Functions with a name of vmm/guest.h behave like that function. All members are mandatory unless
+ * their comment says otherwise. */
 struct hv_vmm_ops {
 	void (*free)(void *self);
 	struct hv_err *(*refusal)(void *self);
@@ -23,7 +24,7 @@ struct hv_vmm_ops {
 	struct hv_err *(*is_running)(void *self);
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret);
 	struct hv_err *(*vcpu_threads)(void *self, pid_t *ret, size_t max, size_t *ret_nr);
-	/* Without stopping the guest. */
+	/* Without stopping the guest. Unset: the guest is held for a moment. */
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret, size_t nr);
 
 	struct hv_err *(*read)(void *self, struct hv_gpa gpa, void *buf, size_t len);
@@ -43,7 +44,8 @@ struct hv_vmm_ops {
 	struct hv_err *(*find_free_gpa)(void *self, unsigned phys_bits, uint64_t len_bytes,
 					struct hv_gpa *ret);
 
-	/* The pin (hv_guest_pin()) is a file with this image, which the VMM opens by PATH. Returns
+	/* All or none; unset: nothing keeps the guest from being moved or saved.
+	 * The pin (hv_guest_pin()) is a file with this image, which the VMM opens by PATH. Returns
 	 * its length. */
 	size_t (*pin_image)(uint8_t ret[HV_VMM_PIN_BYTES_MAX]);
 	struct hv_err *(*pin_is_set)(void *self, bool *ret);

@@ -441,7 +441,19 @@ static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 	return *ret_lacks_device ? "no ivshmem device" : NULL;
 }
 
-static void describe(virDomainPtr dom, struct hv_domain *ret)
+/* Returns the process of a running domain, or 0 if it is unknown. */
+static pid_t process_of(virConnectPtr conn, const char *name, const char *domain_uuid)
+{
+	HV_AUTO_LIBVIRT_STATE struct hv_libvirt_state state = {0};
+	HV_AUTO_FREE char *uri = lib.virConnectGetURI(conn);
+	HV_AUTO_FREE char *dir = uri ? hv_libvirt_state_dir(uri) : NULL;
+	HV_AUTO_ERR struct hv_err *err =
+		dir ? hv_libvirt_state_read(dir, name, domain_uuid, &state) : NULL;
+
+	return dir && !err ? state.pid : 0;
+}
+
+static void describe(virConnectPtr conn, virDomainPtr dom, struct hv_domain *ret)
 {
 	char uuid[VIR_UUID_STRING_BUFLEN] = "";
 	const char *name = lib.virDomainGetName(dom), *reason;
@@ -460,6 +472,8 @@ static void describe(virDomainPtr dom, struct hv_domain *ret)
 		.reason = reason ? hv_strdup(reason) : NULL,
 		.lacks_device = lacks_device,
 	};
+	if (ret->id >= 0)
+		ret->pid = process_of(conn, ret->name, ret->uuid);
 	free(xml);
 }
 
@@ -480,7 +494,7 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 		*ret_nr = (size_t)nr;
 	}
 	for (int i = 0; i < nr; i++) {
-		describe(all[i], &(*ret)[i]);
+		describe(conn, all[i], &(*ret)[i]);
 		lib.virDomainFree(all[i]);
 	}
 	free(all);

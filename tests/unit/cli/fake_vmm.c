@@ -8,6 +8,7 @@
 
 #include "tests/unit/cli/fake_layers.h"
 #include "vmm/domains.h"
+#include "vmm/processes.h"
 #include "vmm/hosttrace/instance.h"
 #include "vmm/open.h"
 #include "vmm/broker/server.h"
@@ -261,6 +262,19 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 				  hv_strdup("shut off"), hv_strdup("it is off")};
 	*ret = d;
 	*ret_nr = 6;
+	return NULL;
+}
+
+struct hv_err *hv_vmm_processes(struct hv_vmm_process **ret, size_t *ret_nr)
+{
+	static const struct hv_vmm_process list[] = {
+		{101, "web-7", "firecracker", false},
+		{102, "twice", "cloud-hypervisor", true},
+	};
+
+	*ret = hv_alloc(sizeof(list));
+	memcpy(*ret, list, sizeof(list));
+	*ret_nr = HV_ARRAY_LEN(list);
 	return NULL;
 }
 
