@@ -2,6 +2,8 @@
 #include "vmm/other/kernel_kvm.h"
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,12 +143,16 @@ static struct hv_err *find_offsets(const struct btf *btf, struct offsets *o)
 /* KVM can be a module, whose BTF is in another file. */
 static struct hv_err *load_offsets(struct offsets *ret)
 {
+	/* libbpf writes its own messages to standard error, in addition to the error */
+	libbpf_print_fn_t print = libbpf_set_print(NULL);
 	struct btf *kernel = btf__load_vmlinux_btf();
+	int code = errno;
 	struct btf *kvm = kernel ? btf__load_module_btf("kvm", kernel) : NULL;
 	struct hv_err *err =
 		kernel ? find_offsets(kvm ? kvm : kernel, ret)
-		       : hv_err_new(ENOTSUP, "the host's kernel has no BTF: %s", strerror(errno));
+		       : hv_err_new(ENOTSUP, "the host's kernel has no BTF: %s", strerror(code));
 
+	libbpf_set_print(print);
 	btf__free(kvm);
 	btf__free(kernel);
 	return err;
@@ -259,6 +265,7 @@ struct hv_err *hv_kernel_kvm_thread(const struct hv_kernel_kvm *k, int vcpu_fd, 
 struct list {
 	struct hv_kernel_slot *to;
 	size_t nr;
+	bool is_full; /* and there are more */
 };
 
 static bool add_slot(const struct hv_kernel_kvm *k, uint64_t slot, struct list *list)
@@ -266,7 +273,8 @@ static bool add_slot(const struct hv_kernel_kvm *k, uint64_t slot, struct list *
 	struct hv_kernel_slot *to;
 	uint64_t base = 0, pages = 0;
 
-	if (list->nr == HV_KERNEL_SLOTS_MAX)
+	list->is_full = list->nr == HV_KERNEL_SLOTS_MAX;
+	if (list->is_full)
 		return false;
 	to = &list->to[list->nr];
 	if (!read_at(k, slot, k->off.slot.base_gfn, &base, sizeof(base)) ||
@@ -309,8 +317,7 @@ static bool add_array(const struct hv_kernel_kvm *k, uint64_t slots, struct list
 {
 	int32_t nr = 0;
 
-	if (!read_at(k, slots, k->off.slots.used_slots, &nr, sizeof(nr)) || nr < 0 ||
-	    nr > HV_KERNEL_SLOTS_MAX)
+	if (!read_at(k, slots, k->off.slots.used_slots, &nr, sizeof(nr)) || nr < 0)
 		return false;
 	for (int32_t i = 0; i < nr; i++)
 		if (!add_slot(k, slots + k->off.slots.list + (uint32_t)i * k->off.slot.len_bytes,
@@ -344,26 +351,26 @@ static int by_start(const void *a, const void *b)
 struct hv_err *hv_kernel_kvm_slots(const struct hv_kernel_kvm *k, struct hv_kernel_slot *ret,
 				   size_t *ret_nr)
 {
-	struct list list = {.to = ret};
+	struct list list = {0};
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct version before = {0}, after = {0};
 		bool is_read;
 
-		list.nr = 0;
+		list = (struct list){.to = ret};
 		is_read = read_version(k, &before) &&
 			  (k->off.slots.is_tree ? add_tree(k, before.slots, &list)
 						: add_array(k, before.slots, &list)) &&
 			  read_version(k, &after) && before.slots == after.slots &&
 			  before.generation == after.generation;
-		if (list.nr == HV_KERNEL_SLOTS_MAX)
-			return hv_err_new(E2BIG, "the machine has more than %u memory slots",
-					  HV_KERNEL_SLOTS_MAX);
 		if (!is_read)
 			continue;
 		qsort(ret, list.nr, sizeof(*ret), by_start);
 		*ret_nr = list.nr;
 		return NULL;
 	}
+	if (list.is_full)
+		return hv_err_new(E2BIG, "the machine has more than %u memory slots",
+				  HV_KERNEL_SLOTS_MAX);
 	return hv_err_new(EAGAIN, "the machine's memory slots cannot be read; retry");
 }

@@ -32,10 +32,11 @@ static bool take_id(const char *value, char ret[HV_VMM_ID_MAX + 1])
 	return true;
 }
 
-/* Returns the value of OPTION in argument AT ("--id=VALUE") or the next one, or NULL. */
-static const char *value_of(char *const *args, size_t nr_args, size_t at, const char *option)
+/* Returns the value of the long option NAME in argument AT ("--id=VALUE") or the next one, or NULL. */
+static const char *value_of(char *const *args, size_t nr_args, size_t at, const char *name)
 {
-	const char *value = hv_after_prefix(args[at], option);
+	const char *option = hv_after_prefix(args[at], "--");
+	const char *value = option ? hv_after_prefix(option, name) : NULL;
 
 	if (value && *value == '=')
 		return value + 1;
@@ -44,11 +45,11 @@ static const char *value_of(char *const *args, size_t nr_args, size_t at, const 
 
 bool hv_vmm_id_of(char *const *args, size_t nr_args, char ret[HV_VMM_ID_MAX + 1])
 {
-	static const char *const options[] = {"--id", "--name", "--api-sock", "--api-socket"};
+	static const char *const names[] = {"id", "name", "api-sock", "api-socket"};
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(options); i++)
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
 		for (size_t at = 1; at < nr_args; at++) {
-			const char *value = value_of(args, nr_args, at, options[i]);
+			const char *value = value_of(args, nr_args, at, names[i]);
 
 			if (value)
 				return take_id(value, ret);
@@ -160,7 +161,7 @@ struct hv_err *hv_vmm_process_find(const char *id, pid_t *ret)
 	struct hv_err *err = hv_vmm_processes(&list, &nr);
 
 	for (size_t i = 0; !err && i < nr; i++) {
-		if (strcmp(list[i].id, id) != 0)
+		if (!list[i].id[0] || strcmp(list[i].id, id) != 0)
 			continue;
 		if (list[i].is_shared)
 			return hv_err_new(ENOTUNIQ,

@@ -249,8 +249,11 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000005"), -1,
 				  hv_strdup("shut off"), hv_strdup("it is off")};
 	d[0] = (struct hv_domain){hv_strdup("fake"),
-				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"), 7,
-				  hv_strdup("running"), NULL};
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"),
+				  7,
+				  hv_strdup("running"),
+				  NULL,
+				  .pid = 103};
 	d[1] = (struct hv_domain){hv_strdup("other"),
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"),
 				  8,
@@ -269,7 +272,8 @@ struct hv_err *hv_vmm_processes(struct hv_vmm_process **ret, size_t *ret_nr)
 {
 	static const struct hv_vmm_process list[] = {
 		{101, "web-7", "firecracker", false},
-		{102, "twice", "cloud-hypervisor", true},
+		{102, "web-8", "cloud-hypervisor", true},
+		{103, "fake", "qemu-system-x86_64", false}, /* a domain */
 	};
 
 	*ret = hv_alloc(sizeof(list));

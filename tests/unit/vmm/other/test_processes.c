@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "tests/lib/expect.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/other/kernel_kvm.h"
 #include "vmm/processes.h"
@@ -75,8 +77,8 @@ static size_t count(pid_t pid)
 
 START_TEST(holders_of_a_machine)
 {
+	static const char absent[] = "no process with a KVM machine has this id";
 	HV_AUTO_FD int vm = -1;
-	HV_AUTO_ERR struct hv_err *err = NULL;
 	pid_t pid = 0;
 
 	ck_assert_uint_eq(count(getpid()), 0);
@@ -84,8 +86,9 @@ START_TEST(holders_of_a_machine)
 	if (vm < 0)
 		return;
 	ck_assert_uint_eq(count(getpid()), 1);
-	err = hv_vmm_process_find("no such id", &pid);
-	ck_assert(err && err->code == ENOENT);
+	expect_error(hv_vmm_process_find("no such id", &pid), ENOENT, absent);
+	/* this process claims no id */
+	expect_error(hv_vmm_process_find("", &pid), ENOENT, absent);
 }
 END_TEST
 
@@ -145,12 +148,29 @@ START_TEST(no_machine)
 }
 END_TEST
 
+static struct hv_err *list_processes(void *ctx hv_unused)
+{
+	struct hv_vmm_process *list = NULL;
+	size_t nr = 0;
+
+	return hv_vmm_processes(&list, &nr);
+}
+
+START_TEST(no_list_of_processes)
+{
+	static const struct failing_call calls[] = {{SCMP_SYS(openat), EACCES}, {0}};
+
+	expect_failure(calls, list_processes, NULL, EACCES, "/proc: Permission denied");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, ids);
 	tcase_add_test(tc, holders_of_a_machine);
 	tcase_add_test(tc, slots_of_the_kernel);
 	tcase_add_test(tc, no_machine);
+	tcase_add_test(tc, no_list_of_processes);
 }
 
 int main(void)
