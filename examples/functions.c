@@ -20,12 +20,13 @@ static void print_call(const struct hvt_call *call, void *data)
 	struct printer *p = data;
 	const char *name = hvt_symbols_name(p->symbols, call->ip, NULL, NULL);
 	const char *parent = hvt_symbols_name(p->symbols, call->parent_ip, NULL, NULL);
+	uint64_t us = (call->time_ns + 500) / 1000; /* rounded, as in `trace` */
 	char task[16] = "<...>";
 
 	hvt_error_free(hvt_session_task_name(p->session, call->pid, task));
 	printf("%s-%" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64 ": %s <-%s\n", task,
-	       call->pid, call->cpu, call->time_ns / 1000000000, call->time_ns % 1000000000 / 1000,
-	       name ? name : "?", parent ? parent : "?");
+	       call->pid, call->cpu, us / 1000000, us % 1000000, name ? name : "?",
+	       parent ? parent : "?");
 }
 
 static void count_lost(uint32_t cpu, uint64_t nr, void *data)

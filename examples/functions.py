@@ -13,7 +13,8 @@ def main(domain: str, functions: str, seconds: float) -> None:
         with session.trace(functions, seconds=seconds) as calls:
             for call in calls:
                 name, parent = symbols.name(call.ip), symbols.name(call.parent_ip)
-                time = f"{call.time_ns // 1000000000}.{call.time_ns % 1000000000 // 1000:06}"
+                whole, us = divmod((call.time_ns + 500) // 1000, 1000000)  # rounded, as in `trace`
+                time = f"{whole}.{us:06}"
                 print(f"{session.task_name(call.pid)}-{call.pid} [{call.cpu:03}] {time}: "
                       f"{name.name if name else '?'} <-{parent.name if parent else '?'}")
             if calls.lost:

@@ -235,13 +235,11 @@ struct hvt_error *hvt_session_task_name(struct hvt_session *session, uint32_t pi
 		error = error_no_memory();
 	if (error)
 		return error;
-	task = find_task(session->names, pid);
-	if (!task && pid && hv_now_ns() - session->names->read_ns >= REFRESH_NS) {
+	if (pid && hv_now_ns() - session->names->read_ns >= REFRESH_NS)
 		error = read_names(session->conn, session->names);
-		if (error)
-			return error;
-		task = find_task(session->names, pid);
-	}
+	if (error)
+		return error;
+	task = find_task(session->names, pid);
 	snprintf(ret, COMM_BYTES, "%s", task ? task->comm : pid ? UNKNOWN_NAME : IDLE_NAME);
 	return NULL;
 }

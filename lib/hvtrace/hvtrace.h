@@ -554,7 +554,8 @@ struct hvt_error *hvt_session_dispatch(struct hvt_session *session, size_t max, 
  * @pid: as in struct hvt_call
  * @ret: the name, at most 15 bytes and a NUL; "<...>" if it is unknown
  *
- * Names are cached. An unknown one is requested from the service, at most ten times a second.
+ * Names are requested from the service at most ten times a second: a new task, and one that was
+ * renamed, have their name after 100 ms.
  *
  * Return: NULL, or an error.
  */

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 
 from lib import ftrace
 from lib.domain import Config
@@ -34,7 +35,9 @@ class Examples:
                 self.env["ASAN_OPTIONS"] += ":detect_leaks=0"
 
     def start(self, *words):
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env)
+        """Its output goes to a file, because a pipe that nobody reads would stop it."""
+        out = tempfile.TemporaryFile("w+")
+        return subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, env=self.env), out
 
     def start_python(self, name, *words):
         return self.start(sys.executable, f"{TOP}/examples/{name}", *words)
@@ -44,20 +47,31 @@ def instances(t, traced):
     return t.hv("ls", traced.domain, "instances").split()
 
 
-def end(process):
-    out, err = process.communicate(timeout=HANG_SECONDS)
+def end(process, out):
+    _, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0, f"{process.args}: {process.returncode}: {err.decode()}"
     assert not err, err.decode()
-    return out.decode()
+    out.seek(0)
+    return out.read()
 
 
-def without_names(events):
+def of_cpu(events, cpu):
     """Names of tasks that have ended may be unknown to one of the two."""
-    return [(e.pid, e.cpu, f"{e.time:.6f}", e.function, e.caller) for e in events]
+    return [((e.pid, e.function, e.caller), e.time) for e in events if e.cpu == cpu]
+
+
+def check_equal_on_cpu(ours, all_):
+    """Each instance takes the time of a call itself, some instructions apart, and an interrupt can come in between."""
+    first = min(range(len(all_)), key=lambda i: abs(all_[i][1] - ours[0][1]))
+    theirs = all_[first : first + len(ours)]
+    differ = [(a, b) for a, b in zip(ours, theirs) if a[0] != b[0]]
+    assert not differ and len(ours) == len(theirs), f"{len(ours)} calls, {len(all_)} in trace: {differ[:3]}"
+    between = sorted(abs(a[1] - b[1]) for a, b in zip(ours, theirs))
+    assert between[len(between) // 2] < 5e-6, f"{between[len(between) // 2]:.6f} s between the times, at most {between[-1]:.6f}"
 
 
 def check_equal(text, trace):
-    """All lines of TEXT are in TRACE, in order, without other lines in between."""
+    """All lines of TEXT are in TRACE, in order, without other lines of the same vCPU in between."""
     events = []
     for line in text.splitlines():
         match = LINE.match(line)
@@ -65,14 +79,12 @@ def check_equal(text, trace):
         events.append(ftrace.Event(match["comm"], int(match["pid"]), int(match["cpu"]), "", float(match["time"]),
                                    match["function"], match["caller"]))
     assert len(events) > 100, f"{len(events)} calls: {text[:500]}"
-    ours, all_ = without_names(events), without_names(trace)
-    assert ours[0] in all_, f"{ours[0]} is not among {all_[:3]} ... {all_[-3:]}"
-    first = all_.index(ours[0])
-    differ = [(a, b) for a, b in zip(ours, all_[first:]) if a != b]
-    assert not differ and first + len(ours) <= len(all_), f"{len(ours)} calls, {len(all_)} in trace: {differ[:3]}"
+    for cpu in {e.cpu for e in events}:
+        check_equal_on_cpu(of_cpu(events, cpu), of_cpu(trace, cpu))
+    known = {e.comm for e in trace} | {"<...>", "<idle>", "exe"}  # busybox calls itself by /proc/self/exe
     names = {e.pid: e.comm for e in trace}
-    wrong = {(e.comm, names[e.pid]) for e in events if e.comm != names[e.pid] and "<...>" not in (e.comm, names[e.pid])}
-    assert len(wrong) < 5, wrong  # a task that calls execve has two names
+    same = sum(e.comm == names[e.pid] for e in events)  # a task that calls execve has two names
+    assert {e.comm for e in events} <= known and same > len(events) / 4, f"{same} of {len(events)} names: {known}"
     return len(events)
 
 
@@ -88,9 +100,9 @@ def callbacks_agree_with_trace(t):
         traced.echo("instances/all/current_tracer", "function")
         running = [examples.start(examples.c, traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start_python("functions.py", traced.domain, FUNCTIONS, str(SECONDS))]
-        while None in [process.poll() for process in running]:
+        while None in [process.poll() for process, _ in running]:
             t.guest.run("cat /proc/uptime; ls / >/dev/null; echo x >/tmp/x", timeout=HANG_SECONDS)
-        texts = [end(process) for process in running]
+        texts = [end(*program) for program in running]
         traced.echo("instances/all/tracing_on", "0")
         trace, lost = ftrace.parse(traced.text("instances/all/trace"))
         assert lost == 0, lost
@@ -106,7 +118,7 @@ def callbacks_agree_with_trace(t):
         assert not instances(t, traced), instances(t, traced)
         assert traced.stat()["sites"]["patched"] == 0
 
-        killed = examples.start(examples.c, traced.domain, FUNCTIONS, "600")
+        killed, _ = examples.start(examples.c, traced.domain, FUNCTIONS, "600")
         assert until(lambda: traced.stat()["sites"]["patched"] > 10), traced.stat()["sites"]
         killed.send_signal(signal.SIGKILL)
         killed.communicate()
@@ -116,7 +128,7 @@ def callbacks_agree_with_trace(t):
         ended = [examples.start(examples.c, traced.domain, FUNCTIONS, "600"),
                  examples.start_python("functions.py", traced.domain, FUNCTIONS, "600")]
         assert until(lambda: len(instances(t, traced)) == 2), instances(t, traced)
-    for process in ended:
+    for process, _ in ended:
         _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 1 and b"the session has ended" in err, (process.returncode, err)
     t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace")
