@@ -265,7 +265,8 @@ struct hv_err *hv_kernel_kvm_thread(const struct hv_kernel_kvm *k, int vcpu_fd, 
 struct list {
 	struct hv_kernel_slot *to;
 	size_t nr;
-	bool is_full; /* and there are more */
+	size_t nr_visited; /* a structure that was freed meanwhile may be a circle */
+	bool is_full;	   /* and there are more */
 };
 
 static bool add_slot(const struct hv_kernel_kvm *k, uint64_t slot, struct list *list)
@@ -273,7 +274,7 @@ static bool add_slot(const struct hv_kernel_kvm *k, uint64_t slot, struct list *
 	struct hv_kernel_slot *to;
 	uint64_t base = 0, pages = 0;
 
-	list->is_full = list->nr == HV_KERNEL_SLOTS_MAX;
+	list->is_full = list->nr_visited++ == HV_KERNEL_SLOTS_MAX;
 	if (list->is_full)
 		return false;
 	to = &list->to[list->nr];

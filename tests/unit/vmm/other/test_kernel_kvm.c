@@ -393,6 +393,10 @@ START_TEST(slots_that_are_none)
 	kernel.slots.node_idx = 1;
 	kernel.slots.memslots[1].gfn_node[4] = 8;
 	expect_error(read_slots(slots, &nr), EAGAIN, why);
+	/* A circle of slots without pages. */
+	kernel.slots.memslots[1].npages = 0;
+	kernel.slots.memslots[1].gfn_node[4] = at(&kernel.slots.memslots[1].gfn_node[3]);
+	expect_error(read_slots(slots, &nr), E2BIG, "the machine has more than 1024 memory slots");
 	is_old = true;
 	kernel.slots.used_slots = -1;
 	expect_error(read_slots(slots, &nr), EAGAIN, why);
