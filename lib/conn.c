@@ -369,6 +369,24 @@ struct hvt_error *conn_read_file(struct conn *c, enum wire_kind kind, const char
 	return NULL;
 }
 
+static void make_safe(char *text, size_t len_bytes)
+{
+	for (size_t i = 0; i < len_bytes; i++)
+		if ((unsigned char)text[i] > '~' ||
+		    (text[i] < ' ' && text[i] != '\n' && text[i] != '\t'))
+			text[i] = '?';
+}
+
+struct hvt_error *conn_read_lines(struct conn *c, enum wire_kind kind, const char *path, char **ret,
+				  size_t *ret_bytes)
+{
+	struct hvt_error *error = conn_read_file(c, kind, path, ret, ret_bytes);
+
+	if (!error)
+		make_safe(*ret, *ret_bytes);
+	return error;
+}
+
 static struct hvt_error *write_part(struct conn *c, uint32_t handle, const char *text, size_t len)
 {
 	while (len) {

@@ -53,6 +53,9 @@ struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char
 /* Read, write and list as in hvtrace/hvtrace.h. KIND is WIRE_OPEN or WIRE_OPEN_PROC. */
 struct hvt_error *conn_read_file(struct conn *c, enum wire_kind kind, const char *path, char **ret,
 				 size_t *ret_bytes) hv_must_use;
+/* As above, and replaces each byte that is no printable ASCII character, tab or newline by '?'. */
+struct hvt_error *conn_read_lines(struct conn *c, enum wire_kind kind, const char *path, char **ret,
+				  size_t *ret_bytes) hv_must_use;
 struct hvt_error *conn_write_file(struct conn *c, const char *path, enum hvt_write_mode mode,
 				  const char *text) hv_must_use;
 /* Like conn_write_file(), for the file NAME of directory DIR. */

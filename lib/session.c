@@ -351,3 +351,12 @@ struct hvt_error *hvt_session_dispatch(struct hvt_session *session, size_t max, 
 	close_now(session);
 	return error;
 }
+
+struct hvt_error *hvt_session_task_name(struct hvt_session *session, uint32_t pid, char ret[16])
+{
+	struct hvt_error *error = session_check(session);
+
+	if (!error && !ret)
+		error = error_null("ret");
+	return error ? error : task_names_find(&session->names, session->conn, pid, ret);
+}

@@ -7,8 +7,7 @@
 
 #include "lib/conn.h"
 #include "lib/session_info.h"
-
-struct task_names;
+#include "lib/task_names.h"
 
 struct hvt_session {
 	struct conn *conn;
@@ -38,4 +37,3 @@ void ops_abandon(struct hvt_ops *ops);
 struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr) hv_must_use;
 /* The next registered ops that this round has not dispatched, or NULL. */
 struct hvt_ops *ops_next(const struct hvt_session *s);
-void task_names_free(struct task_names *names);
