@@ -52,16 +52,21 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 
 /* ---- the files ---- */
 
-/* Whether S is a range of whole pages in RAM. Its values come from the name of the VMM's file,
+/* Whether S consists of whole pages of RAM, which the VMM maps one after the other: each run of
+ * copies in place is a mapping of its own. The values of S come from the name of the VMM's file,
  * which the VMM can change. */
 static bool is_range(const struct hv_inject *j, const struct hv_shadow *s)
 {
 	uint64_t hva = 0, len_bytes = 0;
 
-	return (s->start.v | s->len_bytes | s->hva | s->ram_off) % PAGE == 0 && s->len_bytes &&
-	       s->len_bytes <= WINDOW_MAX && s->ram_off <= INT64_MAX - WINDOW_MAX &&
-	       hv_ram_find(j->vmm.ram, s->start, &hva, &len_bytes) && hva == s->hva &&
-	       len_bytes >= s->len_bytes;
+	if ((s->start.v | s->len_bytes | s->hva | s->ram_off) % PAGE != 0 || !s->len_bytes ||
+	    s->len_bytes > WINDOW_MAX || s->ram_off > INT64_MAX - WINDOW_MAX)
+		return false;
+	for (uint64_t off = 0; off < s->len_bytes; off += len_bytes)
+		if (!hv_ram_find(j->vmm.ram, hv_gpa_add(s->start, off), &hva, &len_bytes) ||
+		    hva != s->hva + off)
+			return false;
+	return true;
 }
 
 static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)

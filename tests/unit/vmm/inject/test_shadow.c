@@ -409,6 +409,29 @@ START_TEST(a_window_is_of_whole_pages_of_ram)
 }
 END_TEST
 
+/* Copies in place split the RAM's mapping. */
+START_TEST(a_window_spans_mappings)
+{
+	struct hv_ram_range halves[] = {range, range};
+	const uint64_t half = RAM / 2;
+	int fd = make_window_file(window_of(0, RAM));
+
+	if (!may_look)
+		return;
+	ck_assert_int_eq(ftruncate(fd, RAM), 0);
+	halves[0].len_bytes = halves[1].len_bytes = half;
+	halves[1].start = hv_gpa_add(halves[0].start, half);
+	machine.ram.ranges = halves;
+	machine.ram.nr_ranges = 2;
+	expect_error(hv_shadow_find(&inject), EPROTO, " does not consist of whole pages of RAM");
+	hv_shadow_deinit(&inject.shadow);
+	halves[1].hva += half;
+	expect_success(hv_shadow_find(&inject));
+	ck_assert_uint_eq(inject.shadow.len_bytes, RAM);
+	close(fd);
+}
+END_TEST
+
 /* The VMM has sealed the file against the seal that prevents this. */
 START_TEST(a_truncated_window_does_not_kill)
 {
@@ -438,6 +461,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, calls_that_the_vmm_refuses);
 	tcase_add_test(tc, ram_that_cannot_be_put_back);
 	tcase_add_test(tc, a_window_is_of_whole_pages_of_ram);
+	tcase_add_test(tc, a_window_spans_mappings);
 	tcase_add_test(tc, a_truncated_window_does_not_kill);
 }
 
