@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prefixes of strings. */
+/* Prefixes and suffixes of strings. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,4 +15,11 @@ static inline bool hv_starts_with(const char *text, const char *prefix)
 static inline const char *hv_after_prefix(const char *text, const char *prefix)
 {
 	return hv_starts_with(text, prefix) ? text + strlen(prefix) : NULL;
+}
+
+static inline bool hv_ends_with(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), end = strlen(suffix);
+
+	return len >= end && strcmp(text + len - end, suffix) == 0;
 }

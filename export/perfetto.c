@@ -18,6 +18,7 @@
 #include "export/page_decode.h"
 #include "export/raw_pages.h"
 #include "export/output.h"
+#include "export/protobuf.h"
 #include "tracer/events/host_event.h"
 
 enum { /* numbers of message fields */
@@ -74,44 +75,6 @@ enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 #define TRACK_HOST  (UINT64_C(5) << 32) /* of a host thread: plus 1, plus its id */
 #define NO_TASK	    UINT32_MAX
 
-/* -- messages of protobuf --------------------------------------------------------------------- */
-
-/* Only the needed parts: a library would allocate a structure for each message, and an event has
- * three. */
-
-enum { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
-
-/* Seven bits per byte, the lowest first; bit 7 is set if more bytes follow. */
-static void add_varint(struct hv_text *out, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t nr = 0;
-
-	for (; value >> 7; value >>= 7)
-		bytes[nr++] = (uint8_t)(value | 0x80);
-	bytes[nr++] = (uint8_t)value;
-	hv_text_add_bytes(out, bytes, nr);
-}
-
-/* Adds an integer or enum field. */
-static void add_number(struct hv_text *out, unsigned field, uint64_t value)
-{
-	add_varint(out, field << 3 | WIRE_VARINT);
-	add_varint(out, value);
-}
-
-static void add_string(struct hv_text *out, unsigned field, const char *s, size_t len_bytes)
-{
-	add_varint(out, field << 3 | WIRE_LENGTH);
-	add_varint(out, len_bytes);
-	hv_text_add_bytes(out, len_bytes ? s : "", len_bytes);
-}
-
-static void add_message(struct hv_text *out, unsigned field, const struct hv_text *message)
-{
-	add_string(out, field, message->data, message->len_bytes);
-}
-
 /* -- the trace -------------------------------------------------------------------------------- */
 
 struct perfetto {
@@ -151,8 +114,8 @@ static uint64_t know(struct hv_map *m, uint64_t key, bool *ret_new)
 /* Ends the current packet. */
 static struct hv_err *put_packet(struct perfetto *p)
 {
-	add_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-	add_message(&p->output.pending, TRACE_PACKET, &p->packet);
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
+	hv_protobuf_message(&p->output.pending, TRACE_PACKET, &p->packet);
 	hv_text_clear(&p->packet);
 	return hv_output_mark(&p->output);
 }
@@ -162,11 +125,11 @@ static struct hv_err *put_track(struct perfetto *p, uint64_t uuid, uint64_t pare
 				const char *name)
 {
 	hv_text_clear(&p->part);
-	add_number(&p->part, TRACK_UUID, uuid);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
 	if (parent)
-		add_number(&p->part, TRACK_PARENT_UUID, parent);
-	add_string(&p->part, TRACK_NAME, name, strlen(name));
-	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+		hv_protobuf_number(&p->part, TRACK_PARENT_UUID, parent);
+	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -176,13 +139,13 @@ static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const st
 
 	hv_text_add_utf8(&name, e->comm, sizeof(e->comm));
 	hv_text_clear(&p->inner);
-	add_number(&p->inner, THREAD_PID, e->pid);
-	add_number(&p->inner, THREAD_TID, e->pid);
-	add_string(&p->inner, THREAD_NAME, name.data, name.len_bytes);
+	hv_protobuf_number(&p->inner, THREAD_PID, e->pid);
+	hv_protobuf_number(&p->inner, THREAD_TID, e->pid);
+	hv_protobuf_string(&p->inner, THREAD_NAME, name.data, name.len_bytes);
 	hv_text_clear(&p->part);
-	add_number(&p->part, TRACK_UUID, uuid);
-	add_message(&p->part, TRACK_THREAD, &p->inner);
-	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	hv_protobuf_message(&p->part, TRACK_THREAD, &p->inner);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -206,15 +169,15 @@ static struct hv_err *find_track(struct perfetto *p, const struct hv_event *e, u
 static void begin_event(struct perfetto *p, enum event_type type, uint64_t track)
 {
 	hv_text_clear(&p->part);
-	add_number(&p->part, EVENT_TYPE, type);
-	add_number(&p->part, EVENT_TRACK_UUID, track);
+	hv_protobuf_number(&p->part, EVENT_TYPE, type);
+	hv_protobuf_number(&p->part, EVENT_TRACK_UUID, track);
 }
 
 static struct hv_err *end_event(struct perfetto *p, uint64_t time_ns)
 {
-	add_number(&p->packet, PACKET_TIMESTAMP, time_ns);
-	add_message(&p->packet, PACKET_TRACK_EVENT, &p->part);
-	add_number(&p->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	hv_protobuf_number(&p->packet, PACKET_TIMESTAMP, time_ns);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->part);
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
 	return put_packet(p);
 }
 
@@ -222,7 +185,7 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 				uint64_t time_ns, const char *name, size_t len_bytes)
 {
 	begin_event(p, type, track);
-	add_string(&p->part, EVENT_NAME, name, len_bytes);
+	hv_protobuf_string(&p->part, EVENT_NAME, name, len_bytes);
 	return end_event(p, time_ns);
 }
 
@@ -230,12 +193,12 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 static struct hv_err *put_counter_track(struct perfetto *p, uint64_t uuid, const char *name)
 {
 	hv_text_clear(&p->inner);
-	add_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
+	hv_protobuf_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
 	hv_text_clear(&p->part);
-	add_number(&p->part, TRACK_UUID, uuid);
-	add_string(&p->part, TRACK_NAME, name, strlen(name));
-	add_message(&p->part, TRACK_COUNTER, &p->inner);
-	add_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
+	hv_protobuf_message(&p->part, TRACK_COUNTER, &p->inner);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
 	return put_packet(p);
 }
 
@@ -243,7 +206,7 @@ static struct hv_err *put_counter(struct perfetto *p, uint64_t track, uint64_t t
 				  uint64_t value)
 {
 	begin_event(p, COUNTER, track);
-	add_number(&p->part, EVENT_COUNTER_VALUE, value);
+	hv_protobuf_number(&p->part, EVENT_COUNTER_VALUE, value);
 	return end_event(p, time_ns);
 }
 
@@ -255,18 +218,18 @@ static void add_function(struct perfetto *p, struct hv_gva ip)
 	bool is_new;
 	uint64_t iid = know(&p->names, symbol ? symbol->addr.v | 1 : ip.v | 1, &is_new);
 
-	add_number(&p->part, EVENT_NAME_IID, iid);
+	hv_protobuf_number(&p->part, EVENT_NAME_IID, iid);
 	if (!is_new)
 		return;
 	if (symbol)
 		hv_text_add_utf8(&name, symbol->name, HV_SYMBOL_NAME_MAX);
 	else
 		hv_text_printf(&name, "0x%" PRIx64, ip.v);
-	add_number(&entry, EVENT_NAME_ENTRY_IID, iid);
-	add_string(&entry, EVENT_NAME_ENTRY_NAME, name.data, name.len_bytes);
+	hv_protobuf_number(&entry, EVENT_NAME_ENTRY_IID, iid);
+	hv_protobuf_string(&entry, EVENT_NAME_ENTRY_NAME, name.data, name.len_bytes);
 	hv_text_clear(&p->inner);
-	add_message(&p->inner, INTERNED_EVENT_NAMES, &entry);
-	add_message(&p->packet, PACKET_INTERNED_DATA, &p->inner);
+	hv_protobuf_message(&p->inner, INTERNED_EVENT_NAMES, &entry);
+	hv_protobuf_message(&p->packet, PACKET_INTERNED_DATA, &p->inner);
 }
 
 static struct hv_err *put_function(struct perfetto *p, enum event_type type, uint64_t track,
@@ -447,9 +410,9 @@ static struct hv_err *write_events(struct perfetto *p)
 static void add_clock(struct perfetto *p, enum clock id, uint64_t time_ns)
 {
 	hv_text_clear(&p->inner);
-	add_number(&p->inner, CLOCK_ID, id);
-	add_number(&p->inner, CLOCK_TIMESTAMP, time_ns);
-	add_message(&p->part, CLOCKS_CLOCK, &p->inner);
+	hv_protobuf_number(&p->inner, CLOCK_ID, id);
+	hv_protobuf_number(&p->inner, CLOCK_TIMESTAMP, time_ns);
+	hv_protobuf_message(&p->part, CLOCKS_CLOCK, &p->inner);
 }
 
 /* Maps clock value 0 to wall-clock time. */
@@ -460,7 +423,7 @@ static struct hv_err *put_date(struct perfetto *p, const struct hv_export_head *
 	hv_text_clear(&p->part);
 	add_clock(p, CLOCK_OF_PACKETS, 0);
 	add_clock(p, CLOCK_REAL, head->clock_epoch_ns);
-	add_message(&p->packet, PACKET_CLOCKS, &p->part);
+	hv_protobuf_message(&p->packet, PACKET_CLOCKS, &p->part);
 	return put_packet(p);
 }
 
@@ -468,7 +431,7 @@ static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *
 {
 	struct hv_err *err;
 
-	add_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
 	err = put_packet(p);
 	if (!err)
 		err = put_date(p, head);

@@ -33,8 +33,10 @@ struct hv_chain_frame {
 
 struct hv_chain_node {
 	uint32_t parent, frame;
-	uint64_t self; /* number of samples */
+	uint64_t self; /* number of samples, or nanoseconds */
 };
+
+enum hv_chain_unit { HV_CHAIN_SAMPLES, HV_CHAIN_NS };
 
 /* Zero-initialised is empty. */
 struct hv_chains {
@@ -43,6 +45,7 @@ struct hv_chains {
 	struct hv_chain_node *nodes; /* owned; the first one is the root */
 	size_t nr, cap;
 	struct hv_map frame_index, group_index, node_index;
+	enum hv_chain_unit unit; /* of all nodes */
 };
 
 void hv_chains_deinit(struct hv_chains *c);

@@ -89,13 +89,6 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-static bool ends_with(const char *s, const char *tail)
-{
-	size_t len = strlen(s), tail_len = strlen(tail);
-
-	return len >= tail_len && strcmp(s + len - tail_len, tail) == 0;
-}
-
 /* Calls FN for each descriptor of PID whose path ends with TAIL. Returns their number. */
 static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid, int fd))
 {
@@ -112,7 +105,7 @@ static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid,
 		if (n <= 0)
 			continue;
 		to[n] = '\0';
-		if (!ends_with(to, tail))
+		if (!hv_ends_with(to, tail))
 			continue;
 		nr++;
 		if (fn)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/confine.h"
+#include "base/prefix.h"
 #include "cli/client.h"
 #include "cli/parse.h"
 #include "cli/stop_signals.h"
@@ -19,6 +20,7 @@
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
 
 #define TURN_MS	     20
@@ -33,16 +35,21 @@
 #define FILE_MAX     (512u << 20) /* bytes */
 #define BUFFER_KB    "1024"	  /* of each vCPU: some seconds of samples */
 
-enum output { OUTPUT_TREE, OUTPUT_FOLDED, OUTPUT_SVG, OUTPUT_JSONL, OUTPUT_PERF };
+enum output {
+	OUTPUT_TREE,
+	OUTPUT_FOLDED,
+	OUTPUT_SVG,
+	OUTPUT_JSONL,
+	OUTPUT_PERF,
+	OUTPUT_PPROF,
+};
 
 static const struct {
 	const char *suffix;
 	enum output output;
 } outputs[] = {
-	{".folded", OUTPUT_FOLDED},
-	{".svg", OUTPUT_SVG},
-	{".jsonl", OUTPUT_JSONL},
-	{".perf", OUTPUT_PERF},
+	{".folded", OUTPUT_FOLDED}, {".svg", OUTPUT_SVG},     {".jsonl", OUTPUT_JSONL},
+	{".perf", OUTPUT_PERF},	    {".pb.gz", OUTPUT_PPROF},
 };
 
 struct profile {
@@ -223,6 +230,36 @@ static bool add_samples(const struct hv_profile *p, struct hv_text *out)
 	return i == p->nr_user + p->nr_kernel;
 }
 
+/* Returns the time since 1970. */
+static uint64_t date_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Returns false if not all samples are added. */
+static bool add_pprof(const struct profile *r, struct hv_text *out)
+{
+	const struct programs *programs = &r->programs;
+	HV_AUTO_FREE struct hv_pprof_file *files =
+		hv_alloc((programs->nr_files + 1) * sizeof(*files));
+	struct hv_pprof p = {
+		.files = files,
+		.nr_files = programs->nr_files,
+		.begin_ns = date_ns() - (hv_now_ns() - r->begin_ns),
+		.duration_ns = r->end_ns - r->begin_ns,
+	};
+
+	for (size_t i = 0; i < p.nr_files; i++) {
+		const struct program_file *f = &programs->files[i];
+
+		files[i] = (struct hv_pprof_file){f->path, programs_build_id(f), f->len_bytes};
+	}
+	return hv_pprof_write(&r->samples->chains, &p, FILE_MAX, out);
+}
+
 /* Returns false if the file is not complete. */
 static bool add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
 {
@@ -237,6 +274,8 @@ static bool add_output(const struct profile *r, const struct hv_flame *f, struct
 		return hv_flame_svg(f, title, FILE_MAX, out);
 	if (r->output == OUTPUT_PERF)
 		return add_samples(r->samples, out);
+	if (r->output == OUTPUT_PPROF)
+		return add_pprof(r, out);
 	add_tree(r, f, out);
 	return true;
 }
@@ -327,10 +366,8 @@ static struct hv_err *profile(const struct cli *cli, struct profile *r)
 
 static bool choose_output(struct profile *r)
 {
-	const char *dot = strrchr(r->path, '.');
-
-	for (size_t i = 0; dot && i < HV_ARRAY_LEN(outputs); i++)
-		if (strcmp(dot, outputs[i].suffix) == 0)
+	for (size_t i = 0; i < HV_ARRAY_LEN(outputs); i++)
+		if (hv_ends_with(r->path, outputs[i].suffix))
 			r->output = outputs[i].output;
 	return r->output != OUTPUT_TREE;
 }
@@ -369,7 +406,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 		r->path = optarg;
 	if (option == 'o' && !choose_output(r))
 		*ret_exit = usage_error(
-			cli, "-o: '%s' must end with .svg, .folded, .jsonl or .perf", optarg);
+			cli, "-o: '%s' must end with .svg, .folded, .jsonl, .perf or .pb.gz",
+			optarg);
 	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 'r' && !parse_rate(r, optarg))
@@ -433,8 +471,10 @@ static const char help[] =
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h (default: 10s)\n"
 	"  -o FILE                write FILE instead of the tree, by its suffix: .svg (a flame\n"
 	"                         graph for a browser), .folded (a line for each stack), .jsonl,\n"
-	"                         .perf (the text of perf script)\n"
-	"  --rate=1/N             count one of N ticks of each vCPU (default: all)\n"
+	"                         .perf (the text of perf script), .pb.gz (pprof)\n"
+	"  --rate=1/N             count one of N ticks of each vCPU (default: all). The guest "
+	"still\n"
+	"                         records all: the cost does not change\n"
 	"  --per=name|task|cpu    group the samples by the names of tasks (default), by task, or\n"
 	"                         by vCPU and name\n"
 	"  --min=PERCENT          leave smaller parts out of the tree (default: 1)\n"

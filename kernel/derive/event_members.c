@@ -51,13 +51,6 @@ struct prefixed {
 	const char *prefix, *suffix;
 };
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t len = strlen(text), suffix_len = strlen(suffix);
-
-	return len >= suffix_len && !strcmp(text + len - suffix_len, suffix);
-}
-
 /* Returns whether VALUE is the address of a variable with the prefix and the suffix. */
 static bool is_prefixed(void *ctx, const struct hv_object *o hv_unused, uint64_t value)
 {
@@ -65,7 +58,7 @@ static bool is_prefixed(void *ctx, const struct hv_object *o hv_unused, uint64_t
 	const struct hv_symbol *s = hv_symbols_at(&p->core->symbols, hv_gva(value));
 
 	return s && s->addr.v == value && hv_starts_with(s->name, p->prefix) &&
-	       ends_with(s->name, p->suffix);
+	       hv_ends_with(s->name, p->suffix);
 }
 
 static bool find_prefixed(const struct context *c, const struct hv_objects *o, const char *prefix,

@@ -48,6 +48,11 @@ void programs_deinit(struct programs *p)
 	*p = (struct programs){0};
 }
 
+const char *programs_build_id(const struct program_file *f)
+{
+	return strcmp(f->build_id, UNKNOWN_ID) == 0 ? "" : f->build_id;
+}
+
 /* -- mappings ----------------------------------------------------------------------------------- */
 
 /* Files without an address_space are equal if their paths are. */

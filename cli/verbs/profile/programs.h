@@ -53,6 +53,8 @@ struct programs {
 	uint64_t naming_ns; /* programs_name() began then, and gives up asking in time */
 };
 
+/* Returns "" if it is not known. */
+const char *programs_build_id(const struct program_file *f);
 void programs_deinit(struct programs *p);
 /* For struct hv_profile_files; CTX is a struct programs. */
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,

@@ -14,6 +14,9 @@ for suffix in svg folded jsonl perf; do
 	wc -l <$RUN.$suffix
 	rm $RUN.$suffix
 done
+hvtrace profile fake --for=10ms -o $RUN.pb.gz >/dev/null
+gzip -dc $RUN.pb.gz | grep -aoE 'samples|count|\[kernel[^]]*\]'
+rm $RUN.pb.gz
 for words in --rate=2 --rate=1/0 --rate=1/2000 --per=x --min=0 --for=0 --max-overhead=200 '-o x' '-o /nosuch/x.svg' more; do
 	hvtrace profile $words fake
 done
