@@ -408,9 +408,10 @@ static struct hv_err *check(const struct peer *p, const struct wire_frame *frame
 	case NEEDS_NOTHING:
 		return NULL;
 	case NEEDS_READ:
-		return p->rights.reads ? NULL : forbidden(p, "read");
 	case NEEDS_PLAIN:
-		return p->rights.reads ? check_path(frame) : forbidden(p, "read");
+		if (!p->rights.reads)
+			return forbidden(p, "read");
+		return need_of(frame) == NEEDS_PLAIN ? check_path(frame) : NULL;
 	case NEEDS_ROOT:
 		break;
 	}

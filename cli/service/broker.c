@@ -487,7 +487,7 @@ static struct hv_err *open_dump(struct broker *w, const struct hv_message *quest
 	HV_AUTO_FD int fd = dumps_open(&w->service.dir);
 
 	if (fd < 0)
-		return hv_err_new(errno, "dump: %s", strerror(errno));
+		return hv_err_new(errno, "dump: cannot be written: %s", strerror(errno));
 	hv_message_add_fd(answer, fd);
 	return NULL;
 }

@@ -228,9 +228,6 @@ static struct hv_err *check_file(const struct stat *st)
 				  (unsigned)st->st_uid);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return hv_err_new(EPERM, "others than root can write it: chmod it to 0644");
-	if (st->st_size > POLICY_BYTES_MAX)
-		return hv_err_new(EFBIG, "has %lld bytes, more than %d: shorten it",
-				  (long long)st->st_size, POLICY_BYTES_MAX);
 	return NULL;
 }
 

@@ -283,13 +283,15 @@ static struct hv_err *load_filter(int *ret_fd)
 	if (!code)
 		code = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(fsopen), 0);
 	if (code)
-		return hv_err_new(-code, "the filter that answers mounts: %s", strerror(-code));
+		return hv_err_new(-code, "cannot install the filter that answers mounts: %s",
+				  strerror(-code));
 	errno = 0;
 	/* libseccomp 2.5 returns EFAULT for all kernel errors. */
 	if (seccomp_load(filter) != 0)
 		return errno == EBUSY ? NULL
 				      : hv_err_new(errno ? errno : EINVAL,
-						   "the filter that answers mounts: %s",
+						   "cannot install the filter that answers mounts: "
+						   "%s",
 						   strerror(errno ? errno : EINVAL));
 	*ret_fd = seccomp_notify_fd(filter);
 	return NULL;
@@ -674,7 +676,7 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	if (err)
 		return fail(err);
 	if (chdir(ENTER_TRACING) != 0)
-		return fail(hv_err_new(errno, ENTER_TRACING ": %s", strerror(errno)));
+		return fail(cannot("entered", ENTER_TRACING));
 	name_guest(argv[optind]);
 	/* The shell expands the variable, but not its value again. */
 	setenv("PS1", "${HVTRACE_DOMAIN}# ", 1);

@@ -127,6 +127,13 @@ def where_it_can_be_mounted(t):
     assert not t.is_mounted()
     assert "no guest's tree is mounted there" in t.hv("umount", t.dir, status=1)
     assert "its tree is not mounted" in t.hv("umount", "fake", status=1)
+    subprocess.run(["mount", "-t", "tmpfs", "none", t.dir], check=True)
+    assert f"{t.dir}: something is mounted there" in t.hv("mount", "fake", t.dir, status=1)
+    subprocess.run(["umount", t.dir], check=True)
+    assert f"{t.dir}: cannot be mounted on: Operation not permitted" in t.failing("mount", "EPERM", "mount", "fake", t.dir)
+    assert "cannot start the process that serves the mount: fork failed" in t.failing("clone", "EAGAIN", "mount", "fake", t.dir)
+    # the process that serves the mount needs chdir(2)
+    assert f"{t.dir}: mounted, but not served: Transport endpoint is not connected" in t.failing("chdir", "EACCES", "mount", "fake", t.dir)
     # the mount's process may live a little longer than the mount
     t.hv("mount", "fake", t.dir)
     server = t.pid_of("hvtrace:mount")

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import select
 import signal
 import subprocess
@@ -42,6 +43,8 @@ def files_as_in_tracefs(t):
     assert code_of(os.chmod, t.path("control"), 0o777) == "EPERM"
     pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
     assert code_of(os.open, t.path("trace_pipe"), os.O_RDONLY) == "EBUSY"
+    text = t.hv("echo", "fake", "current_tracer", "function", status=1)
+    assert re.search(r"busy.*: pid \d+ \(a mount\) has trace_pipe open", text), text
     assert code_of(os.lseek, pipe, 0, os.SEEK_SET) == "ESPIPE"
     os.close(pipe)
 

@@ -45,6 +45,19 @@ def programs_see_the_guest(t):
         assert file.read() != "2\n" or KPTR == "2\n"
 
 
+@case
+def what_exec_needs_may_be_missing(t):
+    """The message of exec names the directory or the process that it cannot prepare."""
+    enter = "exec", "fake", "true"
+    assert "domain 'fake': cannot make a mount namespace: Operation not permitted" in t.failing("unshare", "EPERM", *enter)
+    assert re.search(r"/\.enter-\w+: cannot be mounted on: Operation not permitted", t.failing("mount:3=14", "EPERM", *enter))
+    assert re.search(r"domain 'fake': /proc/\S+: cannot be bound over: Operation not permitted", t.failing("mount:3=0x1000", "EPERM", *enter))
+    assert "cannot start the process that answers mounts: Too many open files" in t.failing("socketpair", "EMFILE", *enter)
+    assert "cannot install the filter that answers mounts: Invalid argument" in t.failing("seccomp", "EINVAL", *enter)
+    # the process that serves the mount needs chdir(2)
+    assert "/sys/kernel/tracing: cannot be examined: Transport endpoint is not connected" in t.failing("chdir", "EACCES", *enter)
+
+
 # A program that mounts; its output is a file of that mount.
 MOUNTS = "mkdir -p {dir}; mount -t {type} none {dir} && cat {file}; umount -R {dir}; rmdir {dir}"
 OLD_CALL = (

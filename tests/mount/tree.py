@@ -33,6 +33,14 @@ class Tree:
         assert done.returncode == status, f"{words}: status {done.returncode}: {text}"
         return text
 
+    def failing(self, call, error, *words):
+        """Returns the message of a command in which a system call fails (tests/lib/failing_call.c)."""
+        failing_call = os.path.join(os.path.dirname(self.command[0]), "failing_call")
+        done = subprocess.run([failing_call, call, error, *self.command, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        assert done.returncode == 1, f"{words}: status {done.returncode}: {done}"
+        return done.stderr.decode()
+
     def sh(self, script, status=0, timeout=PATIENCE):
         done = subprocess.run(["sh", "-c", script], cwd=self.dir, capture_output=True, timeout=timeout)
         text = (done.stdout + done.stderr).decode()

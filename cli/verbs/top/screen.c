@@ -67,20 +67,16 @@ static void wait_and_restore(int fd, const struct termios *before, const char *b
 }
 
 /* Starts to guard the terminal on standard input and output before it is changed. The child writes
- * BYTES to restore it. The child keeps no other file open. */
-static struct hv_err *guard_start(const char *bytes, struct terminal_guard **ret)
+ * BYTES to restore it. The child keeps no other file open. Returns NULL if there is no child. */
+static struct terminal_guard *guard_start(const char *bytes)
 {
+	struct terminal_guard *g;
 	struct termios before;
 	int fds[2];
 	pid_t pid;
 
-	if (tcgetattr(STDIN_FILENO, &before) != 0)
-		return hv_err_new(errno, "cannot read the settings of the terminal: %s",
-				  strerror(errno));
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return hv_err_new(errno,
-				  "cannot start the process that restores the terminal: pipe: %s",
-				  strerror(errno));
+	if (tcgetattr(STDIN_FILENO, &before) != 0 || pipe2(fds, O_CLOEXEC) != 0)
+		return NULL;
 	pid = fork();
 	if (pid == 0) {
 		close(fds[1]);
@@ -89,13 +85,11 @@ static struct hv_err *guard_start(const char *bytes, struct terminal_guard **ret
 	close(fds[0]);
 	if (pid < 0) {
 		close(fds[1]);
-		return hv_err_new(errno,
-				  "cannot start the process that restores the terminal: fork: %s",
-				  strerror(errno));
+		return NULL;
 	}
-	*ret = hv_alloc(sizeof(**ret));
-	**ret = (struct terminal_guard){pid, fds[1]};
-	return NULL;
+	g = hv_alloc(sizeof(*g));
+	*g = (struct terminal_guard){pid, fds[1]};
+	return g;
 }
 
 /* Call it after restoring the terminal. */
@@ -134,7 +128,6 @@ static void add_bytes(struct hv_text *t, const char *capability)
 static bool start_guard(struct top_screen *s)
 {
 	HV_AUTO_TEXT struct hv_text bytes = {0};
-	struct hv_err *err;
 	int code;
 
 	if (setupterm(NULL, STDOUT_FILENO, &code) != OK)
@@ -145,9 +138,8 @@ static bool start_guard(struct top_screen *s)
 	add_bytes(&bytes, "cnorm");
 	add_bytes(&bytes, "rmcup");
 	del_curterm(cur_term); /* newterm() makes its own */
-	err = guard_start(bytes.data, &s->guard);
-	hv_err_free(err);
-	return !err;
+	s->guard = guard_start(bytes.data);
+	return s->guard != NULL;
 }
 
 static void prepare(void)

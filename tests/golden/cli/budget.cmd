@@ -17,3 +17,15 @@ cat $RUN.test/err
 hvtrace stat --json fake | grep limit_ppm
 hvtrace detach fake
 rm -r $RUN.test
+# The log has the reason when functions stay traced, or cannot be traced.
+logged() {
+	until sed -n "s/^[^ ]* //; /$1/p" $RUN/*/log | grep -m 1 .; do sleep 0.02; done
+}
+hvtrace attach --max-overhead=4.5% fake
+hvtrace echo fake control stuck
+logged 'costly functions'
+hvtrace echo fake control livepatch 1
+logged 'steps aside'
+hvtrace echo fake control livepatch 0
+logged 'no longer'
+hvtrace detach fake

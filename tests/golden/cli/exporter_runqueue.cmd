@@ -44,3 +44,12 @@ kill $user
 no_service
 kill $exporter
 wait $exporter
+# An event that is needed cannot be recorded.
+hvtrace attach fake
+hvtrace echo fake control omit
+hvtrace exporter --listen=unix:$RUN.sock --runqueue 2>$RUN.said &
+exporter=$!
+until grep "not measured" $RUN.said; do sleep 0.05; done
+kill $exporter
+wait $exporter
+hvtrace detach fake

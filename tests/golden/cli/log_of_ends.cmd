@@ -7,6 +7,14 @@ logged() {
 }
 hvtrace attach fake >/dev/null
 hvtrace echo fake control busy 4
+hvtrace echo fake control sleep 2>/dev/null
+logged 'detaching'
+hvtrace attach fake >/dev/null
+hvtrace echo fake control busy 4
+hvtrace echo fake control hibernate 2>/dev/null
+logged 'detaching'
+hvtrace attach fake >/dev/null
+hvtrace echo fake control busy 4
 kill $(cat $RUN/*/pid)
 logged 'signal'
 hvtrace attach --for=2s fake >/dev/null

@@ -14,3 +14,7 @@ hvtrace record -p function -o $RUN.d --format=trace.dat fake --for 1
 hvtrace record -p function -o /dev/null --format=trace.dat fake --for 1
 hvtrace record -p function -l nosuch -o $RUN.d/x.dat fake --for 1
 ls $RUN.d
+hvtrace attach fake
+hvtrace echo fake control odd
+hvtrace record -p function -o $RUN.d/x.dat fake --for 1
+hvtrace detach fake

@@ -12,3 +12,8 @@ hvtrace report --json $RUN.d/dir; echo $?
 hvtrace report --json $RUN.d/new.dat $RUN.d/new.dat; echo $?
 printf '\n\n' >$RUN.d/perfetto
 hvtrace report $RUN.d/perfetto; echo $?
+printf '\027\010\104tracing6\0\0' >$RUN.d/short.dat
+hvtrace report $RUN.d/short.dat; echo $?
+echo garbage >$RUN.d/dir/metadata
+hvtrace report $RUN.d/dir; echo $?
+failing prctl:0=1 EINVAL hvtrace report $RUN.d/short.dat; echo $?

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Requests that no command makes.
 hvtrace attach fake >/dev/null
-python3 - $RUN/*/sock <<'PY'
-import errno, socket, struct, sys
+python3 - $RUN/*/sock $RUN/*/log <<'PY'
+import errno, re, socket, struct, sys, time
 
 HEAD = struct.Struct("<IHHIIII")
-VERSION, OPEN, READ, OPEN_PROC, MOUNT, ERROR = 3, 2, 3, 16, 17, 0x81
+VERSION, OPEN, READ, MKDIR, OPEN_PROC, MOUNT, ERROR = 3, 2, 3, 14, 16, 17, 0x81
 
 
 def receive(client, nr):
@@ -37,5 +37,13 @@ for directory in (b"/a\0b", b"", b"a"):
     print(ask(client, MOUNT, directory))
 print(next(filter(None, (ask(client, OPEN, b"current_tracer") for _ in range(5000))), None))
 print(ask(connect(), READ, version=2))
+# another client uses the instance of one that has gone
+print(ask(client, MKDIR, b"instances/mine", arg=1))
+other = connect()
+print(ask(other, OPEN, b"instances/mine/trace_pipe"))
+client.close()
+while not (said := re.findall("its client has gone: .*", open(sys.argv[2]).read())):
+    time.sleep(0.02)
+print(*said)
 PY
 hvtrace detach fake >/dev/null

@@ -47,6 +47,8 @@ wait $top 2>/dev/null
 grep 'no run queue' $RUN.out | head -1
 rm $RUN.out
 hvtrace echo fake control load 0
+hvtrace echo fake control omit
+top -n 1 --runqueue fake
 echo '# two'
 hvtrace attach other
 top -n 1 other --sort=domain fake

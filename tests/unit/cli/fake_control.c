@@ -20,6 +20,11 @@
  *     events N   each look counts N more events
  *     wakeup N   enabling sched:sched_wakeup fails with errno N
  *     stacks     nothing can be profiled
+ *     livepatch N  function_graph steps aside; 0: no longer
+ *     stuck      costly functions cannot be put back
+ *     omit       sched:sched_switch cannot be enabled
+ *     odd        the pages of trace_pipe_raw have 116 bytes
+ *     sleep      the guest sleeps
  *     grow       the top's profile counts, too; an instance's counts as soon as it is on */
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +68,16 @@ void fake_tree_control(struct hv_tree *t, const char *text)
 		fake_session_of(t->session)->nr_refused = n;
 	} else if (sscanf(text, "wakeup %u", &n) == 1) {
 		t->wakeup_errno = n;
+	} else if (sscanf(text, "livepatch %u", &n) == 1) {
+		t->is_patched = n;
+	} else if (strncmp(text, "stuck", 5) == 0) {
+		t->is_stuck = true;
+	} else if (strncmp(text, "omit", 4) == 0) {
+		t->lacks_switch = true;
+	} else if (strncmp(text, "odd", 3) == 0) {
+		t->has_odd_pages = true;
+	} else if (strncmp(text, "sleep", 5) == 0) {
+		fake_guest_sleeps(fake_session_of(t->session)->guest);
 	} else if (strncmp(text, "hold", 4) == 0) {
 		fake_session_of(t->session)->holds_modules = true;
 	} else if (strncmp(text, "grow", 4) == 0) {

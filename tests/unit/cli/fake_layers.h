@@ -29,3 +29,5 @@ static inline struct fake_session *fake_session_of(struct hv_session *s)
 
 /* The VMM process ends. */
 void fake_guest_ends(struct hv_guest *g);
+
+void fake_guest_sleeps(struct hv_guest *g);

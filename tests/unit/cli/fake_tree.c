@@ -58,8 +58,7 @@ struct hv_file {
 
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
-	(void)tree;
-	return NULL;
+	return tree->is_patched ? hv_err_new(EBUSY, "the guest is being livepatched") : NULL;
 }
 
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm,
@@ -67,6 +66,8 @@ struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm,
 {
 	snprintf(tree->dirs[0].values[FAKE_CONTROL], sizeof(tree->dirs[0].values[0]), "%u looks\n",
 		 ++tree->nr_load_looks);
+	if (tree->is_stuck)
+		return hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
 	*ret_nr = tree->load_ppm > limit_ppm && !tree->without_read;
 	if (!*ret_nr)
 		return NULL;
@@ -288,6 +289,14 @@ static void add_new_tasks(const struct hv_tree *tree, const char *path, struct h
 		hv_text_printf(ret, "%u new\n", FAKE_RAW_FIRST + i);
 }
 
+static bool odd_text(const struct hv_tree *tree, const char *path, struct hv_text *ret)
+{
+	if (!tree->has_odd_pages || !strstr(path, "events/header_page"))
+		return false;
+	hv_text_add(ret, "\tfield: char data;\toffset:16;\tsize:100;\tsigned:1;\n");
+	return true;
+}
+
 static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, const char *path,
 		      struct hv_file **ret)
 {
@@ -297,7 +306,8 @@ static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, cons
 	f->dir = tree->dirs;
 	f->rights = rights;
 	f->name = FAKE_TEXT;
-	if (fake_raw_text(path, reports_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
+	if (odd_text(tree, path, &f->text) ||
+	    fake_raw_text(path, reports_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
 	    profile_text(tree, path, &f->text)) {
 		add_new_tasks(tree, path, &f->text);
 		*ret = f;
@@ -546,6 +556,7 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len, size_t *ret_len)
 {
 	size_t word = strcspn(buf, " \n");
+	bool is_left_out;
 
 	if (strncmp(buf, "nosuch", word) == 0 && word)
 		return hv_err_in(hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf),
@@ -555,7 +566,10 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	if (f->name == FAKE_EVENTS && f->tree->wakeup_errno &&
 	    strncmp(buf, "sched:sched_wakeup", word) == 0)
 		return hv_err_new((int)f->tree->wakeup_errno, "sched:sched_wakeup: not now");
-	if (word && !(f->name == FAKE_EVENTS && buf[0] == '!'))
+	is_left_out = f->name == FAKE_EVENTS &&
+		      (buf[0] == '!' ||
+		       (f->tree->lacks_switch && strncmp(buf, "sched:sched_switch", word) == 0));
+	if (word && !is_left_out)
 		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;
 	return NULL;

@@ -63,6 +63,10 @@ struct hv_tree {
 	bool floods;			      /* one more dump follows those */
 	bool has_steal, has_switches;
 	bool has_stacks;
+	bool is_patched;       /* by a livepatch */
+	bool is_stuck;	       /* costly functions cannot be put back */
+	bool lacks_switch;     /* set_event has no sched:sched_switch */
+	bool has_odd_pages;    /* of a size that is not a power of two */
 	unsigned wakeup_errno; /* errno of enabling sched:sched_wakeup; 0: success */
 };
 

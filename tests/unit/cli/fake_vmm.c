@@ -18,6 +18,7 @@
 struct hv_guest {
 	struct hv_guest_info info;
 	int exit_fd;
+	bool sleeps;
 };
 
 void hv_host_trace_clean(const char *id)
@@ -91,8 +92,7 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 
 struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
 {
-	(void)g;
-	*ret = false;
+	*ret = g->sleeps;
 	return NULL;
 }
 
@@ -166,6 +166,11 @@ void fake_guest_ends(struct hv_guest *g)
 
 	if (write(g->exit_fd, &one, sizeof(one)) < 0)
 		abort();
+}
+
+void fake_guest_sleeps(struct hv_guest *g)
+{
+	g->sleeps = true;
 }
 
 /* The unprivileged process has its own fake of this name. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/verbs/console.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 
 #define OK   0
@@ -263,9 +264,35 @@ START_TEST(what_is_ignored_stays_ignored)
 }
 END_TEST
 
+static struct hv_err *open_console(void *ctx hv_unused)
+{
+	struct console *c = NULL;
+	int in_fd;
+	struct hv_err *err = console_open(&c, &in_fd);
+
+	if (!err)
+		err = console_start(c, NULL, NULL);
+	console_close(c);
+	return err;
+}
+
+START_TEST(what_it_needs_may_be_missing)
+{
+	static const struct failing_call no_files[] = {{SCMP_SYS(signalfd4), EMFILE}, {0}};
+	static const struct failing_call no_threads[] = {
+		{SCMP_SYS(clone), EAGAIN}, {SCMP_SYS(clone3), EAGAIN}, {0}};
+
+	expect_failure(no_files, open_console, NULL, EMFILE,
+		       "cannot prepare the console: Too many open files");
+	expect_failure(no_threads, open_console, NULL, EAGAIN,
+		       "cannot start the thread of the console: Resource temporarily unavailable");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 100);
+	tcase_add_test(tc, what_it_needs_may_be_missing);
 	tcase_add_test(tc, stops_and_continues);
 	tcase_add_test(tc, leaves_the_terminal_to_others);
 	tcase_add_test(tc, goes_on_when_nobody_could_continue_it);

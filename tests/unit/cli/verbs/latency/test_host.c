@@ -39,6 +39,13 @@ START_TEST(threads_have_names)
 }
 END_TEST
 
+START_TEST(the_vmm_must_be_known)
+{
+	latency_host_open(&host, 0, &why);
+	ck_assert_str_eq(why, "the VMM's threads cannot be seen (its pid is not known)");
+}
+END_TEST
+
 START_TEST(a_thread_is_seen)
 {
 	prctl(PR_SET_NAME, "CPU 3/KVM");
@@ -64,7 +71,7 @@ START_TEST(what_cannot_be_read_is_not_seen)
 	prctl(PR_SET_NAME, "CPU 3/KVM");
 	latency_host_open(&host, (uint64_t)getpid(), &why);
 	ck_assert_uint_eq(host.nr, 0);
-	ck_assert_ptr_nonnull(strstr(why, "schedstat"));
+	ck_assert_ptr_nonnull(strstr(why, "schedstat and stat of a vCPU's thread (of pid "));
 }
 END_TEST
 
@@ -279,6 +286,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, shares_of_a_window);
 	tcase_add_test(tc, a_share_that_was_stopped);
 	tcase_add_test(tc, threads_have_names);
+	tcase_add_test(tc, the_vmm_must_be_known);
 	tcase_add_test(tc, a_thread_is_seen);
 	tcase_add_test(tc, what_cannot_be_read_is_not_seen);
 	tcase_add_test(tc, a_vmm_may_count_instructions);
