@@ -27,7 +27,13 @@ cat $RUN.test/err
 no_service
 # The service and its broker are killed.
 attaching
-kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)
+pids="$(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)"
+kill -STOP $! # it looks for the broker when the service has ended
+kill -9 $pids
+for pid in $pids; do
+	while grep -q '^State:.[^XZ]' /proc/$pid/status 2>/dev/null; do sleep 0.05; done
+done
+kill -CONT $!
 wait $!
 echo $?
 cat $RUN.test/err
