@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "base/map.h"
 
@@ -91,7 +92,8 @@ static void sort_children(struct hv_flame *f, uint32_t parent, uint32_t *room)
 /* A parent precedes its children, in the chains as in the tree. */
 void hv_flame_make(const struct hv_chains *c, struct hv_flame *ret)
 {
-	struct hv_flame f = {.nodes = hv_alloc((c->nr + 1) * sizeof(*f.nodes)), .nr = 1};
+	struct hv_flame f = {
+		.nodes = hv_alloc((c->nr + 1) * sizeof(*f.nodes)), .nr = 1, .unit = c->unit};
 	HV_AUTO_FREE uint32_t *now = hv_alloc((c->nr + 1) * sizeof(*now));
 	hv_cleanup(hv_map_deinit) struct hv_map index = {0};
 	struct names names;
@@ -140,16 +142,22 @@ static uint32_t next_node(const struct hv_flame *f, uint32_t at, bool goes_down)
 
 /* -- text --------------------------------------------------------------------------------------- */
 
-#define PPM 1000000u
+#define PPM	  1000000u
+#define NS_PER_US 1000u /* folded lines of times have microseconds */
 
 static uint64_t ppm_of(uint64_t part, uint64_t all)
 {
 	return all ? (uint64_t)((double)part / (double)all * PPM + 0.5) : 0;
 }
 
-static void add_percent(struct hv_text *out, uint64_t part, uint64_t all)
+/* Adds the percentage, and the time if there is one. */
+static void add_part(const struct hv_flame *f, uint64_t part, struct hv_text *out)
 {
+	uint64_t all = f->nodes[0].total;
+
 	hv_text_printf(out, "%5.1f %%", all ? 100.0 * (double)part / (double)all : 0);
+	if (f->unit == HV_CHAIN_NS)
+		hv_text_printf(out, " %10.3f s", (double)part / HV_NS_PER_S);
 }
 
 static const char *mark_of(const struct hv_flame_node *node)
@@ -161,7 +169,7 @@ static void add_line(const struct hv_flame *f, uint32_t at, unsigned indent, str
 {
 	const struct hv_flame_node *node = &f->nodes[at];
 
-	add_percent(out, node->total, f->nodes[0].total);
+	add_part(f, node->total, out);
 	hv_text_add_fill(out, ' ', 2 + 2 * indent);
 	hv_text_add_utf8(out, node->name, SIZE_MAX);
 	hv_text_add(out, mark_of(node));
@@ -250,7 +258,7 @@ void hv_flame_hottest(const struct hv_flame *f, size_t max, struct hv_text *out)
 	}
 	qsort(list, nr_kept, sizeof(*list), compare_self);
 	for (size_t i = 0; i < nr_kept && i < max; i++) {
-		add_percent(out, list[i].self, f->nodes[0].total);
+		add_part(f, list[i].self, out);
 		hv_text_add(out, "  ");
 		hv_text_add_utf8(out, list[i].node->name, SIZE_MAX);
 		hv_text_add(out, mark_of(list[i].node));
@@ -285,11 +293,13 @@ static void add_folded_name(struct hv_text *out, const struct hv_flame_node *nod
 bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text *out)
 {
 	HV_AUTO_FREE uint32_t *path = hv_alloc((f->nr + 1) * sizeof(*path));
+	uint64_t unit = f->unit == HV_CHAIN_NS ? NS_PER_US : 1;
 
 	for (uint32_t at = next_node(f, 0, true); at; at = next_node(f, at, true)) {
 		size_t nr = path_of(f, at, path);
+		uint64_t self = (f->nodes[at].self + unit / 2) / unit;
 
-		if (!f->nodes[at].self)
+		if (!self)
 			continue;
 		if (out->len_bytes >= max_bytes)
 			return false;
@@ -297,7 +307,7 @@ bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text 
 			hv_text_add(out, i ? ";" : "");
 			add_folded_name(out, &f->nodes[path[i]]);
 		}
-		hv_text_printf(out, " %" PRIu64 "\n", f->nodes[at].self);
+		hv_text_printf(out, " %" PRIu64 "\n", self);
 	}
 	return true;
 }
@@ -330,7 +340,8 @@ bool hv_flame_jsonl(const struct hv_flame *f, size_t max_bytes, struct hv_text *
 			continue;
 		if (out->len_bytes >= max_bytes)
 			return false;
-		hv_text_printf(out, "{\"samples\":%" PRIu64 ",\"frames\":[", f->nodes[at].self);
+		hv_text_printf(out, "{\"%s\":%" PRIu64 ",\"frames\":[",
+			       f->unit == HV_CHAIN_NS ? "ns" : "samples", f->nodes[at].self);
 		for (size_t i = 0; i < nr; i++) {
 			hv_text_add(out, i ? ",{\"name\":" : "{\"name\":");
 			add_json(out, f->nodes[path[i]].name);

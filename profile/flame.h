@@ -10,7 +10,7 @@
 struct hv_flame_node {
 	const char *name; /* borrowed from the chains; NULL: the root */
 	enum hv_chain_kind kind;
-	uint64_t self, total;	      /* samples; TOTAL: also of its descendants */
+	uint64_t self, total;	      /* TOTAL: also of its descendants */
 	uint32_t parent, child, next; /* CHILD: the first one; NEXT: its sibling; 0: none */
 	uint32_t depth;		      /* of the root: 0 */
 };
@@ -20,6 +20,7 @@ struct hv_flame {
 	struct hv_flame_node
 		*nodes; /* owned; the first one is the root; parents precede children */
 	size_t nr;
+	enum hv_chain_unit unit; /* of the nodes: the texts name it */
 };
 
 /* C must outlive RET. All frames must have names. Children are sorted by their total, the largest
@@ -27,15 +28,15 @@ struct hv_flame {
 void hv_flame_make(const struct hv_chains *c, struct hv_flame *ret);
 void hv_flame_deinit(struct hv_flame *f);
 
-/* A tree for a terminal: nodes with at least MIN_PPM of all samples, in parts per million. */
+/* A tree for a terminal: nodes with at least MIN_PPM of the total, in parts per million. */
 void hv_flame_text(const struct hv_flame *f, uint64_t min_ppm, struct hv_text *out);
-/* The functions that most samples interrupted, at most MAX. */
+/* The functions with the largest SELF, at most MAX. */
 void hv_flame_hottest(const struct hv_flame *f, size_t max, struct hv_text *out);
 /* These begin no line or frame after OUT has MAX_BYTES, because a guest chooses the number and the
  * length of chains. They return false if this omits any. */
 
-/* A line for each chain: its names with ';' between them, and the number of samples. Functions of
- * the kernel end with "_[k]". */
+/* A line for each chain: its names with ';' between them, and the number of samples or of
+ * microseconds. Functions of the kernel end with "_[k]". */
 bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);
 /* A JSON object per line for each chain. */
 bool hv_flame_jsonl(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);

@@ -15,23 +15,24 @@ struct hv_profile *hv_profile_of(struct hv_export *x)
 	return (struct hv_profile *)x;
 }
 
-static void profile_free(struct hv_export *x)
+void hv_profile_deinit(struct hv_profile *p)
 {
-	struct hv_profile *p = hv_profile_of(x);
-
 	hv_page_merge_deinit(&p->merge);
 	hv_page_decode_deinit(&p->decode);
 	hv_chains_deinit(&p->chains);
 	free(p->pending);
 	free(p->nr_seen);
 	free(p->samples);
-	free(p);
 }
 
-static struct hv_err *profile_open(const struct hv_export_config *config hv_unused,
-				   const struct hv_export_head *head, struct hv_export **ret)
+static void profile_free(struct hv_export *x)
 {
-	struct hv_profile *p = hv_alloc(sizeof(*p));
+	hv_profile_deinit(hv_profile_of(x));
+	free(x);
+}
+
+void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head)
+{
 	const struct hv_catalogue *c = &p->decode.catalogue;
 
 	hv_page_decode_init(&p->decode, head);
@@ -44,11 +45,19 @@ static struct hv_err *profile_open(const struct hv_export_config *config hv_unus
 		p->is_user = hv_event_type_field(c, p->type, HV_PROFILE_USER);
 		p->ustack = hv_event_type_field(c, p->type, HV_PROFILE_USTACK);
 	}
+}
+
+static struct hv_err *profile_open(const struct hv_export_config *config hv_unused,
+				   const struct hv_export_head *head, struct hv_export **ret)
+{
+	struct hv_profile *p = hv_alloc(sizeof(*p));
+
+	hv_profile_init(p, head);
 	*ret = &p->base;
 	return NULL;
 }
 
-static struct hv_err *profile_add(struct hv_export *x, unsigned cpu, struct hv_span page)
+struct hv_err *hv_profile_add(struct hv_export *x, unsigned cpu, struct hv_span page)
 {
 	struct hv_profile *p = hv_profile_of(x);
 
@@ -58,7 +67,7 @@ static struct hv_err *profile_add(struct hv_export *x, unsigned cpu, struct hv_s
 	return NULL;
 }
 
-static struct hv_err *profile_name_tasks(struct hv_export *x, struct hv_export_text names)
+struct hv_err *hv_profile_name_tasks(struct hv_export *x, struct hv_export_text names)
 {
 	hv_page_decode_name_tasks(&hv_profile_of(x)->decode, names);
 	return NULL;
@@ -66,7 +75,7 @@ static struct hv_err *profile_name_tasks(struct hv_export *x, struct hv_export_t
 
 /* -- chains ------------------------------------------------------------------------------------- */
 
-static bool add_group(struct hv_profile *p, const char *name, uint32_t *node)
+bool hv_profile_add_group(struct hv_profile *p, const char *name, uint32_t *node)
 {
 	uint32_t frame;
 
@@ -74,16 +83,16 @@ static bool add_group(struct hv_profile *p, const char *name, uint32_t *node)
 	       hv_chains_child(&p->chains, *node, frame, node);
 }
 
-static bool add_groups(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
-		       uint32_t *node)
+bool hv_profile_add_groups(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
+			   uint32_t *node)
 {
 	HV_AUTO_FREE char *name = p->per == HV_PROFILE_PER_TASK
 					  ? hv_format("%s-%u", s->comm, s->pid)
 					  : hv_strdup(s->comm);
 	HV_AUTO_FREE char *vcpu = hv_format("vCPU %u", cpu);
 
-	return (p->per != HV_PROFILE_PER_CPU || add_group(p, vcpu, node)) &&
-	       add_group(p, name, node);
+	return (p->per != HV_PROFILE_PER_CPU || hv_profile_add_group(p, vcpu, node)) &&
+	       hv_profile_add_group(p, name, node);
 }
 
 /* A function of the program. */
@@ -126,7 +135,17 @@ static bool add_user(struct hv_profile *p, const struct user_frame *user, uint32
 	       hv_chains_child(&p->chains, *node, frame, node);
 }
 
-static bool add_kernel(struct hv_profile *p, uint64_t at, uint32_t *node)
+bool hv_profile_add_users(struct hv_profile *p, const struct hv_profile_pending *s, uint32_t *node)
+{
+	struct user_frame users[HV_PROFILE_USER_MAX];
+	bool fits = true;
+
+	for (size_t i = find_users(p, s, users); fits && i-- > 0;)
+		fits = add_user(p, &users[i], node);
+	return fits;
+}
+
+bool hv_profile_add_kernel(struct hv_profile *p, uint64_t at, uint32_t *node)
 {
 	const struct hv_symbol *symbol = hv_page_decode_symbol(&p->decode, hv_gva(at));
 	uint32_t frame;
@@ -136,9 +155,8 @@ static bool add_kernel(struct hv_profile *p, uint64_t at, uint32_t *node)
 	       hv_chains_child(&p->chains, *node, frame, node);
 }
 
-/* The frames of the interrupt end with an assembly function where interrupts enter. Returns the
- * number of frames up to it: all, if the tick interrupted a program. */
-static size_t interrupt_frames(const struct hv_profile *p, const struct hv_event *e)
+/* The frames of the interrupt end with an assembly function where interrupts enter. */
+size_t hv_profile_interrupt_frames(const struct hv_profile *p, const struct hv_event *e)
 {
 	static const char *const entries[] = {
 		"asm_",	 "el1h_64_", "el0t_64_",	   "el1h_",
@@ -152,7 +170,7 @@ static size_t interrupt_frames(const struct hv_profile *p, const struct hv_event
 			if (hv_starts_with(symbol->name, entries[n]))
 				return i + 1;
 	}
-	return e->nr_callers;
+	return 0;
 }
 
 static void keep(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
@@ -174,18 +192,17 @@ static void keep(struct hv_profile *p, const struct hv_profile_pending *s, unsig
 static void count(struct hv_profile *p, unsigned cpu, const struct hv_event *e)
 {
 	struct hv_profile_pending *s = &p->pending[cpu];
-	size_t begin = e ? interrupt_frames(p, e) : 0, end = e ? e->nr_callers : 0;
-	struct user_frame users[HV_PROFILE_USER_MAX];
+	size_t begin = e ? hv_profile_interrupt_frames(p, e) : 0, end = e ? e->nr_callers : 0;
 	uint32_t node = HV_CHAINS_ROOT;
-	bool fits = add_groups(p, s, cpu, &node);
+	bool fits = hv_profile_add_groups(p, s, cpu, &node);
 
 	s->is_there = false;
+	begin = begin ? begin : end;
 	if (!s->is_kernel && begin == end)
 		s->is_user = true;
-	for (size_t i = find_users(p, s, users); fits && i-- > 0;)
-		fits = add_user(p, &users[i], &node);
+	fits = fits && hv_profile_add_users(p, s, &node);
 	for (size_t i = s->is_user ? 0 : end; fits && i-- > begin;)
-		fits = add_kernel(p, e->callers[i].v - (i > begin ? 1 : 0), &node);
+		fits = hv_profile_add_kernel(p, e->callers[i].v - (i > begin ? 1 : 0), &node);
 	if (fits)
 		keep(p, s, cpu, node);
 	else
@@ -194,12 +211,12 @@ static void count(struct hv_profile *p, unsigned cpu, const struct hv_event *e)
 
 /* -- events ------------------------------------------------------------------------------------- */
 
-static void take_ustack(const struct hv_profile *p, const struct hv_event *e,
-			struct hv_profile_pending *s)
+void hv_profile_take_ustack(const struct hv_event_field *field, const struct hv_event *e,
+			    struct hv_profile_pending *s)
 {
 	struct hv_entry_value v;
 
-	if (!p->ustack || !hv_entry_value(p->ustack, e->entry, &v))
+	if (!field || !hv_entry_value(field, e->entry, &v))
 		return;
 	while (s->nr_user < HV_PROFILE_USER_MAX &&
 	       hv_span_u64(v.bytes, s->nr_user * WORD, &s->user[s->nr_user]))
@@ -235,7 +252,7 @@ static void begin(struct hv_profile *p, const struct hv_event *e)
 	}
 	memcpy(s->comm, e->comm, sizeof(s->comm) - 1);
 	if (e->kind == HV_EVENT_GUESTS)
-		take_ustack(p, e, s);
+		hv_profile_take_ustack(p->ustack, e, s);
 }
 
 static bool is_sample(const struct hv_profile *p, const struct hv_event *e)
@@ -313,8 +330,8 @@ const struct hv_export_format hv_profile_format = {
 	.name = "profile",
 	.input = HV_EXPORT_PAGES,
 	.open = profile_open,
-	.add = profile_add,
-	.name_tasks = profile_name_tasks,
+	.add = hv_profile_add,
+	.name_tasks = hv_profile_name_tasks,
 	.turn = profile_turn,
 	.end = profile_end,
 	.free = profile_free,

@@ -80,5 +80,27 @@ extern const struct hv_export_format hv_profile_format;
 
 /* X must be open and of this format. */
 struct hv_profile *hv_profile_of(struct hv_export *x);
+/* For formats that contain a profile, as offcpu.h. P must be zero-initialised. */
+void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head);
+void hv_profile_deinit(struct hv_profile *p);
+struct hv_err *hv_profile_add(struct hv_export *x, unsigned cpu, struct hv_span page) hv_must_use;
+struct hv_err *hv_profile_name_tasks(struct hv_export *x, struct hv_export_text names) hv_must_use;
+
+/* These replace *NODE by its child, or by a descendant. They return false if there are too many
+ * nodes; *NODE is then the last one that fits. */
+bool hv_profile_add_group(struct hv_profile *p, const char *name, uint32_t *node);
+/* The groups for a task of vCPU CPU; uses pid and comm of S. */
+bool hv_profile_add_groups(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
+			   uint32_t *node);
+/* The functions of the program. */
+bool hv_profile_add_users(struct hv_profile *p, const struct hv_profile_pending *s, uint32_t *node);
+bool hv_profile_add_kernel(struct hv_profile *p, uint64_t at, uint32_t *node);
+
+/* Appends the words of the program's stack in FIELD, which may be NULL, to S. */
+void hv_profile_take_ustack(const struct hv_event_field *field, const struct hv_event *e,
+			    struct hv_profile_pending *s);
+/* Returns the number of callers of the stack E up to the kernel's entry for interrupts; 0: it is not
+ * in an interrupt. */
+size_t hv_profile_interrupt_frames(const struct hv_profile *p, const struct hv_event *e);
 /* Names the frames that have no name: kernel functions, and addresses of programs. */
 void hv_profile_name_rest(struct hv_profile *p);

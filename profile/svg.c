@@ -3,6 +3,7 @@
  * text, whose title appears when the pointer is on it. */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "profile/flame.h"
 
@@ -101,7 +102,7 @@ static void add_color(struct hv_text *out, const struct hv_flame_node *node)
 
 struct drawing {
 	const struct hv_flame *f;
-	double per_sample;
+	double per_unit;
 	double *lefts; /* owned; by node */
 	unsigned height;
 	struct hv_text *out;
@@ -124,7 +125,7 @@ static void add_frame(struct drawing *d, uint32_t at)
 {
 	const struct hv_flame_node *node = &d->f->nodes[at];
 	const char *name = at ? node->name : "all";
-	double width = (double)node->total * d->per_sample, left = d->lefts[at];
+	double width = (double)node->total * d->per_unit, left = d->lefts[at];
 	unsigned y = d->height - BOTTOM - ROW * (node->depth + 1);
 	uint64_t all = d->f->nodes[0].total;
 
@@ -132,11 +133,14 @@ static void add_frame(struct drawing *d, uint32_t at)
 	add_xml(d->out, name, SIZE_MAX);
 	hv_text_printf(d->out, "\" data-s=\"%" PRIu64 "\"><title>", node->total);
 	add_xml(d->out, name, SIZE_MAX);
+	hv_text_add(d->out, node->kind == HV_CHAIN_KERNEL ? " (kernel): " : ": ");
+	if (d->f->unit == HV_CHAIN_NS)
+		hv_text_printf(d->out, "%.6f s", (double)node->total / HV_NS_PER_S);
+	else
+		hv_text_printf(d->out, "%" PRIu64 " samples", node->total);
 	hv_text_printf(d->out,
-		       "%s: %" PRIu64
-		       " samples, %.2f %%</title><rect x=\"%.4f\" y=\"%u\" width=\"%.4f\" "
+		       ", %.2f %%</title><rect x=\"%.4f\" y=\"%u\" width=\"%.4f\" "
 		       "height=\"%u\" fill=\"",
-		       node->kind == HV_CHAIN_KERNEL ? " (kernel)" : "", node->total,
 		       all ? 100.0 * (double)node->total / (double)all : 0, MARGIN + left, y, width,
 		       ROW - 1);
 	add_color(d->out, node);
@@ -147,7 +151,7 @@ static void add_frame(struct drawing *d, uint32_t at)
 
 static bool is_drawn(const struct drawing *d, uint32_t at)
 {
-	return (double)d->f->nodes[at].total * d->per_sample >= MIN_WIDTH &&
+	return (double)d->f->nodes[at].total * d->per_unit >= MIN_WIDTH &&
 	       d->f->nodes[at].depth <= DEPTH_MAX;
 }
 
@@ -165,7 +169,7 @@ static unsigned place(struct drawing *d)
 		for (uint32_t child = d->f->nodes[at].child; child;
 		     child = d->f->nodes[child].next) {
 			d->lefts[child] = left;
-			left += (double)d->f->nodes[child].total * d->per_sample;
+			left += (double)d->f->nodes[child].total * d->per_unit;
 		}
 	}
 	return deepest;
@@ -177,7 +181,7 @@ bool hv_flame_svg(const struct hv_flame *f, const char *title, size_t max_bytes,
 	HV_AUTO_FREE double *lefts = hv_alloc((f->nr + 1) * sizeof(*lefts));
 	uint64_t all = f->nodes[0].total;
 	struct drawing d = {.f = f,
-			    .per_sample = (WIDTH - 2 * MARGIN) / (double)(all ? all : 1),
+			    .per_unit = (WIDTH - 2 * MARGIN) / (double)(all ? all : 1),
 			    .lefts = lefts,
 			    .out = out};
 	bool is_complete = true;

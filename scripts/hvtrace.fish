@@ -140,6 +140,8 @@ complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s l -x -a '(__hvtr
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s a -l all -d 'Print all causes and vCPUs'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'Wait for the first stall'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -s o -r -F -d 'Write the profile to this file'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l off-cpu -d 'Measure blocked time by stack'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l wakeups -d 'Measure blocked time by waker'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l rate -x -d 'Count one of N ticks'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task cpu' -d 'Group the samples'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l min -x -d 'Leave smaller parts out of the tree'

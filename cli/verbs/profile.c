@@ -15,11 +15,13 @@
 #include "cli/terminal.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/profile/programs.h"
+#include "cli/verbs/profile/switches.h"
 #include "cli/verbs/profile/ticks.h"
 #include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
+#include "profile/offcpu.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -34,6 +36,7 @@
 #define HOTTEST	     10
 #define FILE_MAX     (512u << 20) /* bytes */
 #define BUFFER_KB    "1024"	  /* of each vCPU: some seconds of samples */
+#define SWITCHES_KB  "4096"	  /* of each vCPU, for the events of the scheduler */
 
 enum output {
 	OUTPUT_TREE,
@@ -64,6 +67,7 @@ struct profile {
 	struct recording recording;
 	struct hv_profile *samples; /* owned by the recording's file */
 	struct profile_ticks ticks;
+	struct profile_switches switches;
 	struct programs programs;
 	int file, signals; /* fds */
 	bool is_new;	   /* created by us; removed again if nothing is written */
@@ -83,6 +87,12 @@ static void profile_deinit(struct profile *r)
 		unlink(r->path);
 	hv_close_at(&r->file);
 	hv_close_at(&r->signals);
+}
+
+/* Whether the profile has times of tasks, not samples. */
+static bool is_timed(const struct profile *r)
+{
+	return r->switches.has_stacks || r->switches.has_wakers;
 }
 
 static struct hv_err *in_domain_of(const struct profile *r, struct hv_err *err)
@@ -108,10 +118,12 @@ static struct hv_err *put_settings(struct profile *r)
 	struct hv_err *err;
 
 	r->request.instance = instance;
-	r->request.buffer_kb = BUFFER_KB;
+	r->request.buffer_kb = is_timed(r) ? SWITCHES_KB : BUFFER_KB;
 	err = recording_begin(&r->recording, &r->session.client, &r->request);
 	r->request.instance = NULL;
-	if (!err)
+	if (!err && is_timed(r))
+		err = profile_switches_begin(&r->switches, &r->recording, &no_users, &no_stacks);
+	else if (!err)
 		err = profile_ticks_begin(&r->ticks, &r->recording, &no_users, &no_stacks);
 	add_gap(r, "the functions of programs", no_users);
 	add_gap(r, "callers in the kernel", no_stacks);
@@ -155,6 +167,10 @@ static struct hv_err *sample(struct profile *r)
 	r->samples = hv_profile_of(r->recording.file.export);
 	r->samples->per = r->per;
 	r->samples->one_of = r->one_of;
+	if (is_timed(r)) {
+		hv_offcpu_of(r->recording.file.export)->has_stacks = r->switches.has_stacks;
+		hv_offcpu_of(r->recording.file.export)->has_wakers = r->switches.has_wakers;
+	}
 	r->programs.client = &r->session.client;
 	r->samples->files = (struct hv_profile_files){programs_find, &r->programs};
 	err = in_domain_of(r, measure(r));
@@ -169,17 +185,49 @@ static struct hv_err *sample(struct profile *r)
 
 /* -- output ------------------------------------------------------------------------------------- */
 
+/* O is the timed profile P. */
+static const struct hv_offcpu *times_of(const struct hv_profile *p)
+{
+	return (const struct hv_offcpu *)p;
+}
+
+static void add_times(const struct hv_offcpu *o, struct hv_text *out)
+{
+	struct hv_offcpu_times sum = hv_offcpu_sum(o);
+
+	hv_text_printf(out,
+		       "tasks were blocked for %.3f s, waited for a vCPU for %.3f s, and ran "
+		       "for %.3f s",
+		       (double)sum.ns[HV_OFFCPU_BLOCKED] / HV_NS_PER_S,
+		       (double)sum.ns[HV_OFFCPU_WAITING] / HV_NS_PER_S,
+		       (double)sum.ns[HV_OFFCPU_RUNNING] / HV_NS_PER_S);
+	if (sum.ns[HV_OFFCPU_UNCOUNTED])
+		hv_text_printf(out, "; %.3f s not counted, because events are missing",
+			       (double)sum.ns[HV_OFFCPU_UNCOUNTED] / HV_NS_PER_S);
+	if (o->nr_no_room)
+		hv_text_add(out, "; further tasks not counted, because there was no room");
+}
+
+/* The times of tasks add up to the guest's time from the first to the last event. */
+static uint64_t duration_ns(const struct profile *r)
+{
+	const struct hv_offcpu *o = times_of(r->samples);
+
+	return is_timed(r) ? o->now_ns - o->begin_ns : r->end_ns - r->begin_ns;
+}
+
 static void add_summary(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
 {
 	const struct hv_profile *p = r->samples;
-	uint64_t nr = f->nodes[0].total, ms = (r->end_ns - r->begin_ns) / HV_NS_PER_MS;
+	uint64_t nr = f->nodes[0].total, ms = duration_ns(r) / HV_NS_PER_MS;
 
-	hv_text_printf(out,
-		       "profiled %" PRIu64 ".%" PRIu64 " s on %u vCPU%s: %" PRIu64
-		       " sample%s at the timer tick",
-		       ms / 1000, ms % 1000 / 100, p->nr_cpus, hv_plural(p->nr_cpus), nr,
-		       hv_plural(nr));
-	if (nr)
+	hv_text_printf(out, "profiled %" PRIu64 ".%" PRIu64 " s on %u vCPU%s: ", ms / 1000,
+		       ms % 1000 / 100, p->nr_cpus, hv_plural(p->nr_cpus));
+	if (is_timed(r))
+		add_times(times_of(p), out);
+	else
+		hv_text_printf(out, "%" PRIu64 " sample%s at the timer tick", nr, hv_plural(nr));
+	if (nr && !is_timed(r))
 		hv_text_printf(out, ", %.0f %% in programs, %.0f %% in the kernel",
 			       100.0 * (double)p->nr_user / (double)nr,
 			       100.0 * (double)p->nr_kernel / (double)nr);
@@ -193,6 +241,10 @@ static void add_summary(const struct profile *r, const struct hv_flame *f, struc
 	hv_text_add(out, "\n");
 	if (r->gaps.len_bytes)
 		hv_text_add(out, r->gaps.data);
+	if (is_timed(r) && times_of(p)->nr_tasks) {
+		hv_text_add(out, "\ntasks by wall time:\n");
+		hv_offcpu_table(times_of(p), HOTTEST, out);
+	}
 }
 
 static void add_tree(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
@@ -200,7 +252,9 @@ static void add_tree(const struct profile *r, const struct hv_flame *f, struct h
 	add_summary(r, f, out);
 	if (!f->nodes[0].total)
 		return;
-	hv_text_add(out, "\nfunctions by their own time:\n");
+	hv_text_add(out, !is_timed(r)		  ? "\nfunctions by their own time:\n"
+			 : r->switches.has_wakers ? "\nfunctions that wake blocked tasks:\n"
+						  : "\nfunctions in which tasks are blocked:\n");
 	hv_flame_hottest(f, HOTTEST, out);
 	hv_text_add(out, "\ncalls, by time including callees:\n");
 	hv_flame_text(f, r->min_ppm, out);
@@ -263,8 +317,11 @@ static bool add_pprof(const struct profile *r, struct hv_text *out)
 /* Returns false if the file is not complete. */
 static bool add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
 {
-	HV_AUTO_FREE char *title =
-		hv_format("%s: CPU time, %" PRIu64 " samples", r->request.spec, f->nodes[0].total);
+	HV_AUTO_FREE char *title = is_timed(r)
+					   ? hv_format("%s: off-CPU time, %.3f s", r->request.spec,
+						       (double)f->nodes[0].total / HV_NS_PER_S)
+					   : hv_format("%s: CPU time, %" PRIu64 " samples",
+						       r->request.spec, f->nodes[0].total);
 
 	if (r->output == OUTPUT_FOLDED)
 		return hv_flame_folded(f, FILE_MAX, out);
@@ -360,6 +417,8 @@ static struct hv_err *profile(const struct cli *cli, struct profile *r)
 		return err; /* the service removes the instance with the connection */
 	hv_err_keep_first(&err, in_domain_of(r, recording_remove(&r->recording)));
 	hv_err_keep_first(&err, in_domain_of(r, profile_ticks_end(&r->ticks, &r->session.client)));
+	hv_err_keep_first(&err,
+			  in_domain_of(r, profile_switches_end(&r->switches, &r->session.client)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
 	return err;
 }
@@ -404,6 +463,10 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 	*ret_exit = EXIT_OK;
 	if (option == 'o')
 		r->path = optarg;
+	if (option == 'f')
+		r->switches.has_stacks = true;
+	if (option == 'w')
+		r->switches.has_wakers = true;
 	if (option == 'o' && !choose_output(r))
 		*ret_exit = usage_error(
 			cli, "-o: '%s' must end with .svg, .folded, .jsonl, .perf or .pb.gz",
@@ -428,6 +491,8 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"for", required_argument, NULL, 'T'},
+		{"off-cpu", no_argument, NULL, 'f'},
+		{"wakeups", no_argument, NULL, 'w'},
 		{"rate", required_argument, NULL, 'r'},
 		{"per", required_argument, NULL, 'P'},
 		{"min", required_argument, NULL, 'm'},
@@ -451,9 +516,12 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
 		return exit_code;
+	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF))
+		return usage_error(cli, "--off-cpu and --wakeups take no samples: no --rate, no "
+					"file .perf");
 	r.request.spec = argv[optind];
 	r.request.target.path = "profile";
-	r.request.target.format = &hv_profile_format;
+	r.request.target.format = is_timed(&r) ? &hv_offcpu_format : &hv_profile_format;
 	recording_init(&r.recording, &r.request.target);
 	exit_code = fail_if(profile(cli, &r));
 	return r.out_error ? EXIT_FAILED : exit_code;
@@ -472,9 +540,11 @@ static const char help[] =
 	"  -o FILE                write FILE instead of the tree, by its suffix: .svg (a flame\n"
 	"                         graph for a browser), .folded (a line for each stack), .jsonl,\n"
 	"                         .perf (the text of perf script), .pb.gz (pprof)\n"
-	"  --rate=1/N             count one of N ticks of each vCPU (default: all). The guest "
-	"still\n"
-	"                         records all: the cost does not change\n"
+	"  --off-cpu              measure for how long tasks are blocked or wait for a vCPU, by\n"
+	"                         the stack with which they block, instead of taking samples\n"
+	"  --wakeups              measure it by the waker and its stack; with --off-cpu by both\n"
+	"  --rate=1/N             count one of N ticks of each vCPU (default: all); the guest\n"
+	"                         still records all of them, so the cost does not change\n"
 	"  --per=name|task|cpu    group the samples by the names of tasks (default), by task, or\n"
 	"                         by vCPU and name\n"
 	"  --min=PERCENT          leave smaller parts out of the tree (default: 1)\n"
@@ -485,7 +555,8 @@ static const char help[] =
 
 const struct verb verb_profile = {
 	.name = "profile",
-	.args = "[--for=DURATION] [-o FILE] [--rate=1/N] [--per=name|task|cpu] [--min=PERCENT] "
+	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--rate=1/N] "
+		"[--per=name|task|cpu] [--min=PERCENT] "
 		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN",
 	.summary = "Show where a guest's CPU time goes, as a flame graph",
 	.help = help,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace profile: a program with a known call chain and known shares of CPU time."""
+"""hvtrace profile: programs with known call chains and known shares of CPU time and of time that they sleep."""
 
 import os
 import re
@@ -8,6 +8,8 @@ import xml.dom.minidom
 from lib.suite import NEWEST, OLDEST, STANDARD, case
 
 SUMMARY = re.compile(r"profiled [\d.]+ s on \d+ vCPUs?: (\d+) samples at the timer tick, \d+ % in programs")
+BLOCKED = re.compile(r"profiled ([\d.]+) s on \d+ vCPUs?: tasks were blocked for [\d.]+ s, waited for a vCPU for [\d.]+ s, and ran")
+TIMES = re.compile(r" *([\d.]+) s +([\d.]+) s +([\d.]+) s +([\d.]+) s  (frames|giver)-\d+")
 CHAIN = ["main", *["nest"] * 21, "outer"]
 LEAVES = ("spin_left", "spin_right")
 READ = ["ksys_read_[k]", "vfs_read_[k]"]
@@ -25,23 +27,49 @@ def count(stacks, has):
     return sum(nr for names, nr in stacks if has(names))
 
 
+def off_cpu_of_a_program(t, path):
+    """Of a round of 450 ms, the program sleeps for 300 ms, waits for an answer of its thread for 100 ms, and runs for 50 ms."""
+    t.guest.run("frames block >/dev/null 2>&1 & echo")
+    try:
+        shown = t.hv("profile", t.name, "--for=4s", "--off-cpu", "--wakeups", "--per=task", "-o", path, timeout=300)
+    finally:
+        t.guest.run("kill $(pidof frames)")
+    stacks = read_stacks(path)
+    wall = float(BLOCKED.match(shown).group(1))
+    times = {found.group(5): [float(found.group(n)) for n in range(1, 5)] for found in map(TIMES.match, shown.splitlines()) if found}
+    for name, parts in times.items():
+        assert abs(sum(parts) - wall) < 0.11 and parts[3] < 0.3 * wall, f"{name}: {parts} are not {wall} s: {shown}"
+    assert wall >= 2 and abs(sum(times["frames"]) - sum(times["giver"])) < 0.005, times
+    running = times["frames"][0] / sum(times["frames"])
+    rests = count(stacks, lambda names: names[1] == "[blocked]" and "rest" in names)
+    asks = count(stacks, lambda names: names[1] == "[blocked]" and names[0].startswith("frames") and "ask" in names)
+    given = count(stacks, lambda names: {"ask", "pipe_read_[k]", "[woken by giver]", "pipe_write_[k]"} <= set(names))
+    assert 0.05 <= running <= 0.25, f"{running} of its time it runs: {shown}"
+    assert 0.65 <= rests / (rests + asks) <= 0.8 and rests + asks >= 1e6, f"{rests} us in rest(), {asks} us in ask(): {stacks}"
+    assert given >= 0.7 * asks, f"{given} of {asks} us are for the thread's answer: {stacks}"
+    return f"blocked for {rests / 1e6:.3f} s in rest(), {asks / 1e6:.3f} s in ask(); running {running * 100:.1f} %"
+
+
 @case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))
 def flame_graph_of_a_program(t):
     """The stack of a program with frame pointers is exact, with the names of its functions and the kernel's, and the
-    shares of its functions are as built. The picture is XML, and the probe is gone at the end."""
+    shares of its functions are as built. The picture is XML, and the probe is gone at the end. So are the functions in
+    which a program is blocked, and their wakers."""
     path = f"/run/hvtrace-test/{t.name}.folded"
     picture = path.replace("folded", "svg")
-    t.guest.run("frames 600 >/dev/null 2>&1 & dd if=/dev/zero of=/dev/null bs=16k >/dev/null 2>&1 & echo")
-    try:
-        with t.attach() as traced:
+    with t.attach() as traced:
+        t.guest.run("frames 600 >/dev/null 2>&1 & dd if=/dev/zero of=/dev/null bs=16k >/dev/null 2>&1 & echo")
+        try:
             shown = t.hv("profile", t.name, "--for=4s", "-o", path, timeout=300)
             stacks = read_stacks(path)
             assert not traced.text("kprobe_events"), traced.text("kprobe_events")
             t.hv("profile", t.name, "--for=2s", "--per=cpu", "-o", picture, timeout=300)
             assert "spin_left" in xml.dom.minidom.parse(picture).toxml()
             os.unlink(picture)
-    finally:
-        t.guest.run("kill $(pidof frames dd)")
+        finally:
+            t.guest.run("kill $(pidof frames dd)")
+        off_cpu = off_cpu_of_a_program(t, path)
+        assert not traced.text("kprobe_events"), traced.text("kprobe_events")
     assert SUMMARY.match(shown), shown
     total = count(stacks, lambda names: names[0] == "frames")
     exact = count(stacks, lambda names: names[2:-1] == CHAIN and names[-1] in LEAVES)
@@ -51,4 +79,4 @@ def flame_graph_of_a_program(t):
     copies = count(stacks, lambda names: names[0] == "dd")
     reads = count(stacks, lambda names: names[0] == "dd" and any(names[i : i + 2] == READ for i in range(len(names))))
     assert copies >= 20 and reads >= 0.2 * copies, f"{reads} of {copies} samples of dd are in read: {stacks}"
-    t.note(f"{exact} of {total} samples have the whole stack, {left} in the function of two thirds; {reads} of {copies} in read")
+    t.note(f"{exact} of {total} samples have the whole stack, {left} in the function of two thirds; {reads} of {copies} in read; {off_cpu}")

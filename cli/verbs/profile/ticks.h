@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records the timer ticks of a guest for `hvtrace profile`: a probe of the kernel function that each
- * tick calls, with the stack of the program, and the function tracer with the stack of the kernel. All
- * profiles of a session share the probe: the first one defines it, and the last one removes it. Where
+ * tick calls, with the stack of the program, and the function tracer with the stack of the kernel. Where
  * the guest supports no probes, the function tracer alone records the ticks. profile/profile.h counts
  * them. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/err.h"
-#include "cli/client.h"
+#include "cli/verbs/profile/probe.h"
 #include "cli/verbs/record/recording.h"
 
 /* Zero-initialised is off. */
 struct profile_ticks {
-	bool is_defined;
+	struct profile_probe probe;
 };
 
 /* Prepares the instance of R, which is not recording. *RET_NO_USERS and *RET_NO_STACKS, which the

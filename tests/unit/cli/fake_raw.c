@@ -61,6 +61,17 @@ static const struct {
 	 "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
 	 "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
 	 "\nprint fmt: \"\"\n"},
+	{"events/sched/sched_wakeup_new/format",
+	 "name: sched_wakeup_new\nID: 307\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	 "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
+	 "\nprint fmt: \"\"\n"},
 	{"events/irq/irq_handler_entry/format",
 	 "name: irq_handler_entry\nID: 302\nformat:\n"
 	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -89,6 +100,7 @@ static const struct {
 	{"events/kprobes/mine/format", PROBE_FORMAT("mine", "303")},
 	{"events/hvtrace/mark/format", PROBE_FORMAT("mark", "304")},
 	{"events/hvtrace/sample/format", PROBE_FORMAT("sample", "305")},
+	{"events/hvtrace/block/format", PROBE_FORMAT("block", "306")},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
 };
