@@ -680,6 +680,9 @@ struct hv_arch {
 	/* Returns whether CODE, a thunk that the kernel uses for jumps to an address in a register,
 	 * consists only of that jump. */
 	bool (*is_bare_jump)(struct hv_span code);
+	/* Returns whether CODE, a function that ftrace can trace and that is traced or not, does
+	 * nothing. NULL: not known. */
+	bool (*is_empty_function)(struct hv_span code);
 	/* Turns CODE, a copy of the image's code, into code that runs at AT: writes VALUES into it.
 	 * Returns NULL, or the name of a value that does not fit or is out of reach (static; CODE
 	 * is unusable then). */

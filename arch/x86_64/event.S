@@ -401,13 +401,13 @@ hv_trampoline_return_15:
 #undef REGS_FIRST
 #undef REGS_LEN
 
-/* Release. The guest's tracepoints free an array of callbacks with call_rcu(head, function) or
- * call_srcu(srcu, head, function), and if the callbacks can sleep, in some kernels with
- * call_rcu_tasks_trace(head, function).
+/* Release. The guest's tracepoints free an array of callbacks with call_rcu(head, function),
+ * call_rcu_sched(head, function) or call_srcu(srcu, head, function), and if the callbacks can sleep,
+ * in some kernels with call_rcu_tasks_trace(head, function).
  *
  * An array in the region must not be freed. Its first word is the address of the guest's array that
  * it replaces: that array is freed instead, once. The three entries replace call_rcu_tasks_trace(),
- * call_srcu() and call_rcu(). */
+ * call_srcu(), and call_rcu() or call_rcu_sched(). */
 	.macro instead_of head
 	xorl	%eax, %eax
 	xchgq	(\head), %rax

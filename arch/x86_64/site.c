@@ -193,6 +193,19 @@ bool x86_64_is_bare_jump(struct hv_span code)
 	return hv_span_has(code, 0, 2) && code.data[0] == 0xff && (code.data[1] & 0xf8) == 0xe0;
 }
 
+bool x86_64_is_empty_function(struct hv_span code)
+{
+	static const char frame[] = "\x55\x48\x89\xe5\x5d"; /* push, mov and pop of rbp */
+	size_t at = X86_64_SITE_LEN;
+
+	if (!hv_span_has(code, 0, at + 1) || (!is_nop(code.data) && code.data[0] != CALL_REL32))
+		return false;
+	if (hv_span_has(code, at, sizeof(frame)) &&
+	    memcmp(code.data + at, frame, sizeof(frame) - 1) == 0)
+		at += sizeof(frame) - 1;
+	return code.data[at] == RET;
+}
+
 bool x86_64_fill_return_site(uint8_t *site, struct hv_gva at, struct hv_gva thunk)
 {
 	if (thunk.v)

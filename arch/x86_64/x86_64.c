@@ -78,6 +78,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.encode_jump_site = x86_64_encode_jump_site,
 	.classify_return = x86_64_classify_return,
 	.is_bare_jump = x86_64_is_bare_jump,
+	.is_empty_function = x86_64_is_empty_function,
 	.link = x86_64_link,
 	.follow_members = x86_64_follow_members,
 	.list_uses = x86_64_list_uses,

@@ -41,6 +41,7 @@ bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_
 			     uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 bool x86_64_is_bare_jump(struct hv_span code);
+bool x86_64_is_empty_function(struct hv_span code);
 /* Fills a return site of a trampoline. THUNK 0: bare return. Returns false if THUNK is out of
  * reach. */
 bool x86_64_fill_return_site(uint8_t *site, struct hv_gva at, struct hv_gva thunk);

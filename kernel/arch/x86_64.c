@@ -106,7 +106,9 @@ static struct hv_err *read_pointer(const struct hv_kernel_core *core, uint64_t p
  * so either pointer rounded up is the end. */
 static bool irq_stack_pointer(const struct hv_kernel_core *core, uint64_t *ret)
 {
-	return percpu_variable(core, "hardirq_stack_ptr", "hardirq_stack_ptr", ret);
+	/* The name before 5.2. */
+	return percpu_variable(core, "hardirq_stack_ptr", "hardirq_stack_ptr", ret) ||
+	       percpu_variable(core, "irq_stack_ptr", NULL, ret);
 }
 
 static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
@@ -117,15 +119,91 @@ static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t
 				      " recognised");
 }
 
+/* Before 5.2, the per-CPU array orig_ist has the end of each exception stack. The stacks are next to
+ * each other, in the order of the array, and the first two have the same size. The CPU's TSS has
+ * the same addresses in its interrupt stack table, except that the kernel lowers the address for
+ * debug exceptions while it handles one. */
+
+#define IST_NR	    7u /* of the TSS; the kernel uses the first ones */
+#define IST_BYTES   (IST_NR * 8u)
+#define TSS_SP0	    4u
+#define TSS_IST	    36u
+#define IST_LEN_MAX (64u << 10)
+#define IST_LOWERED (2u * PAGE_BYTES)
+
+struct interrupt_stacks {
+	uint64_t ends[IST_NR];
+	unsigned nr; /* 0: the CPU was never online */
+	uint64_t sp0;
+};
+
+static bool has_old_stacks(const struct hv_kernel_core *core)
+{
+	uint64_t percpu;
+
+	return !percpu_variable(core, "cea_exception_stacks", NULL, &percpu) &&
+	       percpu_variable(core, "orig_ist", NULL, &percpu) &&
+	       percpu_variable(core, "cpu_tss_rw", NULL, &percpu);
+}
+
+static struct hv_err *read_tss(const struct hv_kernel_core *core, unsigned cpu,
+			       uint64_t ists[IST_NR], uint64_t *ret_sp0)
+{
+	struct hv_gva at;
+	struct hv_err *err = hv_core_need(core, "cpu_tss_rw", &at);
+
+	if (!err)
+		err = hv_core_percpu(core, at.v, cpu, &at);
+	if (!err)
+		err = hv_read(&core->as, hv_gva_add(at, TSS_IST), ists, IST_BYTES);
+	return err ? err : hv_read_u64(&core->as, hv_gva_add(at, TSS_SP0), ret_sp0);
+}
+
+/* The kernel must have has_old_stacks(). */
+static struct hv_err *read_interrupt_stacks(const struct hv_kernel_core *core, unsigned cpu,
+					    struct interrupt_stacks *ret)
+{
+	uint64_t tss[IST_NR];
+	struct hv_gva at;
+	struct hv_err *err = hv_core_need(core, "orig_ist", &at);
+
+	*ret = (struct interrupt_stacks){.nr = 0};
+	if (!err)
+		err = hv_core_percpu(core, at.v, cpu, &at);
+	if (!err)
+		err = hv_read(&core->as, at, ret->ends, IST_BYTES);
+	if (!err)
+		err = read_tss(core, cpu, tss, &ret->sp0);
+	for (; !err && ret->nr < IST_NR && ret->ends[ret->nr]; ret->nr++) {
+		uint64_t end = ret->ends[ret->nr];
+		uint64_t len = ret->nr ? end - ret->ends[ret->nr - 1] : PAGE_BYTES;
+
+		if (end % PAGE_BYTES || len % PAGE_BYTES || !len || len > IST_LEN_MAX ||
+		    end - tss[ret->nr] > IST_LOWERED)
+			err = hv_err_new(
+				EOPNOTSUPP,
+				"cpu %u: the stack of exceptions that ends at 0x%llx is not"
+				" in the TSS, or not after the one before it",
+				cpu, (unsigned long long)end);
+	}
+	return err;
+}
+
 static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
 {
 	uint64_t percpu, stacks = 0;
+	struct interrupt_stacks old;
 	struct hv_err *err;
 
-	if (!percpu_variable(core, "cea_exception_stacks", NULL, &percpu))
+	if (has_old_stacks(core)) {
+		err = read_interrupt_stacks(core, 0, &old);
+		stacks = old.ends[0] - PAGE_BYTES;
+	} else if (percpu_variable(core, "cea_exception_stacks", NULL, &percpu)) {
+		err = read_pointer(core, percpu, 0, &stacks);
+	} else {
 		return hv_err_new(EOPNOTSUPP, "no symbol cea_exception_stacks: stacks of exceptions"
 					      " cannot be recognised");
-	err = read_pointer(core, percpu, 0, &stacks);
+	}
 	if (!err && !hv_gva_in(hv_gva(stacks), core->as.arch->exception_stacks))
 		err = hv_err_new(
 			EOPNOTSUPP,
@@ -170,8 +248,28 @@ static const char *const exceptions[][2] = {
 	{"DB_stack", "debug stack"},	    {"MCE_stack", "machine check stack"},
 	{"VC_stack", "VC stack"},	    {"VC2_stack", "VC2 stack"},
 };
-_Static_assert(1 + HV_ARRAY_LEN(exceptions) + 1 <= HV_CPU_STACKS_MAX,
+_Static_assert(1 + HV_ARRAY_LEN(exceptions) + 1 <= HV_CPU_STACKS_MAX &&
+		       1 + IST_NR + 1 <= HV_CPU_STACKS_MAX,
 	       "interrupts, exceptions, entry");
+
+static struct hv_err *read_old_stacks(const struct hv_kernel_core *core, unsigned cpu,
+				      struct hv_cpu_stack *list, size_t *nr)
+{
+	struct interrupt_stacks old;
+	struct hv_err *err = read_interrupt_stacks(core, cpu, &old);
+	uint64_t start;
+
+	if (err || !old.nr)
+		return err;
+	start = old.ends[0] - (old.nr > 1 ? old.ends[1] - old.ends[0] : PAGE_BYTES);
+	for (unsigned i = 0; i < old.nr; start = old.ends[i++])
+		list[(*nr)++] =
+			exception_stack(start, (uint32_t)(old.ends[i] - start), "exception stack");
+	/* It is shorter than its page. */
+	start = (old.sp0 - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	list[(*nr)++] = exception_stack(start, (uint32_t)(old.sp0 - start), "entry stack");
+	return NULL;
+}
 
 static struct hv_err *read_exception_stacks(const struct hv_kernel_core *core, unsigned cpu,
 					    struct hv_cpu_stack *list, size_t *nr)
@@ -180,6 +278,8 @@ static struct hv_err *read_exception_stacks(const struct hv_kernel_core *core, u
 	uint64_t percpu, at = 0;
 	struct hv_err *err;
 
+	if (has_old_stacks(core))
+		return read_old_stacks(core, cpu, list, nr);
 	if (!percpu_variable(core, "cea_exception_stacks", NULL, &percpu))
 		return NULL;
 	err = read_pointer(core, percpu, cpu, &at);

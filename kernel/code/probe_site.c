@@ -106,8 +106,8 @@ static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start,
 
 /* -- tables of the kernel ---------------------------------------------------------------------- */
 
-/* A table of code addresses; the core kernel and each module have one. All address members are
- * relative to their own address. */
+/* A table of code addresses; the core kernel and each module have one. Address members of 4 bytes
+ * are relative to their own address; those of 8 bytes are absolute. */
 struct table {
 	const char *type; /* type of an entry */
 	const char *start, *end;
@@ -197,12 +197,21 @@ static bool is_in(uint64_t at, struct hv_gva_range range, bool whole)
 	return at - range.start.v < range.end.v - range.start.v && (whole || at != range.start.v);
 }
 
+/* Returns the address that the member of LEN_BYTES at OFF of the table at START contains. */
+static uint64_t address_at(struct hv_span table, struct hv_gva start, uint32_t off,
+			   uint32_t len_bytes)
+{
+	if (len_bytes == 8)
+		return hv_copy_u64(table, off);
+	return start.v + off + (uint64_t)(int64_t)(int32_t)hv_copy_u32(table, off);
+}
+
 /* Sets *RET to whether an address of the table is in RANGE. */
 static struct hv_err *look_in_table(const struct hv_kernel *k, const struct table *t,
 				    struct hv_gva_range range, bool *ret)
 {
 	HV_AUTO_FREE uint8_t *bytes = NULL;
-	uint32_t entry_len, offs[2] = {0};
+	uint32_t entry_len, offs[2] = {0}, size = 0;
 	uint64_t len = 0;
 	struct hv_gva start;
 	struct hv_err *err;
@@ -215,23 +224,19 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 		return refuse("the kernel's tables of code are of a form that is not known");
 	}
 	for (unsigned m = 0; m < 2 && t->members[m]; m++) {
-		uint32_t size = 0;
-
 		if (!hv_btf_member(k->core.btf, t->type, t->members[m], &offs[m], &size) ||
-		    size != 4 || !entry_len || entry_len > ENTRY_MAX || offs[m] > entry_len - 4)
+		    (size != 4 && size != 8) || entry_len < size || entry_len > ENTRY_MAX ||
+		    offs[m] > entry_len - size)
 			return refuse(
 				"the kernel's tables of code are of a form that is not known");
 	}
 	err = read_table(k, t, range.start, entry_len, &start, &bytes, &len);
 	for (uint64_t off = 0; !err && off + entry_len <= len; off += entry_len)
-		for (unsigned m = 0; m < 2 && t->members[m]; m++) {
-			uint64_t at = off + offs[m];
-			int32_t distance =
-				(int32_t)hv_copy_u32((struct hv_span){bytes, len}, (uint32_t)at);
+		for (unsigned m = 0; m < 2 && t->members[m]; m++)
+			*ret |= is_in(address_at((struct hv_span){bytes, len}, start,
+						 (uint32_t)(off + offs[m]), size),
+				      range, t->whole[m]);
 
-			*ret |= is_in(start.v + at + (uint64_t)(int64_t)distance, range,
-				      t->whole[m]);
-		}
 	return err;
 }
 

@@ -27,7 +27,10 @@ static const struct hv_member of_kprobe[] = {
 };
 
 static const struct hv_member of_mutex[] = {
-	{"owner", 8, NULL, NULL, .code = {{"mutex_is_locked", 0, USE(READ), 8}}},
+	{"owner", 8, NULL, NULL,
+	 .code = {{"mutex_is_locked", 0, USE(READ), 8},
+		  {"mutex_lock", 0, USE(WRITE), 8},
+		  {"mutex_unlock", 0, USE(WRITE), 8}}},
 };
 
 /* Members whose offsets are the same in every kernel. */

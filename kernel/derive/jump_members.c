@@ -102,8 +102,10 @@ static bool has_form(const struct hv_kernel_core *core, const struct table *t, e
 	for (uint32_t i = 0; i < nr; i++) {
 		struct jump j = jump_at(t, form, i * jump_bytes[form]);
 
-		if (!is_in_image(core, j.code) || !is_in_image(core, j.target) ||
-		    !is_in_image(core, j.key) || j.key % 8)
+		if (!is_in_image(core, j.target) || !is_in_image(core, j.key) || j.key % 8)
+			return false;
+		/* Until 4.19 the kernel sets the address of code that was freed to 0. */
+		if (!is_in_image(core, j.code) && (j.code || form != FORM_ABSOLUTE))
 			return false;
 	}
 	return true;
@@ -345,18 +347,20 @@ static void modules_deinit(struct modules *m)
 }
 
 /* A member of struct module that points to a table, and its number of entries DISTANCE bytes after
- * it. An entry starts with the distance to code of the module. */
+ * it. An entry starts with the distance to code of the module, or with the code's address. */
 struct module_table {
 	const char *pointer, *number;
 	uint32_t entry_bytes;
+	bool is_absolute;
 	int distance;
 	const char *function; /* called when a module is loaded */
 };
 
-static bool is_module_table(const struct modules *all, const struct hv_loaded *m, uint64_t at,
-			    uint32_t nr, uint32_t bytes)
+static bool is_module_table(const struct modules *all, const struct hv_loaded *m,
+			    const struct module_table *t, uint64_t at, uint32_t nr)
 {
 	const uint64_t text = hv_loaded_u64(m, all->text);
+	const uint32_t bytes = t->entry_bytes;
 	HV_AUTO_FREE uint8_t *copy = NULL;
 	struct hv_span table;
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -367,10 +371,13 @@ static bool is_module_table(const struct modules *all, const struct hv_loaded *m
 	table = (struct hv_span){copy, (size_t)nr * bytes};
 	err = hv_read(&all->core->as, hv_gva(at), copy, table.len_bytes);
 	for (uint32_t off = 0; !err && off < table.len_bytes; off += bytes) {
-		uint64_t code = at + off + (uint64_t)(int32_t)hv_copy_u32(table, off);
+		uint64_t code = t->is_absolute
+					? hv_copy_u64(table, off)
+					: at + off + (uint64_t)(int32_t)hv_copy_u32(table, off);
 
-		/* Entries for the module's init code, which is freed, are also within NEAR. */
-		if (code - text + NEAR > 2 * NEAR)
+		/* Relative entries for the module's init code, which is freed, are also within NEAR;
+		 * absolute ones are 0. */
+		if ((code || !t->is_absolute) && code - text + NEAR > 2 * NEAR)
 			return false;
 	}
 	return !err;
@@ -391,7 +398,7 @@ static bool fits_all(const struct modules *all, const struct module_table *t, ui
 		uint32_t nr = hv_loaded_u32(m, number);
 
 		*ret_used |= nr != 0;
-		if (nr && (at % 4 || !is_module_table(all, m, at, nr, t->entry_bytes)))
+		if (nr && (at % 4 || !is_module_table(all, m, t, at, nr)))
 			return false;
 	}
 	return true;
@@ -448,17 +455,25 @@ static void derive_module_table(struct hv_deriving *d, const struct modules *all
 void hv_jump_modules_derive(struct hv_deriving *d)
 {
 	const struct hv_fact *code = hv_facts_find(&d->facts, "jump_entry", "code");
-	const struct module_table jumps = {"jump_entries", "num_jump_entries", 16, 8,
+	const bool is_absolute = code && code->len_bytes == 8;
+	const struct module_table jumps = {"jump_entries",
+					   "num_jump_entries",
+					   jump_bytes[is_absolute ? FORM_ABSOLUTE : FORM_RELATIVE],
+					   is_absolute,
+					   8,
 					   "jump_label_module_notify"},
-				  calls = {"static_call_sites", "num_static_call_sites", SITE_BYTES,
-					   -4, "static_call_module_notify"};
+				  calls = {"static_call_sites",
+					   "num_static_call_sites",
+					   SITE_BYTES,
+					   false,
+					   -4,
+					   "static_call_module_notify"};
 	const struct hv_fact *memory = hv_facts_find(&d->facts, "module", "mem");
 	hv_cleanup(modules_deinit) struct modules all = {.core = d->core};
 
 	if (!memory)
 		memory = hv_facts_find(&d->facts, "module", "core_layout");
-	if (!code || code->len_bytes != 4 || !memory ||
-	    hv_facts_find(&d->facts, "module", "jump_entries") ||
+	if (!code || !memory || hv_facts_find(&d->facts, "module", "jump_entries") ||
 	    !hv_loaded_read(d->core, &all.loaded))
 		return;
 	all.text = memory->off;

@@ -351,7 +351,8 @@ static const struct hv_member of_task[] = {
 	 .code = {{"get_rr_interval_rt", 1, USE(READ), 4, SCHED_RR},
 		  {"sched_fork", 1, USE(WRITE), 4}}},
 	{"cred", 8, NULL, fits_cred,
-	 .code = {{"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 8}}},
+	 .code = {{"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 8},
+		  {"__x64_sys_getuid", HV_CODE_CURRENT, USE(READ), 8}}},
 	/* Since 5.11 (af449901b84c), in kernels for several CPUs. */
 	{"migration_disabled", 2, NULL, fits_migration,
 	 .code = {{"tracing_gen_ctx_irq_test", HV_CODE_CURRENT, USE(READ), 2},
@@ -374,14 +375,107 @@ static const struct hv_member of_thread_info[] = {
 static const struct hv_member of_queue[] = {
 	{"cfs_tasks", 16, "list_head", NULL,
 	 .code = {{"set_next_task_fair", 0, USE(ADDRESS)},
-		  {"set_next_task_fair", 0, USE(WRITE), 8}}},
+		  {"set_next_task_fair", 0, USE(WRITE), 8},
+		  {"pick_next_task_fair", 0, USE(ADDRESS)},
+		  {"pick_next_task_fair", 0, USE(WRITE), 8}}},
 };
 
 static const struct hv_member of_cred[] = {
 	{"uid", 4, NULL, NULL,
 	 .code = {{"__x64_sys_getuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
-		  {"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"}}},
+		  {"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
+		  {"__x64_sys_getresuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"}}},
 };
+
+/* Offsets at which a function moves an entry of a list to another list: it reads and writes both
+ * links, and computes the entry's address. */
+#define MOVES_MAX  64u
+#define LINK_READ  1u
+#define LINK_WRITE 2u
+#define LINK_AT	   4u
+
+struct moves {
+	struct {
+		uint32_t off;
+		unsigned how;
+	} list[MOVES_MAX];
+	unsigned nr;
+};
+
+static void note_link(void *ctx, const struct hv_member_use *use)
+{
+	struct moves *m = ctx;
+	unsigned i = 0, how = use->kind == HV_MEMBER_ADDRESS ? LINK_AT
+			      : use->kind == HV_MEMBER_READ  ? LINK_READ
+							     : LINK_WRITE;
+
+	if (use->from == HV_ROOT_ADDRESS || use->off > HV_CODE_OFF_MAX ||
+	    (how != LINK_AT && use->len_bytes != 8))
+		return;
+	while (i < m->nr && m->list[i].off != use->off)
+		i++;
+	if (i == MOVES_MAX)
+		return;
+	m->list[i].off = use->off;
+	m->list[i].how |= how;
+	m->nr += i == m->nr;
+}
+
+static unsigned how_used(const struct moves *m, uint32_t off)
+{
+	for (unsigned i = 0; i < m->nr; i++)
+		if (m->list[i].off == off)
+			return m->list[i].how;
+	return 0;
+}
+
+static bool is_moved(const struct moves *m, uint32_t off)
+{
+	const unsigned both = LINK_READ | LINK_WRITE;
+
+	return (how_used(m, off) & (both | LINK_AT)) == (both | LINK_AT) &&
+	       (how_used(m, off + 8) & both) == both;
+}
+
+/* Tasks that wait are in no queue, so the links at OFF lead to themselves. */
+static bool is_empty_list(const struct context *c, uint32_t off)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; off + 16 <= c->samples->bytes_per_task && i < c->samples->nr; i++) {
+		const uint64_t at = c->samples->list[i].at.v + off;
+
+		nr += u64_of(c, i, off) == at && u64_of(c, i, off + 8) == at;
+	}
+	return nr > c->samples->nr / 2;
+}
+
+/* In kernels without set_next_task_fair(), pick_next_task_fair() moves the task to the start of its
+ * CPU's list. The code has the offset from the start of the task or of its sched_entity. */
+static void derive_group_node(struct hv_deriving *d, const struct context *c)
+{
+	static const struct hv_code_rule entity = {"enqueue_task_fair", 1, USE(ADDRESS)};
+	struct hv_code_offs starts;
+	struct moves m = {.nr = 0};
+	uint32_t found = 0;
+
+	hv_code_list(d->core, "pick_next_task_fair", note_link, &m);
+	hv_code_offs_find(d->core, &d->current, &entity, 0, &starts);
+	for (unsigned i = 0; i < m.nr; i++)
+		for (unsigned s = 0; is_moved(&m, m.list[i].off) && s <= starts.nr; s++) {
+			uint32_t off = m.list[i].off + (s ? starts.list[s - 1] : 0);
+
+			if (off == found || !is_empty_list(c, off))
+				continue;
+			if (found)
+				return;
+			found = off;
+		}
+	if (found)
+		hv_facts_add(&d->facts,
+			     &(struct hv_fact){"task_struct", "se", found, 16, "sched_entity",
+					       HV_PROVED_BY_CODE | HV_PROVED_BY_MEMORY});
+}
 
 /* The kernel's tracer reads the thread flags once for need_resched, and since 6.13 (26baa1f1c4bd) a
  * second time for the lazy flag. */
@@ -412,6 +506,8 @@ void hv_task_members_derive(struct hv_deriving *d)
 				   HV_PROVED_BY_OTHER_MEMORY);
 	hv_members_derive(d, "thread_info", of_thread_info, HV_ARRAY_LEN(of_thread_info), c, 0);
 	hv_members_derive(d, "rq", of_queue, HV_ARRAY_LEN(of_queue), c, 0);
+	if (!hv_facts_find(&d->facts, "task_struct", "se"))
+		derive_group_node(d, c);
 	if (hv_facts_find(&d->facts, "task_struct", "se"))
 		hv_facts_add(&d->facts, &(struct hv_fact){"sched_entity", "group_node", 0, 16,
 							  "list_head", HV_PROVED_BY_CODE});

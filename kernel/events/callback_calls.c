@@ -259,13 +259,14 @@ struct hv_err *hv_callback_calls_of(const struct hv_kernel *k, const struct hv_c
 
 /* Finds the calls with which kernel/tracepoint.c frees arrays of callbacks (release_probes()). */
 
-/* The function that frees later, and the number of its struct rcu_head argument. Since 7.0
- * callbacks are called under SRCU. */
+/* The function that frees later, and the number of its struct rcu_head argument. Older kernels,
+ * such as 4.19, use call_rcu_sched(). Since 7.0 callbacks are called under SRCU. */
 static const struct {
 	const char *name;
 	unsigned head_argument;
 } releases[] = {
 	{"call_rcu", 0},
+	{"call_rcu_sched", 0},
 	{"call_srcu", 1},
 };
 

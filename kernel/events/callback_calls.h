@@ -4,7 +4,8 @@
  *   trace_event_buffer_commit(). The compiler or the kernel's macros can split parts of the
  *   callback into functions with similar names.
  * - The functions that add a callback to a tracepoint or remove one pass the replaced array of
- *   callbacks to call_rcu() or call_srcu(), which frees it when it is no longer in use.
+ *   callbacks to call_rcu(), call_rcu_sched() or call_srcu(), which frees it when it is no longer
+ *   in use.
  *
  * Modules have separate callbacks. All input is untrusted: see kernel/code/text_search.h.
  * tracer/hooks/kernel_calls.h redirects the calls; catalogue.h lists the events. */

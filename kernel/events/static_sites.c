@@ -268,8 +268,11 @@ static uint64_t parse(const struct hv_jump_layout *l, struct hv_span entry, uint
 		.is_default_on = key & ENTRY_DEFAULT_ON,
 		.is_init = key & ENTRY_INIT,
 	};
-	if (!l->is_relative)
+	if (!l->is_relative) {
+		/* Until 4.19 the kernel removes the address of code that it has freed. */
+		ret->is_init |= !ret->code.v;
 		return key & ENTRY_KEY;
+	}
 	ret->code = hv_gva(at + l->code + (uint64_t)(int32_t)hv_copy_u32(entry, l->code));
 	ret->target = hv_gva(at + l->target + (uint64_t)(int32_t)hv_copy_u32(entry, l->target));
 	return at + l->key + (key & ENTRY_KEY);

@@ -137,6 +137,23 @@ static struct hv_err *find_owner(const struct hv_kernel_core *core, uint32_t *re
 	return hv_err_new(ENOENT, "BTF: no member owner in struct mutex");
 }
 
+/* Older kernels, such as 4.19, have no tp_stub_func(). */
+static struct hv_err *find_stub_func(const struct hv_kernel_core *core,
+				     struct hv_tracepoint_layout *l)
+{
+	const struct hv_arch *arch = core->as.arch;
+	struct hv_gva at;
+
+	l->drops_stub = hv_core_symbol(core, "tp_stub_func", &l->stub_func);
+	if (l->drops_stub)
+		return NULL;
+	if (!arch->is_empty_function || !hv_core_symbol(core, "clockevents_handle_noop", &at) ||
+	    !arch->is_empty_function(hv_image_at(&core->image, at)))
+		return hv_core_need(core, "tp_stub_func", &l->stub_func);
+	l->stub_func = at;
+	return NULL;
+}
+
 static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
 {
 	uint32_t owner;
@@ -153,7 +170,7 @@ static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tr
 			l->locks[l->nr_locks++].owner = hv_gva_add(at, owner);
 		}
 	}
-	return err ? err : hv_core_need(core, "tp_stub_func", &l->stub_func);
+	return err ? err : find_stub_func(core, l);
 }
 
 static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,

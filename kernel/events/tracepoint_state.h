@@ -68,8 +68,11 @@ struct hv_tracepoint_layout {
 		struct hv_gva owner;
 	} locks[HV_TRACEPOINT_LOCKS];
 	size_t nr_locks;
-	struct hv_gva stub_func; /* tp_stub_func(), an empty function */
-	bool has_syscalls;	 /* the following is known */
+	/* An empty function: tp_stub_func(), or another one in kernels without it. Such kernels do
+	 * not drop callbacks with it from an array. */
+	struct hv_gva stub_func;
+	bool drops_stub;
+	bool has_syscalls; /* the following is known */
 	struct hv_syscall_work syscalls;
 	bool has_common; /* the following is known */
 	struct hv_common_key common;

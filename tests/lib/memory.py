@@ -144,8 +144,10 @@ class Memory:
         places = []
         start, stop = s["__start___jump_table"], s["__stop___jump_table"]
         table = self.read_image(start, stop - start)
-        for at in range(0, len(table) - 15, 16):
-            code = start + at + struct.unpack_from("<i", table, at)[0]
+        is_absolute = abs(struct.unpack_from("<Q", table, 8)[0] - start) < 1 << 28  # in older kernels, such as 4.19
+        length = 24 if is_absolute else 16
+        for at in range(0, len(table) - length + 1, length):
+            code = struct.unpack_from("<Q", table, at)[0] if is_absolute else start + at + struct.unpack_from("<i", table, at)[0]
             places.append((code, code + 5, "static key"))
         if "__start_static_call_sites" in s:
             start, stop = s["__start_static_call_sites"], s["__stop_static_call_sites"]

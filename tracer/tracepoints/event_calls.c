@@ -424,8 +424,11 @@ struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_jour
 				       bool *ret)
 {
 	static const char *const functions[] = {"trace_event_buffer_reserve",
-						"trace_event_buffer_commit", "call_rcu",
-						"call_srcu", "call_rcu_tasks_trace"};
+						"trace_event_buffer_commit",
+						"call_rcu",
+						"call_rcu_sched",
+						"call_srcu",
+						"call_rcu_tasks_trace"};
 	struct hv_err *err = NULL;
 
 	*ret = false;

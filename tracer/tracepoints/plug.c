@@ -839,6 +839,10 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 	make_room(state, &changes);
 	if (has_joined(t, layout, state, &array)) {
 		err = plan_leave(t, layout, tp, state, &array, &changes);
+	} else if (nr_ours && nr_others && !layout->drops_stub) {
+		err = hv_err_new(EBUSY, "the guest copied hvtrace's callback into its own array, "
+					"and its kernel keeps it there until the guest's tracing of"
+					" the event ends; retry then");
 	} else if (nr_ours && nr_others) {
 		err = add_stub_functions(t, layout, state, &changes);
 		end_part(&changes, 0);

@@ -481,6 +481,31 @@ START_TEST(bare_jumps)
 }
 END_TEST
 
+START_TEST(empty_functions)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+		bool is_empty;
+	} functions[] = {
+		{"\x0f\x1f\x44\x00\x00\xc3", 6, true},
+		{"\x66\x66\x66\x66\x90\xc3", 6, true},
+		{"\xe8\x44\x33\x22\x11\xc3", 6, true}, /* traced */
+		{"\x0f\x1f\x44\x00\x00\x55\x48\x89\xe5\x5d\xc3", 11, true},
+		{"\x0f\x1f\x44\x00\x00\x55\x48\x89\xe5\x5d", 10, false},
+		{"\x0f\x1f\x44\x00\x00\x31\xc0\xc3", 8, false}, /* xor %eax,%eax */
+		{"\x0f\x1f\x44\x00\x00", 5, false},
+		{"\xe9\x44\x33\x22\x11\xc3", 6, false},
+		{"\xc3", 1, false},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(functions); i++)
+		ck_assert(arch->is_empty_function((struct hv_span){
+				  (const uint8_t *)functions[i].code, functions[i].len}) ==
+			  functions[i].is_empty);
+}
+END_TEST
+
 START_TEST(return_sites)
 {
 	struct hv_gva at = hv_gva(0xffffffff80401000);
@@ -575,6 +600,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_nop_or_a_jump, 0, HV_ARRAY_LEN(key_sites));
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
 	tcase_add_test(tc, bare_jumps);
+	tcase_add_test(tc, empty_functions);
 	tcase_add_test(tc, return_sites);
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_reschedule, 0, HV_ARRAY_LEN(resched));
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,

@@ -215,6 +215,96 @@ START_TEST(stacks_of_a_cpu)
 }
 END_TEST
 
+static void rename_symbol(const char *name, const char *to)
+{
+	struct hv_symbols *s = &t.f.k.core.symbols;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (!strcmp(s->by_addr[i].name, name))
+			s->by_addr[i].name = to;
+	hv_symbols_index(s);
+}
+
+#define IST_0 (ENTRY_AREA + 0x5000)
+
+/* The exception stacks of Linux 4.19, of 4, 4, 8 and 4 KiB, and the entry stack of 512 bytes. */
+static void make_old_stacks(unsigned nr)
+{
+	static const uint64_t ends[] = {IST_0, IST_0 + 0x1000, IST_0 + 0x3000, IST_0 + 0x4000};
+	const uint64_t area = t.f.areas[nr], tss = area + FK_PERCPU(FT_CYC2NS);
+
+	rename_symbol("cea_exception_stacks", "orig_ist");
+	rename_symbol("hardirq_stack_ptr", "old");
+	rename_symbol("irq_stack_ptr", "old");
+	rename_symbol("old", "irq_stack_ptr");
+	rename_symbol("cyc2ns", "cpu_tss_rw");
+	memset(fk_host(&t.f, tss), 0, 0x100);
+	memset(fk_host(&t.f, area + FK_PERCPU(FT_CEA)), 0, 0x100);
+	for (unsigned i = 0; i < 4; i++) {
+		fk_u64(&t.f, area + FK_PERCPU(FT_CEA) + 8 * i, ends[i]);
+		fk_u64(&t.f, tss + 36 + 8 * i, ends[i]);
+	}
+	fk_u64(&t.f, tss + 4, ENTRY_AREA + 0x1200);
+}
+
+START_TEST(stacks_of_a_cpu_of_old_kernels)
+{
+	static const uint64_t ranges[][2] = {{IST_0 - 0x1000, IST_0},
+					     {IST_0, IST_0 + 0x1000},
+					     {IST_0 + 0x1000, IST_0 + 0x3000},
+					     {IST_0 + 0x3000, IST_0 + 0x4000},
+					     {ENTRY_AREA + 0x1000, ENTRY_AREA + 0x1200}};
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+	struct hv_err *err;
+
+	make_old_stacks(1);
+	/* A debug exception is being handled. */
+	fk_u64(&t.f, t.f.areas[1] + FK_PERCPU(FT_CYC2NS) + 36 + 16, IST_0 + 0x2000);
+	err = hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 1, list, &nr);
+	ck_assert_ptr_null(err);
+	ck_assert_uint_eq(nr, 1 + HV_ARRAY_LEN(ranges));
+	ck_assert_int_eq(list[0].kind, HV_CPU_STACK_INTERRUPT);
+	for (size_t i = 0; i < HV_ARRAY_LEN(ranges); i++) {
+		ck_assert_int_eq(list[i + 1].kind, HV_CPU_STACK_EXCEPTION);
+		ck_assert_uint_eq(list[i + 1].range.start.v, ranges[i][0]);
+		ck_assert_uint_eq(list[i + 1].range.end.v, ranges[i][1]);
+	}
+}
+END_TEST
+
+/* A CPU that was never online has none. */
+START_TEST(cpu_without_old_stacks)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+	struct hv_err *err;
+
+	make_old_stacks(0);
+	memset(fk_host(&t.f, t.f.areas[0] + FK_PERCPU(FT_CEA)), 0, 0x100);
+	err = hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 0, list, &nr);
+	ck_assert_ptr_null(err);
+	ck_assert_uint_eq(nr, 1);
+}
+END_TEST
+
+START_TEST(old_stacks_need_two_proofs)
+{
+	const uint64_t ists = t.f.areas[0] + FK_PERCPU(FT_CEA);
+	static const char message[] =
+		"cpu 0: the stack of exceptions that ends at 0xfffffe0000009000"
+		" is not in the TSS, or not after the one before it";
+
+	make_old_stacks(0);
+	ck_assert_ptr_null(hv_kernel_need_exception_stacks(&t.f.k));
+	fk_u64(&t.f, t.f.areas[0] + FK_PERCPU(FT_CYC2NS) + 36 + 16, IST_0 + 0x4000);
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k), message);
+	make_old_stacks(0);
+	fk_u64(&t.f, ists + 8, IST_0 + 0x3000); /* no room between two of them */
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k), message);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_flags, teardown_flags);
@@ -230,6 +320,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_steal_time_is_written_by_somebody);
 	tcase_add_test(tc, an_interrupt_stack_that_is_told_by_its_end);
 	tcase_add_test(tc, stacks_of_a_cpu);
+	tcase_add_test(tc, stacks_of_a_cpu_of_old_kernels);
+	tcase_add_test(tc, cpu_without_old_stacks);
+	tcase_add_test(tc, old_stacks_need_two_proofs);
 }
 
 int main(void)

@@ -28,6 +28,8 @@ static void add_site(uint64_t at)
 	s->list[s->nr++] = (struct hv_site){.ip = hv_gva(at), .name = "f"};
 }
 
+static bool has_addresses; /* in the table of static keys, instead of distances */
+
 static void make_kernel(const char *can_boost)
 {
 	fk_init(&f);
@@ -36,7 +38,10 @@ static void make_kernel(const char *can_boost)
 	calls = fk_alloc(&f, 64);
 	exceptions = fk_alloc(&f, 64);
 	black = fk_alloc(&f, 256);
-	FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
+	if (has_addresses)
+		FK_STRUCT("jump_entry", 24, {"code", 0, 8}, {"target", 8, 8}, {"key", 16, 8});
+	else
+		FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
 	FK_STRUCT("static_call_site", 8, {"addr", 0, 4}, {"key", 4, 4});
 	FK_STRUCT("exception_table_entry", 12, {"insn", 0, 4}, {"fixup", 4, 4});
 	FK_STRUCT("kprobe_blacklist_entry", 32, {"list", 0, 16}, {"start_addr", 16, 8},
@@ -50,7 +55,7 @@ static void make_kernel(const char *can_boost)
 	fk_symbol(&f, "__x86_indirect_thunk_rax", THUNK);
 	fk_symbol(&f, "other", THUNK + 0x20);
 	fk_symbol(&f, "__start___jump_table", keys);
-	fk_symbol(&f, "__stop___jump_table", keys + 16);
+	fk_symbol(&f, "__stop___jump_table", keys + (has_addresses ? 24 : 16));
 	fk_symbol(&f, "__start_static_call_sites", calls);
 	fk_symbol(&f, "__stop_static_call_sites", calls + 8);
 	fk_symbol(&f, "__start___ex_table", exceptions);
@@ -223,6 +228,23 @@ START_TEST(kernels_without_probes)
 }
 END_TEST
 
+START_TEST(static_keys_with_addresses)
+{
+	fk_deinit(&f);
+	has_addresses = true;
+	make_kernel("int");
+	has_addresses = false;
+	PUT(0, PUSH SUB MOV RET);
+	fk_u64(&f, keys + 8, FUNCTION + sizeof(nop));
+	is_possible(0, 5, 2);
+	fk_u64(&f, keys + 8, FUNCTION + sizeof(nop) + 1);
+	is_refused(0, EINVAL, HV_PROBE_REFUSED);
+	is_possible(5, 5, 1);
+	fk_u64(&f, keys, FUNCTION + sizeof(nop) + 5);
+	is_refused(5, EINVAL, HV_PROBE_REFUSED);
+}
+END_TEST
+
 START_TEST(only_functions_that_can_be_traced)
 {
 	struct hv_probe_site site;
@@ -348,6 +370,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_leads_between_them);
 	tcase_add_test(tc, several_need_a_function_that_is_understood);
 	tcase_add_test(tc, tables_of_the_kernel_count);
+	tcase_add_test(tc, static_keys_with_addresses);
 	tcase_add_test(tc, the_blacklist_counts);
 	tcase_add_test(tc, kernels_without_probes);
 	tcase_add_test(tc, only_functions_that_can_be_traced);

@@ -69,7 +69,7 @@ static const struct expected whole[] = {
 	{"task_struct", "pid", PID_OFF, M | CC},
 	{"task_struct", "tgid", TGID_OFF, M | C},
 	{"task_struct", "thread_node", NODE_OFF, MM},
-	{"task_struct", "cred", CRED_OFF, M | C},
+	{"task_struct", "cred", CRED_OFF, M | CC},
 	{"task_struct", "comm", COMM_OFF, M | CC},
 	{"task_struct", "signal", SIGNAL_OFF, M},
 	{"task_struct", "thread", SP_OFF, M | C},

@@ -196,10 +196,10 @@ START_TEST(exception_stacks_of_old_kernels)
 }
 END_TEST
 
-/* Adds a function that other guests have. */
-static void add_function(const char *name, const char *code, size_t len)
+/* Adds a function that other guests have. I: its number. */
+static void add_function(unsigned i, const char *name, const char *code, size_t len)
 {
-	uint64_t at = function_at(HV_ARRAY_LEN(codes)) + 0x100;
+	uint64_t at = function_at(HV_ARRAY_LEN(codes) + i) + 0x100;
 
 	memcpy(fk_host(&fk, at), code, len);
 	fk_symbol(&fk, name, at);
@@ -218,9 +218,26 @@ START_TEST(kernel_without_bpf)
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M);
 	forget_types();
-	add_function("tracing_record_taskinfo", code, sizeof(code) - 1);
+	add_function(0, "tracing_record_taskinfo", code, sizeof(code) - 1);
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M | C);
+}
+END_TEST
+
+START_TEST(users_without_bpf)
+{
+	static const char code[] = "\x65\x48\x8b\x04\x25\x00\x10\x00\x00" /* mov %gs:0x1000,%rax */
+				   "\x48\x8b\x90\x48\x05\x00\x00"	  /* mov 0x548(%rax),%rdx */
+				   "\x8b\x42\x08\x8b\x72\x18\xc3"; /* mov 8(%rdx),%eax; ... */
+
+	remove_code("bpf_get_current_uid_gid");
+	derive();
+	check_fact("task_struct", "cred", CRED_OFF, M | C);
+	check_fact("cred", "uid", 8, C);
+	forget_types();
+	add_function(0, "__x64_sys_getresuid", code, sizeof(code) - 1);
+	derive();
+	check_fact("cred", "uid", 8, CC);
 }
 END_TEST
 
@@ -230,9 +247,61 @@ START_TEST(functions_that_use_only_the_pid)
 	static const char code[] = "\x8b\x87\xc0\x03\x00\x00" /* mov 0x3c0(%rdi),%eax */
 				   "\xc3";
 
-	add_function("tracing_record_taskinfo", code, sizeof(code) - 1);
+	add_function(0, "tracing_record_taskinfo", code, sizeof(code) - 1);
 	derive();
 	check_fact("task_struct", "tgid", TGID_OFF, M | C);
+}
+END_TEST
+
+/* Moves a task to the start of the list of its run queue (list_move()). */
+#define PICK(node, prev)                                                                           \
+	"\x49\x8b\x94\x24" prev		   /* mov prev(%r12),%rdx */                               \
+	"\x49\x8b\x8c\x24" node		   /* mov node(%r12),%rcx */                               \
+	"\x49\x8d\x84\x24" node		   /* lea node(%r12),%rax */                               \
+	"\x48\x8d\x8f\x30\x0a\x00\x00"	   /* lea 0xa30(%rdi),%rcx */                              \
+	"\x49\x89\x94\x24" node		   /* mov %rdx,node(%r12) */                               \
+	"\x49\x89\x8c\x24" prev		   /* mov %rcx,prev(%r12) */                               \
+	"\x48\x89\x87\x30\x0a\x00\x00\xc3" /* mov %rax,0xa30(%rdi); ret */
+
+/* Most tasks wait, so they are in no queue. */
+static void leave_queues(uint32_t off)
+{
+	for (unsigned i = 1; i < nr_tasks; i++)
+		write_list(task_at[i] + off, task_at[i] + off, task_at[i] + off);
+}
+
+/* Linux 4.19 has no set_next_task_fair(). */
+START_TEST(queue_of_old_kernels)
+{
+	static const char pick[] = PICK("\x80\x00\x00\x00", "\x88\x00\x00\x00");
+
+	remove_code("set_next_task_fair");
+	add_function(0, "pick_next_task_fair", pick, sizeof(pick) - 1);
+	check_refused(ENOENT, "the guest's code and memory do not show where se of struct "
+			      "task_struct is");
+	leave_queues(SE_OFF);
+	derive();
+	check_fact("task_struct", "se", SE_OFF, M | C);
+	check_fact("rq", "cfs_tasks", 0xa30, C);
+}
+END_TEST
+
+/* The compiler uses the address of the sched_entity, at 0x50. */
+START_TEST(queue_with_entities)
+{
+	static const char pick[] = PICK("\x30\x00\x00\x00", "\x38\x00\x00\x00");
+	static const char enqueue[] = "\x48\x8d\x5e\x50\xc3"; /* lea 0x50(%rsi),%rbx; ret */
+
+	remove_code("set_next_task_fair");
+	add_function(0, "pick_next_task_fair", pick, sizeof(pick) - 1);
+	add_function(1, "enqueue_task_fair", enqueue, sizeof(enqueue) - 1);
+	leave_queues(SE_OFF);
+	derive();
+	check_fact("task_struct", "se", SE_OFF, M | C);
+	forget_types();
+	leave_queues(0x30); /* either of them can be the list */
+	check_refused(ENOENT, "the guest's code and memory do not show where se of struct "
+			      "task_struct is");
 }
 END_TEST
 
@@ -757,6 +826,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pid_1_and_kthreadd_are_enough_processes);
 	tcase_add_test(tc, exception_stacks_of_old_kernels);
 	tcase_add_test(tc, kernel_without_bpf);
+	tcase_add_test(tc, users_without_bpf);
+	tcase_add_test(tc, queue_of_old_kernels);
+	tcase_add_test(tc, queue_with_entities);
 	tcase_add_test(tc, functions_that_use_only_the_pid);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
 	tcase_add_test(tc, a_guest_that_starts);

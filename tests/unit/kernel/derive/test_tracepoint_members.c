@@ -176,8 +176,8 @@ static void set_relative(uint64_t at, uint64_t to)
 	fk_u32(&fk, at, (uint32_t)(to - at));
 }
 
-/* Each key has two entries, and points to the first one. */
-static void make_jumps(void)
+/* Each key has two entries, and points to the first one. STOP is the end of the table. */
+static void make_jumps(uint64_t stop)
 {
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		uint64_t at = table + 16 * i, key = keys + 16 * (i / 2);
@@ -189,7 +189,7 @@ static void make_jumps(void)
 			fk_u64(&fk, key + 8, at | 1);
 	}
 	fk_symbol(&fk, "__start___jump_table", table);
-	fk_symbol(&fk, "__stop___jump_table", table + 16 * ENTRIES);
+	fk_symbol(&fk, "__stop___jump_table", stop);
 	FUNCTION("static_key_count", "\x8b\x07\xc3"); /* mov (%rdi),%eax; ret */
 	fk_symbol(&fk, "end_of_code", code + 1024);
 	fk_done(&fk);
@@ -197,7 +197,7 @@ static void make_jumps(void)
 
 START_TEST(static_keys)
 {
-	make_jumps();
+	make_jumps(table + 16 * ENTRIES);
 	hv_tracepoint_members_derive(&d);
 	/* Sixteen of the twenty keys would be too few. */
 	ck_assert_ptr_null(find("jump_entry", "code"));
@@ -207,7 +207,7 @@ END_TEST
 /* A key of each entry. */
 START_TEST(static_keys_with_one_entry)
 {
-	make_jumps();
+	make_jumps(table + 16 * ENTRIES);
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		uint64_t at = table + 16 * i, key = keys + 16 * i;
 
@@ -227,6 +227,36 @@ START_TEST(static_keys_with_one_entry)
 	ck_assert_ptr_null(find("jump_entry", "code"));
 	fk_u64(&fk, keys + 8, table);
 	set_relative(table + 16, 0xffffffffa0000000); /* code outside of the kernel */
+	hv_tracepoint_members_derive(&d);
+	ck_assert_ptr_null(find("jump_entry", "code"));
+}
+END_TEST
+
+/* Linux 4.19: addresses are absolute, and 0 if the code was freed. A key of each entry. */
+START_TEST(static_keys_with_addresses)
+{
+	static const uint64_t len = 24;
+
+	make_jumps(table + len * ENTRIES);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		uint64_t at = table + len * i, key = keys + 16 * i;
+
+		fk_u64(&fk, at, i % 8 ? code + 8 * i : 0);
+		fk_u64(&fk, at + 8, code + 8 * i + 4);
+		fk_u64(&fk, at + 16, key | (i & 1));
+		fk_u64(&fk, key + 8, at | (i & 1));
+	}
+	hv_tracepoint_members_derive(&d);
+	check_fact("jump_entry", "code", 0, M);
+	ck_assert_uint_eq(find("jump_entry", "code")->len_bytes, 8);
+	check_fact("jump_entry", "target", 8, M);
+	check_fact("jump_entry", "key", 16, M);
+	hv_facts_deinit(&d.facts);
+	fk_u64(&fk, table, 8);
+	hv_tracepoint_members_derive(&d);
+	ck_assert_ptr_null(find("jump_entry", "code"));
+	fk_u64(&fk, table, 0);
+	fk_u64(&fk, table + 8, 0); /* without a target */
 	hv_tracepoint_members_derive(&d);
 	ck_assert_ptr_null(find("jump_entry", "code"));
 }
@@ -379,6 +409,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, values_of_objects);
 	tcase_add_test(tests, static_keys);
 	tcase_add_test(tests, static_keys_with_one_entry);
+	tcase_add_test(tests, static_keys_with_addresses);
 	tcase_add_test(tests, a_thread_flag);
 	tcase_add_test(tests, a_bit_of_syscall_work);
 	tcase_add_test(tests, a_bit_before_the_link);

@@ -54,10 +54,10 @@ static void put_code(void)
 	put(OTHER, RESERVE);
 }
 
-static void set_up_with(const char *alone)
+static void set_up_with(const char *alone, const char *release)
 {
 	fk_init(&f);
-	fk_symbol(&f, "call_rcu", RELEASE);
+	fk_symbol(&f, release, RELEASE);
 	fk_symbol(&f, "call_srcu", RELEASE_2);
 	fk_symbol(&f, "call_rcu_tasks_trace", RELEASE_3);
 	fk_symbol(&f, "trace_event_buffer_reserve", RESERVE);
@@ -80,7 +80,7 @@ static void set_up_with(const char *alone)
 
 static void set_up(void)
 {
-	set_up_with("somebody");
+	set_up_with("somebody", "call_rcu");
 	calls = (struct hv_callback_calls){0};
 	ck_assert_ptr_null(hv_callback_calls_read(&f.k, &calls));
 }
@@ -225,9 +225,21 @@ END_TEST
 START_TEST(callbacks_are_freed_in_a_function_of_its_own)
 {
 	tear_down();
-	set_up_with("release_probes.isra.0");
+	set_up_with("release_probes.isra.0", "call_rcu");
 	put(ALONE + 0x10, RELEASE);
 	finds(1, RELEASE, 0);
+}
+END_TEST
+
+/* Linux 4.19 */
+START_TEST(callbacks_are_freed_by_sched_rcu)
+{
+	tear_down();
+	set_up_with("other", "call_rcu_sched");
+	put(ADD + 0x100, RELEASE);
+	finds_none("not found");
+	put(REMOVE + 0x100, RELEASE);
+	finds(2, RELEASE, 0);
 }
 END_TEST
 
@@ -240,6 +252,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, callbacks_are_freed_where_they_are_added_and_removed);
 	tcase_add_test(tc, callbacks_are_freed_by_srcu);
 	tcase_add_test(tc, callbacks_are_freed_in_a_function_of_its_own);
+	tcase_add_test(tc, callbacks_are_freed_by_sched_rcu);
 }
 
 int main(void)

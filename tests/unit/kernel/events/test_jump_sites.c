@@ -171,6 +171,39 @@ START_TEST(entries_that_are_nowhere)
 }
 END_TEST
 
+static void set_up_addresses(void)
+{
+	fk_init(&f);
+	FK_STRUCT("static_key", 16, {"enabled", 0, 4}, {"entries", 8, 8});
+	FK_STRUCT("jump_entry", 24, {"code", 0, 8}, {"target", 8, 8}, {"key", 16, 8});
+	table = fk_alloc(&f, TABLE_NR * 24);
+	key = fk_alloc(&f, 16);
+	fk_symbol(&f, "__start___jump_table", table);
+	fk_symbol(&f, "__stop___jump_table", table + TABLE_NR * 24);
+	fk_done(&f);
+	ck_assert_ptr_null(hv_jump_layout_find(&f.k, &layout));
+	sites = (struct hv_jump_sites){0};
+}
+
+/* Linux 4.19: entries have addresses, and that of code that was freed is 0. */
+START_TEST(sites_with_addresses)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		fk_u64(&f, table + 24 * i, i == 1 ? 0 : FK_BASE + 0x1000 * i);
+		fk_u64(&f, table + 24 * i + 8, FK_BASE + 0x1000 * i + 0x40);
+		fk_u64(&f, table + 24 * i + 16, i == 2 ? key | 1 : key);
+	}
+	fk_u64(&f, key + 8, table);
+	read_it();
+	ck_assert_uint_eq(sites.nr, 3);
+	ck_assert_uint_eq(sites.list[0].code.v, FK_BASE);
+	ck_assert_uint_eq(sites.list[0].target.v, FK_BASE + 0x40);
+	ck_assert(!sites.list[0].is_init && !sites.list[0].is_default_on);
+	ck_assert(sites.list[1].is_init);
+	ck_assert(!sites.list[2].is_init && sites.list[2].is_default_on);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -183,7 +216,13 @@ static void add(TCase *tc)
 	tcase_add_test(tc, entries_that_are_nowhere);
 }
 
+static void add_addresses(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up_addresses, tear_down);
+	tcase_add_test(tc, sites_with_addresses);
+}
+
 int main(void)
 {
-	return run_suite("jump_sites", add);
+	return run_suite("jump_sites", add) | run_suite("jump_addresses", add_addresses);
 }

@@ -179,11 +179,35 @@ START_TEST(old_kernels_have_no_static_calls)
 }
 END_TEST
 
+/* Linux 4.19: another function without effect takes the place of tp_stub_func(). */
+START_TEST(kernels_without_a_stub_function)
+{
+	static const char empty[] = "\x0f\x1f\x44\x00\x00\xc3"; /* the site; ret */
+	struct hv_symbols *s = &f.k.core.symbols;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	ck_assert_uint_eq(layout.stub_func.v, FTP_STUB_FUNC);
+	ck_assert(layout.drops_stub);
+	for (size_t i = 0; i < s->nr; i++)
+		if (!strcmp(s->by_addr[i].name, "tp_stub_func"))
+			s->by_addr[i].name = "clockevents_handle_noop";
+	hv_symbols_index(s);
+	memcpy(fk_host(&f, FTP_STUB_FUNC), empty, sizeof(empty) - 1);
+	ck_assert_ptr_null(hv_tracepoint_layout_find(&f.k, &layout));
+	ck_assert_uint_eq(layout.stub_func.v, FTP_STUB_FUNC);
+	ck_assert(!layout.drops_stub);
+	fk_host(&f, FTP_STUB_FUNC)[5] = 0x90; /* not empty */
+	err = hv_tracepoint_layout_find(&f.k, &layout);
+	ck_assert(err && strstr(err->message, "kernel has no symbol tp_stub_func"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, layout_of_the_structures);
 	tcase_add_test(tc, old_kernels_have_no_static_calls);
+	tcase_add_test(tc, kernels_without_a_stub_function);
 	tcase_add_test(tc, a_tracepoint_that_is_off);
 	tcase_add_test(tc, a_tracepoint_that_is_on);
 	tcase_add_test(tc, key_sites_that_cannot_be);

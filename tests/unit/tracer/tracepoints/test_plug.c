@@ -116,6 +116,23 @@ START_TEST(out_while_the_guest_is_in)
 }
 END_TEST
 
+/* Linux 4.19 has no tp_stub_func(), so its copies would keep another function. */
+START_TEST(out_while_the_guest_keeps_the_copy)
+{
+	fp_tear_down();
+	fp_set_up_as(true);
+	layout.drops_stub = false;
+	hv_plug_prepare(&r.tracee, &plug);
+	fp_apply(true, 2 + FTP_NR - 1);
+	fp_guest_has(2);
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	fp_fails(false, EBUSY, "keeps it there until the guest's tracing of the event ends; retry");
+	fp_guest_has(0);
+	fp_apply(false, 3 + FTP_NR - 1);
+	fp_check_off();
+}
+END_TEST
+
 START_TEST(a_key_site_that_came_with_a_module)
 {
 	uint64_t at = tp.table + FTP_INIT * 16;
@@ -475,6 +492,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
 	tcase_add_test(tc, in_and_out);
 	tcase_add_test(tc, in_and_out_of_an_old_kernel);
+	tcase_add_test(tc, out_while_the_guest_keeps_the_copy);
 	tcase_add_test(tc, what_the_guest_is_given);
 	tcase_add_test(tc, out_when_the_guest_came_and_went);
 	tcase_add_test(tc, out_while_the_guest_is_in);
