@@ -20,6 +20,7 @@
 #define REX_B	 0x41
 #define PUSH	 0x50 /* plus the register's number */
 #define PUSH_RBP 0x55
+#define POP_RSP	 0x5c
 #define CALL	 0xe8
 #define XOR	 0x31
 #define MOV	 0x89
@@ -143,6 +144,15 @@ static size_t switch_stack(struct frame *f, struct hv_span code)
 	return 6;
 }
 
+/* `pop %rsp`: returns to the stack whose pointer is on this one. */
+static size_t switch_back(struct frame *f)
+{
+	if (f->rule.sp_reg != X86_64_UNWIND_SP_INDIRECT)
+		return 0;
+	f->rule.sp_reg = X86_64_UNWIND_SP;
+	return 1;
+}
+
 /* `lea n(%rsp), %r10` (or %r13). */
 static size_t take_drap(struct frame *f, struct hv_span code)
 {
@@ -216,6 +226,8 @@ static size_t follow(struct frame *f, struct hv_span code)
 
 	if (idle)
 		return idle;
+	if (hv_span_has(code, 0, 1) && code.data[0] == POP_RSP)
+		return switch_back(f);
 	if (!hv_span_has(code, 0, 3))
 		return 0;
 	first = code.data[0];

@@ -312,6 +312,42 @@ static void vote_for_switches(struct search *s)
 	}
 }
 
+/* Votes for the unknown sp number of the entry before INDEX, if the code between both entries ends
+ * with an instruction of one byte that returns to another stack: then both entries describe the same
+ * registers. */
+static void vote_for_return(struct search *s, size_t index)
+{
+	const struct hv_arch *arch = s->core->as.arch;
+	const struct hv_unwind_rule after = hv_orc_rule(s->form, &s->table, index);
+	struct hv_span code = hv_image_at(&s->core->image, hv_gva(ip_of(&s->table, index) - 1));
+	struct hv_unwind_step step[2];
+	struct raw before;
+
+	if (after.kind != HV_UNWIND_REGS || !code.len_bytes ||
+	    !read_entry(s->form, &s->table, index - 1, &before) ||
+	    before.rule.kind != HV_UNWIND_REGS ||
+	    s->form->sp_regs[before.sp_number] != HV_ORC_UNKNOWN)
+		return;
+	code.len_bytes = 1;
+	for (uint8_t reg = 0; reg < HV_UNWIND_NR_REGS; reg++) {
+		struct hv_unwind_rule rule = after;
+
+		rule.sp_reg = reg;
+		rule.sp_off = before.rule.sp_off;
+		if (arch->follow_code(code, &rule, step, 2) == 1 &&
+		    step[0].rule.sp_reg == after.sp_reg && step[0].rule.sp_off == after.sp_off)
+			s->sp.nr[before.sp_number][reg]++;
+	}
+}
+
+/* In older kernels, such as 4.19, only assembler code switches to the interrupt stack, which is not
+ * followed. */
+static void vote_for_returns(struct search *s)
+{
+	for (size_t i = 1; i < s->table.nr && !hv_cancel_now(i); i++)
+		vote_for_return(s, i);
+}
+
 static struct hv_err *derive_registers(struct search *s)
 {
 	struct hv_err *err;
@@ -320,6 +356,8 @@ static struct hv_err *derive_registers(struct search *s)
 	elect(&s->sp, s->form->sp_regs);
 	elect(&s->bp, s->form->bp_regs);
 	vote_for_switches(s);
+	elect(&s->sp, s->form->sp_regs);
+	vote_for_returns(s);
 	elect(&s->sp, s->form->sp_regs);
 	/* Use an odd step: in some kernels every second symbol marks the padding before a
 	 * function. */

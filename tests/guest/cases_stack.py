@@ -16,6 +16,7 @@ TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call(er)?|0xf\w+")  # the
 # call, the start of a thread or CPU.
 ROOTS = re.compile(
     r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*"
+    r"|apic_timer_interrupt|(async_)?page_fault|swapgs_restore_regs_and_return_to_usermode"  # in older kernels, such as 4.19
 )
 UNKNOWN = "[callers beyond are unknown]"
 

@@ -122,6 +122,48 @@ START_TEST(a_call_at_the_end_of_its_function)
 }
 END_TEST
 
+/* Linux 4.19: only assembler code switches stacks, and `pop %rsp` switches back. HOW is the byte in
+ * its place. */
+static void start_old(uint8_t how)
+{
+	struct hv_err *err;
+
+	fo_init(&o, FO_END);
+	for (unsigned n = 0; n < FO_FUNCTIONS; n++)
+		if (n % HV_ARRAY_LEN(fo_functions) == 3)
+			memset(fk_host(&o.f, fo_function(n) + 1), 0xcc, 7);
+	for (unsigned i = 0; i < FO_ENTRIES; i++)
+		fo_rule(&o, i, (struct fo_rule){.ip = FK_DATA - 1});
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_INDIRECT, 0, UNDEFINED, 0, 1, 0});
+	fo_rule(&o, 1, (struct fo_rule){INSIDE(0) + 1, SP_REG, 0, UNDEFINED, 0, 1, 0});
+	*fk_host(&o.f, INSIDE(0)) = how;
+	err = fo_derive(&o);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	err = hv_orc_new(&o.f.k, &orc);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
+	trampolines = (struct hv_unwind_trampolines){{{0}, {0}},
+						     hv_arch_x86_64.trampolines.ftrace_reader_rule};
+	fo_rule(&o, 2, (struct fo_rule){FUNCTION(1), .type = 0, .flag = 1});
+	word(SP, INSIDE(0));
+	word(SP + 8, 0x20000000); /* the link */
+	word(0x20000000 + 128, INSIDE(1));
+	word(0x20000000 + 152, 0x20000200);
+}
+
+START_TEST(interrupt_stack_of_old_kernels)
+{
+	start_old(0x5c);
+	expect(2, INSIDE(0), INSIDE(1));
+	ck_assert(!early);
+	end();
+	start_old(0x90);
+	expect(1, INSIDE(0));
+	ck_assert(early);
+	end();
+}
+END_TEST
+
 static void interrupt(enum fo_form form, unsigned call, unsigned regs, unsigned signal)
 {
 	start(form);
@@ -442,6 +484,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, calls_up_to_the_end);
 	tcase_add_test(tc, text_is_told_from_its_base);
 	tcase_add_test(tc, a_call_at_the_end_of_its_function);
+	tcase_add_test(tc, interrupt_stack_of_old_kernels);
 	tcase_add_test(tc, through_an_interrupt);
 	tcase_add_test(tc, an_end_in_the_middle_of_a_stack);
 	tcase_add_test(tc, user_code_is_the_end);
