@@ -426,16 +426,25 @@ static void print_symbol(struct hv_print_out *out, char letter, struct hv_gva ad
 	}
 }
 
+/* Older kernels, such as 4.19, print names of functions with %pf, and offsets in them with %pF. */
+static char symbol_letter(const struct hv_print_spec *spec)
+{
+	if (spec->ext[0] == 'f' && spec->ext[1] != 'w') /* %pfw is another conversion */
+		return 's';
+	return spec->ext[0] == 'F' ? 'S' : spec->ext[0];
+}
+
 /* Width and precision apply to the complete text, so it is built in a buffer first. */
 static bool symbol(struct hv_print_out *out, const struct hv_print_spec *spec, struct hv_gva addr,
 		   const struct hv_print_resolver *resolver)
 {
 	char text[1024];
 	struct hv_print_out whole = {.start = text, .at = text, .end = text + sizeof(text)};
+	const char letter = symbol_letter(spec);
 
-	if (spec->ext[0] != 's' && strchr(spec->ext, 'b'))
+	if (letter != 's' && strchr(spec->ext, 'b'))
 		return false; /* build ids are unknown */
-	print_symbol(&whole, spec->ext[0], addr, resolver);
+	print_symbol(&whole, letter, addr, resolver);
 	hv_print_string(out, spec, text, (size_t)(whole.at - text));
 	return true;
 }
@@ -667,7 +676,7 @@ static void error_name(struct hv_print_out *out, const struct hv_print_spec *spe
 static bool shown_itself(struct hv_print_out *out, const struct hv_print_spec *spec,
 			 struct hv_gva addr, const struct hv_print_env *env)
 {
-	switch (spec->ext[0]) {
+	switch (symbol_letter(spec)) {
 	case 'S':
 	case 's':
 	case 'B':
@@ -690,7 +699,7 @@ bool hv_print_pointer(struct hv_print_out *out, const struct hv_print_spec *spec
 {
 	const char *bad;
 
-	if (!spec->ext[0] || !strchr("hbMmIiU4aNRrEVdDtCgGOfAuk", spec->ext[0]))
+	if (!spec->ext[0] || !strchr("hbMmIiU4aNRrEVdDtCgGOfAuk", symbol_letter(spec)))
 		return !ptr.bytes && shown_itself(out, spec, ptr.addr, env);
 	if (spec->ext[0] == 'h' && spec->width == 0)
 		return true;

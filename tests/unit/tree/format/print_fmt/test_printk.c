@@ -210,6 +210,8 @@ START_TEST(pointers)
 	ck_assert_str_eq(address("%px", 0xabc, &env), "0000000000000abc");
 	ck_assert_str_eq(address("%pS", 0xffffffff81000010, &env), "f+0x10/0x100 [m]");
 	ck_assert_str_eq(address("%ps", 0xffffffff81000010, &env), "f [m]");
+	ck_assert_str_eq(address("%pF", 0xffffffff81000010, &env), "f+0x10/0x100 [m]");
+	ck_assert_str_eq(address("%pf", 0xffffffff81000010, &env), "f [m]");
 	ck_assert_str_eq(address("%pB", 0xffffffff81000100, &env), "f+0x100/0x100 [m]");
 	ck_assert_str_eq(address("%pS", 0x1234, &env), "0x1234");
 	ck_assert_str_eq(address("%pe", (uint64_t)-2, &env), "-ENOENT");
