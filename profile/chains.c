@@ -7,6 +7,7 @@
 
 #define FILE_SHIFT 47 /* addresses and offsets in files are smaller; kernel addresses have bit 63 */
 #define FILES_MAX  (1u << 15)
+#define EQUAL_MAX  64 /* names with one hash */
 
 /* A map's value is an index, plus one because NULL means absent. */
 static void *value_of(size_t index)
@@ -31,7 +32,7 @@ void hv_chains_deinit(struct hv_chains *c)
 	free(c->frames);
 	free(c->nodes);
 	hv_map_deinit(&c->frame_index);
-	hv_map_deinit(&c->group_index);
+	hv_map_deinit(&c->name_index);
 	hv_map_deinit(&c->node_index);
 	*c = (struct hv_chains){0};
 }
@@ -46,10 +47,10 @@ static bool add_frame(struct hv_chains *c, const struct hv_chain_frame *frame, u
 	return true;
 }
 
-/* FNV-1a. Names with equal hashes use the next free key. */
-static uint64_t hash(const char *name)
+/* FNV-1a */
+static uint64_t hash(enum hv_chain_kind kind, const char *name)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = UINT64_C(0xcbf29ce484222325) + (uint64_t)kind;
 
 	for (; *name; name++)
 		h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
@@ -58,15 +59,27 @@ static uint64_t hash(const char *name)
 
 bool hv_chains_group(struct hv_chains *c, const char *name, uint32_t *ret)
 {
-	uint64_t key = hash(name);
+	return hv_chains_named(c, HV_CHAIN_GROUP, name, ret);
+}
 
-	for (; find(&c->group_index, key, ret); key += 2)
-		if (strcmp(c->frames[*ret].name, name) == 0)
+/* Names with equal hashes use the next free key. Their number is bounded, because names can be chosen
+ * so that they have equal hashes. */
+bool hv_chains_named(struct hv_chains *c, enum hv_chain_kind kind, const char *name, uint32_t *ret)
+{
+	uint64_t key = hash(kind, name), last = key + 2 * EQUAL_MAX;
+
+	for (; find(&c->name_index, key, ret); key += 2) {
+		const struct hv_chain_frame *frame = &c->frames[*ret];
+
+		if (frame->kind == kind && strcmp(frame->name, name) == 0)
 			return true;
-	if (!add_frame(c, &(struct hv_chain_frame){.kind = HV_CHAIN_GROUP}, ret))
+		if (key == last)
+			return false;
+	}
+	if (!add_frame(c, &(struct hv_chain_frame){.kind = kind}, ret))
 		return false;
 	c->frames[*ret].name = hv_strdup(name);
-	hv_map_add(&c->group_index, key, value_of(*ret));
+	hv_map_add(&c->name_index, key, value_of(*ret));
 	return true;
 }
 

@@ -33,7 +33,8 @@ struct hv_chain_frame {
 
 struct hv_chain_node {
 	uint32_t parent, frame;
-	uint64_t self; /* number of samples, or nanoseconds */
+	uint64_t self;	 /* number of samples, or nanoseconds */
+	uint64_t before; /* the same of a profile that this one is compared with */
 };
 
 enum hv_chain_unit { HV_CHAIN_SAMPLES, HV_CHAIN_NS };
@@ -44,13 +45,15 @@ struct hv_chains {
 	size_t nr_frames, frames_cap;
 	struct hv_chain_node *nodes; /* owned; the first one is the root */
 	size_t nr, cap;
-	struct hv_map frame_index, group_index, node_index;
+	struct hv_map frame_index, name_index, node_index;
 	enum hv_chain_unit unit; /* of all nodes */
 };
 
 void hv_chains_deinit(struct hv_chains *c);
 /* Find a frame, or add it. Return false if there are too many. */
 bool hv_chains_group(struct hv_chains *c, const char *name, uint32_t *ret);
+/* Like hv_chains_group(), for a frame that is known by its kind and name only. */
+bool hv_chains_named(struct hv_chains *c, enum hv_chain_kind kind, const char *name, uint32_t *ret);
 bool hv_chains_frame(struct hv_chains *c, enum hv_chain_kind kind, uint32_t file, uint64_t value,
 		     uint32_t *ret);
 /* Names FRAME, which has no name yet. Takes NAME. */

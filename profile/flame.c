@@ -279,7 +279,7 @@ static size_t path_of(const struct hv_flame *f, uint32_t at, uint32_t *path)
 }
 
 /* A semicolon separates names, so those in names become colons. */
-static void add_folded_name(struct hv_text *out, const struct hv_flame_node *node)
+void hv_flame_add_folded(struct hv_text *out, const struct hv_flame_node *node)
 {
 	size_t begin = out->len_bytes;
 
@@ -305,7 +305,7 @@ bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text 
 			return false;
 		for (size_t i = 0; i < nr; i++) {
 			hv_text_add(out, i ? ";" : "");
-			add_folded_name(out, &f->nodes[path[i]]);
+			hv_flame_add_folded(out, &f->nodes[path[i]]);
 		}
 		hv_text_printf(out, " %" PRIu64 "\n", self);
 	}

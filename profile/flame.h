@@ -13,6 +13,7 @@ struct hv_flame_node {
 	uint64_t self, total;	      /* TOTAL: also of its descendants */
 	uint32_t parent, child, next; /* CHILD: the first one; NEXT: its sibling; 0: none */
 	uint32_t depth;		      /* of the root: 0 */
+	double growth;		      /* of its share, if the flame compares; -1 to 1 */
 };
 
 /* Zero-initialised is empty. */
@@ -21,6 +22,7 @@ struct hv_flame {
 		*nodes; /* owned; the first one is the root; parents precede children */
 	size_t nr;
 	enum hv_chain_unit unit; /* of the nodes: the texts name it */
+	bool compares;		 /* made by profile/diff.h */
 };
 
 /* C must outlive RET. All frames must have names. Children are sorted by their total, the largest
@@ -38,10 +40,13 @@ void hv_flame_hottest(const struct hv_flame *f, size_t max, struct hv_text *out)
 /* A line for each chain: its names with ';' between them, and the number of samples or of
  * microseconds. Functions of the kernel end with "_[k]". */
 bool hv_flame_folded(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);
+/* Appends NODE's name as folded lines have it. */
+void hv_flame_add_folded(struct hv_text *out, const struct hv_flame_node *node);
 /* A JSON object per line for each chain. */
 bool hv_flame_jsonl(const struct hv_flame *f, size_t max_bytes, struct hv_text *out);
 /* A picture with a program that zooms and searches. It refers to no other file. TITLE is UTF-8 text
- * from the user. */
+ * from the user. If F compares, functions whose share grew are red, and those whose share shrank are
+ * blue. */
 bool hv_flame_svg(const struct hv_flame *f, const char *title, size_t max_bytes,
 		  struct hv_text *out);
 

@@ -84,6 +84,18 @@ static void add_xml(struct hv_text *out, const char *name, size_t max_bytes)
 	}
 }
 
+/* The colour is strong if the share changed by a fifth of all samples or more. */
+static void add_growth_color(struct hv_text *out, double growth)
+{
+	double strength = growth < 0 ? -growth * 5 : growth * 5;
+	unsigned pale = (unsigned)(240.5 - (strength > 1 ? 160 : 160 * strength));
+
+	if (growth < 0)
+		hv_text_printf(out, "rgb(%u,%u,240)", pale, pale);
+	else
+		hv_text_printf(out, "rgb(240,%u,%u)", pale, pale);
+}
+
 /* Kernel frames are orange, groups grey, programs green; the name varies the shade. */
 static void add_color(struct hv_text *out, const struct hv_flame_node *node)
 {
@@ -143,7 +155,10 @@ static void add_frame(struct drawing *d, uint32_t at)
 		       "height=\"%u\" fill=\"",
 		       all ? 100.0 * (double)node->total / (double)all : 0, MARGIN + left, y, width,
 		       ROW - 1);
-	add_color(d->out, node);
+	if (d->f->compares)
+		add_growth_color(d->out, node->growth);
+	else
+		add_color(d->out, node);
 	hv_text_printf(d->out, "\"/><text x=\"%.4f\" y=\"%u\">", MARGIN + left + 3, y + 12);
 	add_label(d, name, width);
 	hv_text_add(d->out, "</text></g>\n");

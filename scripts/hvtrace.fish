@@ -143,6 +143,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from profile" -s o -r -F -d 'Writ
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l off-cpu -d 'Measure blocked time by stack'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l wakeups -d 'Measure blocked time by waker'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l rate -x -d 'Count one of N ticks'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l diff -d 'Compare two files'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task cpu' -d 'Group the samples'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l min -x -d 'Leave smaller parts out of the tree'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l symfs -r -F -d 'Directory with files of the guest'

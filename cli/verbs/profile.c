@@ -14,9 +14,11 @@
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
 #include "cli/verbs/own_session.h"
+#include "cli/verbs/profile/diff.h"
 #include "cli/verbs/profile/programs.h"
 #include "cli/verbs/profile/switches.h"
 #include "cli/verbs/profile/ticks.h"
+#include "cli/verbs/profile/write.h"
 #include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/record/request.h"
@@ -71,6 +73,7 @@ struct profile {
 	struct programs programs;
 	int file, signals; /* fds */
 	bool is_new;	   /* created by us; removed again if nothing is written */
+	bool compares;	   /* two files */
 	uint64_t begin_ns, end_ns;
 	struct hv_text gaps; /* things that are not sampled, a line each */
 	bool is_cut;	     /* the file would be larger than FILE_MAX */
@@ -337,23 +340,6 @@ static bool add_output(const struct profile *r, const struct hv_flame *f, struct
 	return true;
 }
 
-static struct hv_err *write_file(struct profile *r, const struct hv_text *text)
-{
-	r->is_new = false;
-	if (ftruncate(r->file, 0) < 0)
-		return hv_err_new(errno, "%s: %s", r->path, strerror(errno));
-	for (size_t at = 0; at < text->len_bytes;) {
-		ssize_t nr = write(r->file, text->data + at, text->len_bytes - at);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr < 0)
-			return hv_err_new(errno, "%s: %s", r->path, strerror(errno));
-		at += (size_t)nr;
-	}
-	return NULL;
-}
-
 static struct hv_err *show(struct profile *r)
 {
 	hv_cleanup(hv_flame_deinit) struct hv_flame f = {0};
@@ -366,7 +352,8 @@ static struct hv_err *show(struct profile *r)
 		r->out_error = put_out(out.data, out.len_bytes);
 		return NULL;
 	}
-	err = write_file(r, &out);
+	r->is_new = false;
+	err = profile_write(r->path, r->file, &out);
 	add_summary(r, &f, &summary);
 	if (!err)
 		r->out_error = put_out(summary.data, summary.len_bytes);
@@ -478,6 +465,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 					optarg, RATE_MAX);
 	else if (option == 's')
 		r->programs.symfs = optarg;
+	else if (option == 'd')
+		r->compares = true;
 	else if (option == 'P' && !parse_per(r, optarg))
 		*ret_exit = usage_error(cli, "--per: '%s' is not name, task or cpu", optarg);
 	else if (option == 'm' && !percent_parse(optarg, &r->min_ppm))
@@ -487,12 +476,26 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 	return *ret_exit == EXIT_OK;
 }
 
+/* PATHS: two operands. */
+static int compare(struct cli *cli, const struct profile *r, char **paths)
+{
+	const struct profile_diff d = {
+		.paths = {paths[0], paths[1]}, .out_path = r->path, .min_ppm = r->min_ppm};
+	int out_error = 0, exit_code;
+
+	if (r->path && r->output != OUTPUT_SVG && r->output != OUTPUT_FOLDED)
+		return usage_error(cli, "--diff: '%s' must end with .svg or .folded", r->path);
+	exit_code = fail_if(profile_diff(&d, &out_error));
+	return out_error ? EXIT_FAILED : exit_code;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"for", required_argument, NULL, 'T'},
 		{"off-cpu", no_argument, NULL, 'f'},
 		{"wakeups", no_argument, NULL, 'w'},
+		{"diff", no_argument, NULL, 'd'},
 		{"rate", required_argument, NULL, 'r'},
 		{"per", required_argument, NULL, 'P'},
 		{"min", required_argument, NULL, 'm'},
@@ -514,8 +517,10 @@ static int run(struct cli *cli, int argc, char **argv)
 	while ((option = verb_option(cli, argc, argv, "o:", longs, &exit_code)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, &r, option, &exit_code))
 			return exit_code;
-	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
+	if (!verb_operands(cli, argc, argv, 1 + r.compares, 1 + r.compares, &exit_code))
 		return exit_code;
+	if (r.compares)
+		return compare(cli, &r, argv + optind);
 	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF))
 		return usage_error(cli, "--off-cpu and --wakeups take no samples: no --rate, no "
 					"file .perf");
@@ -543,6 +548,8 @@ static const char help[] =
 	"  --off-cpu              measure for how long tasks are blocked or wait for a vCPU, by\n"
 	"                         the stack with which they block, instead of taking samples\n"
 	"  --wakeups              measure it by the waker and its stack; with --off-cpu by both\n"
+	"  --diff                 compare two files .folded or .jsonl, as a tree or, with -o, as\n"
+	"                         .svg or .folded; needs no guest\n"
 	"  --rate=1/N             count one of N ticks of each vCPU (default: all); the guest\n"
 	"                         still records all of them, so the cost does not change\n"
 	"  --per=name|task|cpu    group the samples by the names of tasks (default), by task, or\n"
@@ -557,7 +564,7 @@ const struct verb verb_profile = {
 	.name = "profile",
 	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--rate=1/N] "
 		"[--per=name|task|cpu] [--min=PERCENT] "
-		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN",
+		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN | --diff [-o FILE] FILE FILE",
 	.summary = "Show where a guest's CPU time goes, as a flame graph",
 	.help = help,
 	.run = run,

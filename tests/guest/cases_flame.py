@@ -3,6 +3,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 import xml.dom.minidom
 
 from lib.suite import NEWEST, OLDEST, STANDARD, case
@@ -21,6 +23,14 @@ def read_stacks(path):
         lines = file.read().splitlines()
     os.unlink(path)
     return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in lines]
+
+
+def read_pprof(path):
+    """Returns the functions with samples, or None without pprof."""
+    if not shutil.which("go"):
+        return None
+    done = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-top", path], capture_output=True, check=True, timeout=60)
+    return [line.split()[5] for line in done.stdout.decode().splitlines() if re.match(r" +\d+ ", line)]
 
 
 def count(stacks, has):
@@ -56,21 +66,29 @@ def flame_graph_of_a_program(t):
     shares of its functions are as built. The picture is XML, and the probe is gone at the end. So are the functions in
     which a program is blocked, and their wakers."""
     path = f"/run/hvtrace-test/{t.name}.folded"
-    picture = path.replace("folded", "svg")
+    picture, later, pprof = (path.replace("folded", suffix) for suffix in ("svg", "jsonl", "pb.gz"))
     with t.attach() as traced:
         t.guest.run("frames 600 >/dev/null 2>&1 & dd if=/dev/zero of=/dev/null bs=16k >/dev/null 2>&1 & echo")
         try:
             shown = t.hv("profile", t.name, "--for=4s", "-o", path, timeout=300)
+            t.hv("profile", t.name, "--for=2s", "-o", later, timeout=300)
+            change = t.hv("profile", "--diff", path, later)
             stacks = read_stacks(path)
             assert not traced.text("kprobe_events"), traced.text("kprobe_events")
             t.hv("profile", t.name, "--for=2s", "--per=cpu", "-o", picture, timeout=300)
             assert "spin_left" in xml.dom.minidom.parse(picture).toxml()
             os.unlink(picture)
+            t.hv("profile", t.name, "--for=2s", "-o", pprof, timeout=300)
         finally:
             t.guest.run("kill $(pidof frames dd)")
         off_cpu = off_cpu_of_a_program(t, path)
         assert not traced.text("kprobe_events"), traced.text("kprobe_events")
     assert SUMMARY.match(shown), shown
+    functions = read_pprof(pprof)
+    assert functions is None or {"spin_left", "ksys_read"} <= set(functions), functions
+    assert re.search(r"^ *[\d.]+ % +[+-][\d.]+ +spin_left$", change, re.M), change
+    for file in (later, pprof):
+        os.unlink(file)
     total = count(stacks, lambda names: names[0] == "frames")
     exact = count(stacks, lambda names: names[2:-1] == CHAIN and names[-1] in LEAVES)
     left = count(stacks, lambda names: names[-1] == LEAVES[0])
@@ -79,4 +97,5 @@ def flame_graph_of_a_program(t):
     copies = count(stacks, lambda names: names[0] == "dd")
     reads = count(stacks, lambda names: names[0] == "dd" and any(names[i : i + 2] == READ for i in range(len(names))))
     assert copies >= 20 and reads >= 0.2 * copies, f"{reads} of {copies} samples of dd are in read: {stacks}"
-    t.note(f"{exact} of {total} samples have the whole stack, {left} in the function of two thirds; {reads} of {copies} in read; {off_cpu}")
+    t.note(f"{exact} of {total} samples have the whole stack, {left} in the function of two thirds; {reads} of {copies} in read; {off_cpu}"
+           + ("" if functions else "; without pprof"))
