@@ -11,6 +11,7 @@
 
 #define BLOCKED "[blocked]"
 #define WAITING "[waiting for a vCPU]"
+#define RUNNING "[running]"
 #define EARLIER "[since before the profile]"
 #define UNWOKEN "[not woken]"
 #define IRQ	"[interrupt]"
@@ -55,7 +56,7 @@ static void lose(struct hv_offcpu *o, unsigned cpu, uint64_t at_ns)
 		interval(o, i - 1)->kind = HV_OFFCPU_UNCOUNTED;
 	c->found_ns = o->found_ns = at_ns;
 	c->nr_due = 0;
-	c->program.is_there = false;
+	c->program.is_there = o->profile.pending[cpu].is_there = false;
 }
 
 /* -- groups and tasks --------------------------------------------------------------------------- */
@@ -106,20 +107,39 @@ static void drop_ended(struct hv_offcpu *o)
 	o->nr_ended = 0;
 }
 
+/* Counts the time of running that no sample of T has. */
+static void count_unsampled(struct hv_offcpu *o, struct hv_offcpu_task *t)
+{
+	uint32_t node = o->groups[t->group].node;
+
+	if (t->unsampled_ns && hv_profile_add_group(&o->profile, RUNNING, &node))
+		o->profile.chains.nodes[node].self += t->unsampled_ns;
+	t->unsampled_ns = 0;
+}
+
+static void find_group(struct hv_offcpu *o, struct hv_offcpu_task *t)
+{
+	uint32_t group = group_of(o, t);
+
+	if (group != t->group)
+		count_unsampled(o, t);
+	t->group = group;
+}
+
 static void begin(struct hv_offcpu *o, struct hv_offcpu_task *t, enum hv_offcpu_kind kind,
 		  uint64_t at_ns)
 {
 	t->kind = kind;
 	t->since_ns = at_ns;
 	if (o->profile.per == HV_PROFILE_PER_CPU)
-		t->group = group_of(o, t);
+		find_group(o, t);
 }
 
 static void set_name(struct hv_offcpu *o, struct hv_offcpu_task *t, const char *comm)
 {
 	if (*comm && strncmp(t->comm, comm, sizeof(t->comm)) != 0) {
 		memcpy(t->comm, comm, sizeof(t->comm));
-		t->group = group_of(o, t);
+		find_group(o, t);
 	}
 }
 
@@ -161,8 +181,7 @@ static uint64_t exists_since(const struct hv_offcpu *o, const struct hv_offcpu_t
 
 /* Ends the interval of T, which was the kind that T has if IS_SEEN. Returns its number; only of
  * intervals that are not running. */
-static uint64_t end(struct hv_offcpu *o, const struct hv_offcpu_task *t, uint64_t at_ns,
-		    bool is_seen)
+static uint64_t end(struct hv_offcpu *o, struct hv_offcpu_task *t, uint64_t at_ns, bool is_seen)
 {
 	bool is_running = t->kind == HV_OFFCPU_RUNNING;
 	struct hv_offcpu_interval i = {
@@ -182,9 +201,29 @@ static uint64_t end(struct hv_offcpu *o, const struct hv_offcpu_task *t, uint64_
 	/* A loss on another vCPU says nothing about a running task. */
 	if (is_running) {
 		count(o, &i);
+		if (o->has_running && i.kind == HV_OFFCPU_RUNNING)
+			t->unsampled_ns += i.to_ns - i.from_ns;
 		return 0;
 	}
 	return keep(o, &i);
+}
+
+/* The weight of a sample. The interval ends at it, and the next one begins. */
+static uint64_t weigh(struct hv_profile *p, uint32_t pid, uint64_t time_ns)
+{
+	struct hv_offcpu *o = (struct hv_offcpu *)p;
+	struct hv_offcpu_task *t = find_task(o, pid);
+	uint64_t ns;
+
+	if (!t || t->has_ended || t->kind != HV_OFFCPU_RUNNING)
+		return 0;
+	if (time_ns > t->since_ns) {
+		end(o, t, time_ns, true);
+		t->since_ns = time_ns;
+	}
+	ns = t->unsampled_ns;
+	t->unsampled_ns = 0;
+	return ns;
 }
 
 /* -- chains ------------------------------------------------------------------------------------- */
@@ -209,9 +248,7 @@ static uint32_t child(struct hv_offcpu *o, uint32_t node, const char *name)
 /* Returns the child of NODE for the waker of E. */
 static uint32_t waker(struct hv_offcpu *o, const struct hv_event *e, bool is_irq, uint32_t node)
 {
-	const struct hv_offcpu_task *t = find_task(o, e->pid);
-	HV_AUTO_FREE char *name =
-		hv_format("[woken by %.*s]", (int)sizeof(t->comm), t ? t->comm : e->comm);
+	HV_AUTO_FREE char *name = hv_format("[woken by %s]", e->comm);
 
 	return child(o, node, is_irq || !e->pid ? IRQ : name);
 }
@@ -271,12 +308,18 @@ static void take_waker(struct hv_offcpu *o, const struct hv_event *e,
 		interval(o, due->interval)->node = add_callers(o, e, nr ? nr : e->nr_callers, node);
 }
 
+/* A stack belongs to the last event that waits for one: a sample interrupts others. */
 static void take_stack(struct hv_offcpu *o, const struct hv_event *e)
 {
+	const struct hv_profile_pending *sample = &o->profile.pending[e->cpu];
 	struct hv_offcpu_cpu *c = &o->cpus[e->cpu];
 	const struct hv_offcpu_due *due;
 	struct hv_offcpu_task *t;
 
+	if (sample->is_there && (!c->nr_due || c->due[c->nr_due - 1].time_ns <= sample->time_ns)) {
+		hv_profile_see(&o->profile, e);
+		return;
+	}
 	if (!c->nr_due || c->due[c->nr_due - 1].pid != e->pid)
 		return;
 	due = &c->due[--c->nr_due];
@@ -330,6 +373,7 @@ static void switch_out(struct hv_offcpu *o, const struct hv_event *e, uint64_t a
 	set_name(o, t, comm);
 	t->cpu = e->cpu;
 	if (state & HV_LEFT_ENDED && state < HV_LEFT_PREEMPTED) {
+		count_unsampled(o, t);
 		t->has_ended = true;
 		o->nr_ended++;
 	} else if (state == HV_LEFT_RUNNABLE || state >= HV_LEFT_PREEMPTED) {
@@ -340,8 +384,10 @@ static void switch_out(struct hv_offcpu *o, const struct hv_event *e, uint64_t a
 		begin(o, t, HV_OFFCPU_BLOCKED, at_ns);
 		t->node = blocked_chain(o, t, is_there ? &c->program : NULL);
 		if (o->has_stacks)
-			add_due(c, &(struct hv_offcpu_due){
-					   .pid = pid, .node = t->node, .leaf = t->node});
+			add_due(c, &(struct hv_offcpu_due){.pid = pid,
+							   .node = t->node,
+							   .leaf = t->node,
+							   .time_ns = at_ns});
 	}
 }
 
@@ -385,7 +431,7 @@ static void take_waking(struct hv_offcpu *o, const struct hv_event *e, uint64_t 
 {
 	uint32_t pid = (uint32_t)number(o->wakings.pid, e), node;
 	struct hv_offcpu_task *t = find_task(o, pid);
-	struct hv_offcpu_due due = {.pid = e->pid, .is_waking = true};
+	struct hv_offcpu_due due = {.pid = e->pid, .is_waking = true, .time_ns = at_ns};
 	char comm[16];
 
 	text(o->wakings.comm, e, comm);
@@ -425,6 +471,7 @@ static void take_new_task(struct hv_offcpu *o, const struct hv_event *e, uint64_
 		return;
 	if (t && !t->has_ended) {
 		end(o, t, at_ns, false);
+		count_unsampled(o, t);
 		t->has_ended = true;
 		o->nr_ended++;
 	}
@@ -449,6 +496,8 @@ static bool is(const struct hv_event_type *type, const struct hv_event *e)
 
 static void take(struct hv_offcpu *o, const struct hv_event *e)
 {
+	if (o->has_running && e->kind != HV_EVENT_STACK)
+		hv_profile_see(&o->profile, e);
 	if (e->kind == HV_EVENT_STACK)
 		take_stack(o, e);
 	else if (e->kind != HV_EVENT_GUESTS)
@@ -461,6 +510,15 @@ static void take(struct hv_offcpu *o, const struct hv_event *e)
 		take_new_task(o, e, o->now_ns);
 	else if (is(o->program, e))
 		take_program(o, e);
+}
+
+/* Names in switches are newer than those of the session. */
+static void name_task(const struct hv_offcpu *o, struct hv_event *e)
+{
+	const struct hv_offcpu_task *t = find_task(o, e->pid);
+
+	if (t && *t->comm)
+		memcpy(e->comm, t->comm, sizeof(e->comm));
 }
 
 static void take_events(struct hv_offcpu *o)
@@ -478,8 +536,10 @@ static void take_events(struct hv_offcpu *o)
 		if (m.has_lost)
 			lose(o, m.cpu, at_ns);
 		o->cpus[m.cpu].last_ns = at_ns;
-		if (hv_page_decode_event(&p->decode, &m, &e) && e.cpu < p->nr_cpus)
-			take(o, &e);
+		if (!hv_page_decode_event(&p->decode, &m, &e) || e.cpu >= p->nr_cpus)
+			continue;
+		name_task(o, &e);
+		take(o, &e);
 	}
 }
 
@@ -510,6 +570,8 @@ static struct hv_err *offcpu_open(const struct hv_export_config *config hv_unuse
 
 	hv_profile_init(&o->profile, head);
 	o->profile.chains.unit = HV_CHAIN_NS;
+	o->profile.weigh = weigh;
+	o->profile.group = RUNNING;
 	find_type(o, &o->switches, "sched_switch", true);
 	find_type(o, &o->wakings, "sched_waking", false);
 	find_type(o, &o->new_tasks, "sched_wakeup_new", false);
@@ -536,6 +598,7 @@ static struct hv_err *offcpu_end(struct hv_export *x)
 
 	hv_page_merge_end(&o->profile.merge);
 	take_events(o);
+	hv_profile_count_pending(&o->profile);
 	for (size_t i = 0; i < o->nr_tasks; i++) {
 		struct hv_offcpu_task *t = &o->tasks[i];
 
@@ -544,6 +607,7 @@ static struct hv_err *offcpu_end(struct hv_export *x)
 		if (t->kind == HV_OFFCPU_BLOCKED && o->has_wakers)
 			t->node = child(o, t->node, UNWOKEN);
 		end(o, t, o->now_ns, true);
+		count_unsampled(o, t);
 		t->has_ended = true;
 	}
 	while (o->first < o->next)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Divides the time of each task into running on a vCPU, waiting for one, and being blocked, from
  * pages of trace_pipe_raw with the events sched_switch, sched_waking and sched_wakeup_new. The
- * chains of the profile count the nanoseconds of tasks that wait or are blocked. It is an export
- * format that writes no file.
+ * chains of the profile count the nanoseconds. It is an export format that writes no file.
  *
  *	switched out, state     waking            switched in      switched out
  *	      |                    |                   |                |
@@ -11,7 +10,8 @@
  * A task that is switched out while it is runnable waits immediately. The stack that the guest
  * records after sched_switch, and the program's stack in the event HV_OFFCPU_EVENT before it, form
  * the chain of a blocked interval. With `has_wakers`, the waker and the stack after sched_waking
- * form it, or continue it.
+ * form it, or continue it. With `has_running`, the samples of the profile divide the time of
+ * running: a sample has the time that its task ran since its last one.
  *
  * Each task's time begins with the first event of the input, or when the task is created, and ends
  * with the last event, or when the task ends. An interval counts as HV_OFFCPU_UNCOUNTED if events
@@ -51,10 +51,11 @@ struct hv_offcpu_task {
 	bool has_ended;
 	enum hv_offcpu_kind kind; /* of the current interval; never HV_OFFCPU_UNCOUNTED */
 	uint64_t since_ns;
-	unsigned cpu;	      /* where it runs, or ran last */
-	uint32_t group;	      /* index of its times */
-	uint32_t node;	      /* blocked: the chain */
-	bool is_woken_before; /* a waking arrived after it was switched in last, while it ran */
+	unsigned cpu;	       /* where it runs, or ran last */
+	uint32_t group;	       /* index of its times */
+	uint32_t node;	       /* blocked: the chain */
+	uint64_t unsampled_ns; /* it ran since its last sample */
+	bool is_woken_before;  /* a waking arrived after it was switched in last, while it ran */
 };
 
 struct hv_offcpu_interval {
@@ -66,10 +67,11 @@ struct hv_offcpu_interval {
 
 /* An event that waits for its stack. */
 struct hv_offcpu_due {
-	uint32_t pid;	   /* whose stack it is */
-	uint32_t node;	   /* the chain that the stack continues */
-	uint32_t leaf;	   /* the chain if no stack arrives */
-	bool is_waking;	   /* else a switch */
+	uint32_t pid;	/* whose stack it is */
+	uint32_t node;	/* the chain that the stack continues */
+	uint32_t leaf;	/* the chain if no stack arrives */
+	bool is_waking; /* else a switch */
+	uint64_t time_ns;
 	uint64_t interval; /* waking: the number of the interval that it ended */
 };
 
@@ -89,8 +91,9 @@ struct hv_offcpu_type {
 
 struct hv_offcpu {
 	struct hv_profile profile;
-	/* Set by the caller after opening: chains contain stacks of blocked tasks, and wakers. */
-	bool has_stacks, has_wakers;
+	/* Set by the caller after opening: chains contain stacks of blocked tasks, wakers, and the
+	 * time of running. */
+	bool has_stacks, has_wakers, has_running;
 
 	struct hv_offcpu_type switches, wakings, new_tasks;
 	const struct hv_event_type *program; /* HV_OFFCPU_EVENT */

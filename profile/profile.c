@@ -176,7 +176,9 @@ size_t hv_profile_interrupt_frames(const struct hv_profile *p, const struct hv_e
 static void keep(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
 		 uint32_t node)
 {
-	p->chains.nodes[node].self++;
+	uint64_t weight = p->weigh ? p->weigh(p, s->pid, s->time_ns) : 1;
+
+	p->chains.nodes[node].self += weight;
 	p->nr_user += s->is_user;
 	p->nr_kernel += !s->is_user;
 	p->first_ns = p->first_ns ? p->first_ns : s->time_ns;
@@ -197,6 +199,7 @@ static void count(struct hv_profile *p, unsigned cpu, const struct hv_event *e)
 	bool fits = hv_profile_add_groups(p, s, cpu, &node);
 
 	s->is_there = false;
+	fits = fits && (!p->group || hv_profile_add_group(p, p->group, &node));
 	begin = begin ? begin : end;
 	if (!s->is_kernel && begin == end)
 		s->is_user = true;
@@ -267,18 +270,22 @@ static bool is_sample(const struct hv_profile *p, const struct hv_event *e)
 	return symbol && strcmp(symbol->name, HV_PROFILE_FUNCTION) == 0;
 }
 
+void hv_profile_see(struct hv_profile *p, const struct hv_event *e)
+{
+	if (is_sample(p, e))
+		begin(p, e);
+	else if (e->kind == HV_EVENT_STACK && p->pending[e->cpu].is_there &&
+		 p->pending[e->cpu].pid == e->pid)
+		count(p, e->cpu, e);
+}
+
 static void see(struct hv_profile *p, const struct hv_merged *m)
 {
 	struct hv_event e;
 
 	p->nr_lost += m->has_lost ? m->lost : 0;
-	if (!hv_page_decode_event(&p->decode, m, &e) || e.cpu >= p->nr_cpus)
-		return;
-	if (is_sample(p, &e))
-		begin(p, &e);
-	else if (e.kind == HV_EVENT_STACK && p->pending[e.cpu].is_there &&
-		 p->pending[e.cpu].pid == e.pid)
-		count(p, e.cpu, &e);
+	if (hv_page_decode_event(&p->decode, m, &e) && e.cpu < p->nr_cpus)
+		hv_profile_see(p, &e);
 }
 
 static void take_events(struct hv_profile *p)
@@ -298,15 +305,20 @@ static struct hv_err *profile_turn(struct hv_export *x)
 	return NULL;
 }
 
+void hv_profile_count_pending(struct hv_profile *p)
+{
+	for (unsigned cpu = 0; cpu < p->nr_cpus; cpu++)
+		if (p->pending[cpu].is_there)
+			count(p, cpu, NULL);
+}
+
 static struct hv_err *profile_end(struct hv_export *x)
 {
 	struct hv_profile *p = hv_profile_of(x);
 
 	hv_page_merge_end(&p->merge);
 	take_events(p);
-	for (unsigned cpu = 0; cpu < p->nr_cpus; cpu++)
-		if (p->pending[cpu].is_there)
-			count(p, cpu, NULL);
+	hv_profile_count_pending(p);
 	return NULL;
 }
 

@@ -73,6 +73,10 @@ struct hv_profile {
 	uint64_t first_ns, last_ns;  /* times of the first and of the last sample */
 	enum hv_profile_per per;
 	unsigned one_of; /* counts one of this number of ticks; 0: all */
+	/* For formats that contain a profile: the weight of a sample; NULL: 1. And the group of all
+	 * samples, below those of the task; NULL: none. */
+	uint64_t (*weigh)(struct hv_profile *p, uint32_t pid, uint64_t time_ns);
+	const char *group;
 	struct hv_profile_files files;
 };
 
@@ -85,6 +89,11 @@ void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head);
 void hv_profile_deinit(struct hv_profile *p);
 struct hv_err *hv_profile_add(struct hv_export *x, unsigned cpu, struct hv_span page) hv_must_use;
 struct hv_err *hv_profile_name_tasks(struct hv_export *x, struct hv_export_text names) hv_must_use;
+
+/* Counts E if it is a sample, or the stack that a sample waits for. */
+void hv_profile_see(struct hv_profile *p, const struct hv_event *e);
+/* Counts the samples that wait for their stacks, at the end. */
+void hv_profile_count_pending(struct hv_profile *p);
 
 /* These replace *NODE by its child, or by a descendant. They return false if there are too many
  * nodes; *NODE is then the last one that fits. */

@@ -142,6 +142,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'W
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -s o -r -F -d 'Write the profile to this file'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l off-cpu -d 'Measure blocked time by stack'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l wakeups -d 'Measure blocked time by waker'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l on-cpu -d 'Add the time that tasks run'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l rate -x -d 'Count one of N ticks'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l diff -d 'Compare two files'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task cpu' -d 'Group the samples'

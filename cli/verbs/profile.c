@@ -95,7 +95,7 @@ static void profile_deinit(struct profile *r)
 /* Whether the profile has times of tasks, not samples. */
 static bool is_timed(const struct profile *r)
 {
-	return r->switches.has_stacks || r->switches.has_wakers;
+	return r->switches.has_stacks || r->switches.has_wakers || r->switches.has_running;
 }
 
 static struct hv_err *in_domain_of(const struct profile *r, struct hv_err *err)
@@ -124,10 +124,11 @@ static struct hv_err *put_settings(struct profile *r)
 	r->request.buffer_kb = is_timed(r) ? SWITCHES_KB : BUFFER_KB;
 	err = recording_begin(&r->recording, &r->session.client, &r->request);
 	r->request.instance = NULL;
-	if (!err && is_timed(r))
-		err = profile_switches_begin(&r->switches, &r->recording, &no_users, &no_stacks);
-	else if (!err)
+	if (!err && (!is_timed(r) || r->switches.has_running))
 		err = profile_ticks_begin(&r->ticks, &r->recording, &no_users, &no_stacks);
+	if (!err && is_timed(r))
+		err = profile_switches_begin(&r->switches, &r->recording, &r->ticks, &no_users,
+					     &no_stacks);
 	add_gap(r, "the functions of programs", no_users);
 	add_gap(r, "callers in the kernel", no_stacks);
 	return err;
@@ -171,8 +172,11 @@ static struct hv_err *sample(struct profile *r)
 	r->samples->per = r->per;
 	r->samples->one_of = r->one_of;
 	if (is_timed(r)) {
-		hv_offcpu_of(r->recording.file.export)->has_stacks = r->switches.has_stacks;
-		hv_offcpu_of(r->recording.file.export)->has_wakers = r->switches.has_wakers;
+		struct hv_offcpu *times = hv_offcpu_of(r->recording.file.export);
+
+		times->has_stacks = r->switches.has_stacks;
+		times->has_wakers = r->switches.has_wakers;
+		times->has_running = r->switches.has_running;
 	}
 	r->programs.client = &r->session.client;
 	r->samples->files = (struct hv_profile_files){programs_find, &r->programs};
@@ -255,7 +259,8 @@ static void add_tree(const struct profile *r, const struct hv_flame *f, struct h
 	add_summary(r, f, out);
 	if (!f->nodes[0].total)
 		return;
-	hv_text_add(out, !is_timed(r)		  ? "\nfunctions by their own time:\n"
+	hv_text_add(out, !is_timed(r) || r->switches.has_running
+				 ? "\nfunctions by their own time:\n"
 			 : r->switches.has_wakers ? "\nfunctions that wake blocked tasks:\n"
 						  : "\nfunctions in which tasks are blocked:\n");
 	hv_flame_hottest(f, HOTTEST, out);
@@ -321,7 +326,7 @@ static bool add_pprof(const struct profile *r, struct hv_text *out)
 static bool add_output(const struct profile *r, const struct hv_flame *f, struct hv_text *out)
 {
 	HV_AUTO_FREE char *title = is_timed(r)
-					   ? hv_format("%s: off-CPU time, %.3f s", r->request.spec,
+					   ? hv_format("%s: time of tasks, %.3f s", r->request.spec,
 						       (double)f->nodes[0].total / HV_NS_PER_S)
 					   : hv_format("%s: CPU time, %" PRIu64 " samples",
 						       r->request.spec, f->nodes[0].total);
@@ -452,6 +457,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 		r->path = optarg;
 	if (option == 'f')
 		r->switches.has_stacks = true;
+	if (option == 'n')
+		r->switches.has_running = true;
 	if (option == 'w')
 		r->switches.has_wakers = true;
 	if (option == 'o' && !choose_output(r))
@@ -493,6 +500,7 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"for", required_argument, NULL, 'T'},
+		{"on-cpu", no_argument, NULL, 'n'},
 		{"off-cpu", no_argument, NULL, 'f'},
 		{"wakeups", no_argument, NULL, 'w'},
 		{"diff", no_argument, NULL, 'd'},
@@ -522,8 +530,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (r.compares)
 		return compare(cli, &r, argv + optind);
 	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF))
-		return usage_error(cli, "--off-cpu and --wakeups take no samples: no --rate, no "
-					"file .perf");
+		return usage_error(cli, "--off-cpu, --wakeups and --on-cpu measure times: no "
+					"--rate, no file .perf");
 	r.request.spec = argv[optind];
 	r.request.target.path = "profile";
 	r.request.target.format = is_timed(&r) ? &hv_offcpu_format : &hv_profile_format;
@@ -548,6 +556,7 @@ static const char help[] =
 	"  --off-cpu              measure for how long tasks are blocked or wait for a vCPU, by\n"
 	"                         the stack with which they block, instead of taking samples\n"
 	"  --wakeups              measure it by the waker and its stack; with --off-cpu by both\n"
+	"  --on-cpu               with one of these, add the time that tasks run, by the samples\n"
 	"  --diff                 compare two files .folded or .jsonl, as a tree or, with -o, as\n"
 	"                         .svg or .folded; needs no guest\n"
 	"  --rate=1/N             count one of N ticks of each vCPU (default: all); the guest\n"
@@ -562,7 +571,7 @@ static const char help[] =
 
 const struct verb verb_profile = {
 	.name = "profile",
-	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--rate=1/N] "
+	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--on-cpu] [--rate=1/N] "
 		"[--per=name|task|cpu] [--min=PERCENT] "
 		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN | --diff [-o FILE] FILE FILE",
 	.summary = "Show where a guest's CPU time goes, as a flame graph",

@@ -41,7 +41,7 @@ def off_cpu_of_a_program(t, path):
     """Of a round of 450 ms, the program sleeps for 300 ms, waits for an answer of its thread for 100 ms, and runs for 50 ms."""
     t.guest.run("frames block >/dev/null 2>&1 & echo")
     try:
-        shown = t.hv("profile", t.name, "--for=4s", "--off-cpu", "--wakeups", "--per=task", "-o", path, timeout=300)
+        shown = t.hv("profile", t.name, "--for=4s", "--off-cpu", "--wakeups", "--on-cpu", "--per=task", "-o", path, timeout=300)
     finally:
         t.guest.run("kill $(pidof frames)")
     stacks = read_stacks(path)
@@ -51,13 +51,19 @@ def off_cpu_of_a_program(t, path):
         assert abs(sum(parts) - wall) < 0.11 and parts[3] < 0.3 * wall, f"{name}: {parts} are not {wall} s: {shown}"
     assert wall >= 2 and abs(sum(times["frames"]) - sum(times["giver"])) < 0.005, times
     running = times["frames"][0] / sum(times["frames"])
+    shown_in_stacks = count(stacks, lambda names: names[0].startswith("frames")) / 1e6
+    spins = count(stacks, lambda names: names[1] == "[running]" and names[-1] in LEAVES) / 1e6
+    assert abs(shown_in_stacks - sum(times["frames"][:3])) < 0.005, f"{shown_in_stacks} s in stacks: {shown}"
+    assert spins >= 0.4 * times["frames"][0], f"{spins} s in the functions that run: {stacks}"
     rests = count(stacks, lambda names: names[1] == "[blocked]" and "rest" in names)
     asks = count(stacks, lambda names: names[1] == "[blocked]" and names[0].startswith("frames") and "ask" in names)
-    given = count(stacks, lambda names: {"ask", "pipe_read_[k]", "[woken by giver]", "pipe_write_[k]"} <= set(names))
+    # Since 6.15, the functions are anon_pipe_read() and anon_pipe_write().
+    pipes = [[f"{prefix}pipe_read_[k]", "[woken by giver]", f"{prefix}pipe_write_[k]"] for prefix in ("", "anon_")]
+    given = count(stacks, lambda names: "ask" in names and any(set(pipe) <= set(names) for pipe in pipes))
     assert 0.05 <= running <= 0.25, f"{running} of its time it runs: {shown}"
     assert 0.65 <= rests / (rests + asks) <= 0.8 and rests + asks >= 1e6, f"{rests} us in rest(), {asks} us in ask(): {stacks}"
     assert given >= 0.7 * asks, f"{given} of {asks} us are for the thread's answer: {stacks}"
-    return f"blocked for {rests / 1e6:.3f} s in rest(), {asks / 1e6:.3f} s in ask(); running {running * 100:.1f} %"
+    return f"blocked for {rests / 1e6:.3f} s in rest(), {asks / 1e6:.3f} s in ask(); running {running * 100:.1f} %, {spins:.3f} s in samples"
 
 
 @case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))

@@ -10,8 +10,9 @@
 #define BLOCKS "stacktrace if prev_pid != 0 && prev_state != 0 && prev_state < 256"
 
 static struct hv_err *put_events(struct profile_switches *s, const struct recording *r,
-				 char **ret_no_users)
+				 const struct profile_ticks *ticks, char **ret_no_users)
 {
+	HV_AUTO_TEXT struct hv_text events = {0};
 	struct hv_err *err = NULL;
 
 	if (s->has_stacks)
@@ -19,15 +20,19 @@ static struct hv_err *put_events(struct profile_switches *s, const struct record
 				      ret_no_users);
 	if (err)
 		return err;
-	return recording_set(r, "set_event",
-			     s->probe.is_defined ? EVENTS " " HV_PROFILE_SYSTEM ":" HV_OFFCPU_EVENT
-						 : EVENTS);
+	hv_text_add(&events, EVENTS);
+	if (s->probe.is_defined)
+		hv_text_add(&events, " " HV_PROFILE_SYSTEM ":" HV_OFFCPU_EVENT);
+	if (ticks->probe.is_defined)
+		hv_text_add(&events, " " HV_PROFILE_SYSTEM ":" HV_PROFILE_EVENT);
+	return recording_set(r, "set_event", events.data);
 }
 
 struct hv_err *profile_switches_begin(struct profile_switches *s, const struct recording *r,
-				      char **ret_no_users, char **ret_no_stacks)
+				      const struct profile_ticks *ticks, char **ret_no_users,
+				      char **ret_no_stacks)
 {
-	struct hv_err *err = put_events(s, r, ret_no_users);
+	struct hv_err *err = put_events(s, r, ticks, ret_no_users);
 
 	if (!err && s->has_stacks)
 		err = profile_explain(recording_set(r, "events/sched/sched_switch/trigger", BLOCKS),

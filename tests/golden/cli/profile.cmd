@@ -17,14 +17,14 @@ done
 hvtrace profile fake --for=10ms -o $RUN.pb.gz >/dev/null
 gzip -dc $RUN.pb.gz | grep -aoE 'samples|count|\[kernel[^]]*\]'
 rm $RUN.pb.gz
-hvtrace profile fake --off-cpu --wakeups --for=1h >/dev/null 2>$RUN.said &
+hvtrace profile fake --off-cpu --wakeups --on-cpu --for=1h >/dev/null 2>$RUN.said &
 dir=instances/profile-$!
 until hvtrace cat fake $dir/tracing_on 2>/dev/null | grep -q 1 || ! kill -0 $!; do sleep 0.05; done
 for f in kprobe_events $dir/current_tracer $dir/set_event; do hvtrace cat fake $f; done
 kill $!
 wait $!
 hvtrace cat fake kprobe_events
-for words in --off-cpu --wakeups '--off-cpu --wakeups'; do
+for words in --off-cpu --wakeups '--off-cpu --on-cpu'; do
 	hvtrace profile fake --for=10ms $words | sed -E 's/profiled [0-9.]+ s/profiled T s/'
 done
 for words in '--off-cpu --rate=1' '--wakeups -o x.perf' --rate=2 --rate=1/0 --rate=1/2000 --per=x --min=0 --for=0 --max-overhead=200 '-o x' '-o /nosuch/x.svg' more; do

@@ -25,7 +25,7 @@
 	"\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"                                      \
 	"\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"
 
-enum { STACK = 4, SWITCH = 300, WAKING = 301, NEW = 302, PROGRAM = 303 };
+enum { STACK = 4, SWITCH = 300, WAKING = 301, NEW = 302, PROGRAM = 303, SAMPLE = 304 };
 
 static const char switch_format[] =
 	"name: sched_switch\nID: 300\n" COMMON
@@ -42,6 +42,10 @@ static const char program_format[] =
 	"name: block\nID: 303\n" COMMON
 	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:__data_loc u64[] stack;\toffset:16;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
+static const char sample_format[] =
+	"name: sample\nID: 304\n" COMMON
+	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:s32 user;\toffset:16;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 static const char stack_format[] =
 	"name: kernel_stack\nID: 4\n" COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
 	"\tfield:unsigned long caller[];\toffset:16;\tsize:0;\tsigned:0;\n\nprint fmt: \"\"\n";
@@ -81,6 +85,7 @@ static void begin(void)
 		{"sched", {waking_format, sizeof(waking_format) - 1}},
 		{"sched", {new_format, sizeof(new_format) - 1}},
 		{"hvtrace", {program_format, sizeof(program_format) - 1}},
+		{"hvtrace", {sample_format, sizeof(sample_format) - 1}},
 		{"ftrace", {stack_format, sizeof(stack_format) - 1}},
 	};
 	static const struct hv_export_head head = {.nr_cpus = 2,
@@ -186,6 +191,14 @@ static void program(unsigned cpu, unsigned at_us, uint32_t pid, uint64_t address
 	memcpy(entry + 16, &loc, 4);
 	memcpy(entry + 20, &address, 8);
 	add(cpu, at_us, PROGRAM, pid, entry, sizeof(entry));
+}
+
+static void sample(unsigned cpu, unsigned at_us, uint32_t pid, uint32_t is_user)
+{
+	uint8_t entry[20] = {0};
+
+	memcpy(entry + 16, &is_user, 4);
+	add(cpu, at_us, SAMPLE, pid, entry, sizeof(entry));
 }
 
 static void finish(void)
@@ -419,6 +432,49 @@ START_TEST(sleeps_until_the_end)
 }
 END_TEST
 
+/* A sample has the time that its task ran since the last one. */
+START_TEST(samples_divide_the_time_of_running)
+{
+	o->has_running = true;
+	switches(0, 0, 0, RUNNABLE, 7);
+	sample(0, 40, 7, 1);
+	stack(0, 40, 7, interrupts + 1, 2);
+	switches(0, 60, 7, SLEEPS, 0);
+	stack(0, 60, 7, reads, 3);
+	wakes(0, 100, WAKING, 0, HV_TRACE_HARDIRQ, 7);
+	switches(0, 110, 0, RUNNABLE, 7);
+	sample(0, 150, 7, 0);
+	stack(0, 150, 7, interrupts + 1, 3);
+	switches(0, 170, 7, ZOMBIE, 8);
+	sample(0, 180, 9, 1); /* not the one that runs */
+	switches(0, 200, 8, SLEEPS, 0);
+	finish();
+	check_times(7, 120, 10, 40, 0);
+	check_times(8, 30, 170, 0, 0);
+	check_folded("t8;[waiting for a vCPU] 170\nt8;[running] 30\n"
+		     "t7;[running] 60\nt7;[running];vfs_write_[k] 60\n"
+		     "t7;[blocked];pipe_read_[k] 40\nt7;[waiting for a vCPU] 10\n");
+}
+END_TEST
+
+/* The tick interrupts a task that has not recorded the stack of a waking. */
+START_TEST(a_sample_before_the_stack_of_a_waking)
+{
+	o->has_running = o->has_wakers = true;
+	switches(0, 0, 0, RUNNABLE, 7);
+	wakes(0, 100, WAKING, 7, 0, 8);
+	sample(0, 110, 7, 0);
+	stack(0, 110, 7, interrupts + 1, 3);
+	stack(0, 120, 7, writes, 3);
+	switches(0, 130, 7, ZOMBIE, 8);
+	finish();
+	check_folded("t7;[running] 20\nt7;[running];vfs_write_[k] 110\n"
+		     "t8;[blocked];[since before the profile];[woken by t7];vfs_write_[k];"
+		     "pipe_write_[k] 100\n"
+		     "t8;[waiting for a vCPU] 30\n");
+}
+END_TEST
+
 /* Repeatable. */
 static uint32_t draw(uint32_t *seed, uint32_t below)
 {
@@ -429,7 +485,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 static void add_random(uint32_t *seed, unsigned at_us)
 {
 	static const uint64_t states[] = {RUNNABLE, SLEEPS, 2, PREEMPTED};
-	unsigned cpu = draw(seed, 2), kind = draw(seed, 8);
+	unsigned cpu = draw(seed, 2), kind = draw(seed, 9);
 	uint32_t a = draw(seed, 6), b = draw(seed, 6);
 
 	if (draw(seed, 40) == 0)
@@ -440,6 +496,8 @@ static void add_random(uint32_t *seed, unsigned at_us)
 		wakes(cpu, at_us, WAKING, a, (uint8_t)draw(seed, 32), b);
 	else if (kind == 6)
 		stack(cpu, at_us, a, draw(seed, 2) ? interrupts : reads, 3);
+	else if (kind == 7)
+		sample(cpu, at_us, a, draw(seed, 2));
 	else
 		program(cpu, at_us, a, 0x401000 + b);
 }
@@ -454,6 +512,7 @@ START_TEST(random_events)
 
 	o->has_stacks = _i % 3 != 0;
 	o->has_wakers = _i % 3 != 1;
+	o->has_running = _i % 2;
 	switches(0, 0, 0, RUNNABLE, 0);
 	for (unsigned i = 1; i <= 1000; i++)
 		add_random(&seed, i);
@@ -469,7 +528,9 @@ START_TEST(random_events)
 	}
 	sum = hv_offcpu_sum(o);
 	hv_flame_make(&o->profile.chains, &f);
-	ck_assert_uint_eq(f.nodes[0].total, sum.ns[HV_OFFCPU_BLOCKED] + sum.ns[HV_OFFCPU_WAITING]);
+	ck_assert_uint_eq(f.nodes[0].total,
+			  sum.ns[HV_OFFCPU_BLOCKED] + sum.ns[HV_OFFCPU_WAITING] +
+				  (o->has_running ? sum.ns[HV_OFFCPU_RUNNING] : 0));
 }
 END_TEST
 
@@ -547,6 +608,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, events_that_lie);
 	tcase_add_loop_test(tc, wakers, 0, 2);
 	tcase_add_test(tc, sleeps_until_the_end);
+	tcase_add_test(tc, samples_divide_the_time_of_running);
+	tcase_add_test(tc, a_sample_before_the_stack_of_a_waking);
 	tcase_add_loop_test(tc, random_events, 0, 30);
 	tcase_add_loop_test(tc, too_many_tasks, 0, 2);
 	tcase_add_test(tc, many_intervals);
