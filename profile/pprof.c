@@ -106,31 +106,39 @@ static void add_label(struct writer *w, const char *key, const char *value)
 	hv_protobuf_message(&w->part, SAMPLE_LABEL, &w->inner);
 }
 
+/* Returns whether node AT, at this DEPTH, is a label. */
+static bool is_label(const struct writer *w, uint32_t at, unsigned depth)
+{
+	return depth <= w->p->nr_groups &&
+	       w->c->frames[w->c->nodes[at].frame].kind == HV_CHAIN_GROUP;
+}
+
 /* Locations have the numbers of their frames, plus 1; the innermost one is the first. */
 static void put_sample(struct writer *w, uint32_t leaf)
 {
 	const struct hv_chain_node *nodes = w->c->nodes;
 	const char *key = "task";
+	unsigned leaf_depth = 0, depth;
 
+	for (uint32_t at = leaf; at != HV_CHAINS_ROOT; at = nodes[at].parent)
+		leaf_depth++;
 	hv_text_clear(&w->inner);
+	depth = leaf_depth;
 	for (uint32_t at = leaf; at != HV_CHAINS_ROOT; at = nodes[at].parent) {
-		uint32_t frame = nodes[at].frame;
-
-		if (w->c->frames[frame].kind == HV_CHAIN_GROUP)
+		if (is_label(w, at, depth--))
 			continue;
-		w->uses_frame[frame] = true;
-		hv_protobuf_element(&w->inner, (uint64_t)frame + 1);
+		w->uses_frame[nodes[at].frame] = true;
+		hv_protobuf_element(&w->inner, (uint64_t)nodes[at].frame + 1);
 	}
 	hv_protobuf_message(&w->part, SAMPLE_LOCATIONS, &w->inner);
 	hv_text_clear(&w->inner);
 	hv_protobuf_element(&w->inner, nodes[leaf].self);
 	hv_protobuf_message(&w->part, SAMPLE_VALUES, &w->inner);
+	depth = leaf_depth;
 	for (uint32_t at = leaf; at != HV_CHAINS_ROOT; at = nodes[at].parent) {
-		const struct hv_chain_frame *frame = &w->c->frames[nodes[at].frame];
-
-		if (frame->kind != HV_CHAIN_GROUP)
+		if (!is_label(w, at, depth--))
 			continue;
-		add_label(w, key, frame->name);
+		add_label(w, key, w->c->frames[nodes[at].frame].name);
 		key = "group";
 	}
 	put(w, PROFILE_SAMPLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The format of pprof: a message Profile of its protobuf schema (proto/profile.proto), compressed with
- * gzip. The groups of a chain become labels of its samples: the innermost one "task", the others
- * "group". A file of the guest is a mapping with its path and build id, in which the addresses of
+ * gzip. The outermost groups of a chain become labels of its samples: the innermost one of
+ * them "task", the others "group". Other groups become functions. A file of the guest is a mapping with its path and build id, in which the addresses of
  * locations are offsets in the file. Pure. */
 #pragma once
 
@@ -16,7 +16,8 @@ struct hv_pprof_file {
 struct hv_pprof {
 	const struct hv_pprof_file *files; /* borrowed; the first one has the number 1 in frames */
 	size_t nr_files;
-	uint64_t begin_ns; /* since 1970 */
+	unsigned nr_groups; /* the outermost groups of a chain that are labels */
+	uint64_t begin_ns;  /* since 1970 */
 	uint64_t duration_ns;
 };
 

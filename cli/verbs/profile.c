@@ -24,6 +24,7 @@
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
 #include "profile/offcpu.h"
+#include "profile/perfetto.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -47,6 +48,7 @@ enum output {
 	OUTPUT_JSONL,
 	OUTPUT_PERF,
 	OUTPUT_PPROF,
+	OUTPUT_PERFETTO,
 };
 
 static const struct {
@@ -54,7 +56,7 @@ static const struct {
 	enum output output;
 } outputs[] = {
 	{".folded", OUTPUT_FOLDED}, {".svg", OUTPUT_SVG},     {".jsonl", OUTPUT_JSONL},
-	{".perf", OUTPUT_PERF},	    {".pb.gz", OUTPUT_PPROF},
+	{".perf", OUTPUT_PERF},	    {".pb.gz", OUTPUT_PPROF}, {".pftrace", OUTPUT_PERFETTO},
 };
 
 struct profile {
@@ -302,14 +304,16 @@ static uint64_t date_ns(void)
 }
 
 /* Returns false if not all samples are added. */
-static bool add_pprof(const struct profile *r, struct hv_text *out)
+static bool add_protobuf(const struct profile *r, struct hv_text *out)
 {
 	const struct programs *programs = &r->programs;
+	const struct hv_profile *samples = r->samples;
 	HV_AUTO_FREE struct hv_pprof_file *files =
 		hv_alloc((programs->nr_files + 1) * sizeof(*files));
 	struct hv_pprof p = {
 		.files = files,
 		.nr_files = programs->nr_files,
+		.nr_groups = r->per == HV_PROFILE_PER_CPU ? 2 : 1,
 		.begin_ns = date_ns() - (hv_now_ns() - r->begin_ns),
 		.duration_ns = r->end_ns - r->begin_ns,
 	};
@@ -319,7 +323,11 @@ static bool add_pprof(const struct profile *r, struct hv_text *out)
 
 		files[i] = (struct hv_pprof_file){f->path, programs_build_id(f), f->len_bytes};
 	}
-	return hv_pprof_write(&r->samples->chains, &p, FILE_MAX, out);
+	if (r->output == OUTPUT_PPROF)
+		return hv_pprof_write(&samples->chains, &p, FILE_MAX, out);
+	return hv_flame_perfetto(&samples->chains, samples->samples, samples->nr_samples, &p,
+				 comm_of, FILE_MAX, out) &&
+	       samples->nr_samples == samples->nr_user + samples->nr_kernel;
 }
 
 /* Returns false if the file is not complete. */
@@ -339,8 +347,8 @@ static bool add_output(const struct profile *r, const struct hv_flame *f, struct
 		return hv_flame_svg(f, title, FILE_MAX, out);
 	if (r->output == OUTPUT_PERF)
 		return add_samples(r->samples, out);
-	if (r->output == OUTPUT_PPROF)
-		return add_pprof(r, out);
+	if (r->output == OUTPUT_PPROF || r->output == OUTPUT_PERFETTO)
+		return add_protobuf(r, out);
 	add_tree(r, f, out);
 	return true;
 }
@@ -463,7 +471,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 		r->switches.has_wakers = true;
 	if (option == 'o' && !choose_output(r))
 		*ret_exit = usage_error(
-			cli, "-o: '%s' must end with .svg, .folded, .jsonl, .perf or .pb.gz",
+			cli,
+			"-o: '%s' must end with .svg, .folded, .jsonl, .perf, .pb.gz or .pftrace",
 			optarg);
 	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
@@ -529,9 +538,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (r.compares)
 		return compare(cli, &r, argv + optind);
-	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF))
+	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF || r.output == OUTPUT_PERFETTO))
 		return usage_error(cli, "--off-cpu, --wakeups and --on-cpu measure times: no "
-					"--rate, no file .perf");
+					"--rate, no file .perf or .pftrace");
 	r.request.spec = argv[optind];
 	r.request.target.path = "profile";
 	r.request.target.format = is_timed(&r) ? &hv_offcpu_format : &hv_profile_format;
@@ -552,7 +561,8 @@ static const char help[] =
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h (default: 10s)\n"
 	"  -o FILE                write FILE instead of the tree, by its suffix: .svg (a flame\n"
 	"                         graph for a browser), .folded (a line for each stack), .jsonl,\n"
-	"                         .perf (the text of perf script), .pb.gz (pprof)\n"
+	"                         .perf (the text of perf script), .pb.gz (pprof),\n"
+	"                         .pftrace (Perfetto)\n"
 	"  --off-cpu              measure for how long tasks are blocked or wait for a vCPU, by\n"
 	"                         the stack with which they block, instead of taking samples\n"
 	"  --wakeups              measure it by the waker and its stack; with --off-cpu by both\n"

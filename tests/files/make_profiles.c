@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes a known profile in the formats of `hvtrace profile -o` that other programs read.
  *
- *       make_profiles DIR     DIR/samples.pb.gz, DIR/time.pb.gz (nanoseconds) */
+ *       make_profiles DIR     DIR/samples.pb.gz, DIR/time.pb.gz (nanoseconds), DIR/samples.pftrace */
 #include <stdio.h>
 
 #include "base/guard.h"
+#include "profile/perfetto.h"
 #include "profile/pprof.h"
 
 #define MS 500000u
@@ -57,15 +58,41 @@ static int write_file(const char *dir, const char *name, const struct hv_text *t
 	return fclose(file) != 0;
 }
 
+static const struct hv_pprof_file files[] = {{"/usr/bin/a", "b0b1b2b3", 0x5000},
+					     {"[anonymous memory]", "", 0}};
+static const struct hv_pprof profile = {files, HV_ARRAY_LEN(files), 2,
+					UINT64_C(1700000000000000000), UINT64_C(10000000000)};
+
 static int write_pprof(const char *dir, const char *name, const struct hv_chains *c)
 {
-	static const struct hv_pprof_file files[] = {{"/usr/bin/a", "b0b1b2b3", 0x5000},
-						     {"[anonymous memory]", "", 0}};
-	const struct hv_pprof p = {files, HV_ARRAY_LEN(files), UINT64_C(1700000000000000000),
-				   UINT64_C(10000000000)};
 	HV_AUTO_TEXT struct hv_text out = {0};
 
-	return !hv_pprof_write(c, &p, SIZE_MAX, &out) || write_file(dir, name, &out);
+	return !hv_pprof_write(c, &profile, SIZE_MAX, &out) || write_file(dir, name, &out);
+}
+
+static const char *comm(const struct hv_chains *c, uint32_t node)
+{
+	return c->nodes[node].self ? "a" : "?";
+}
+
+/* A sample for each chain of C, a microsecond apart, on vCPU 1; the first chain has one more. */
+static int write_perfetto(const char *dir, const char *name, const struct hv_chains *c)
+{
+	struct hv_flame_sample samples[16] = {{0}};
+	HV_AUTO_TEXT struct hv_text out = {0};
+	size_t nr = 1;
+
+	for (uint32_t i = 0; i < c->nr; i++)
+		if (c->nodes[i].self)
+			samples[nr++].node = i;
+	samples[0].node = samples[1].node;
+	for (size_t i = 0; i < nr; i++) {
+		samples[i].time_ns = 1000 * (i + 1);
+		samples[i].pid = 7;
+		samples[i].cpu = 1;
+	}
+	return !hv_flame_perfetto(c, samples, nr, &profile, comm, SIZE_MAX, &out) ||
+	       write_file(dir, name, &out);
 }
 
 int main(int argc, char **argv)
@@ -78,5 +105,6 @@ int main(int argc, char **argv)
 	make(&samples, 1);
 	make(&times, MS);
 	return write_pprof(argv[1], "samples.pb.gz", &samples) |
-	       write_pprof(argv[1], "time.pb.gz", &times);
+	       write_pprof(argv[1], "time.pb.gz", &times) |
+	       write_perfetto(argv[1], "samples.pftrace", &samples);
 }

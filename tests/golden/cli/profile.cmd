@@ -17,6 +17,9 @@ done
 hvtrace profile fake --for=10ms -o $RUN.pb.gz >/dev/null
 gzip -dc $RUN.pb.gz | grep -aoE 'samples|count|\[kernel[^]]*\]'
 rm $RUN.pb.gz
+hvtrace profile fake --for=10ms -o $RUN.pftrace >/dev/null
+wc -c <$RUN.pftrace
+rm $RUN.pftrace
 hvtrace profile fake --off-cpu --wakeups --on-cpu --for=1h >/dev/null 2>$RUN.said &
 dir=instances/profile-$!
 until hvtrace cat fake $dir/tracing_on 2>/dev/null | grep -q 1 || ! kill -0 $!; do sleep 0.05; done

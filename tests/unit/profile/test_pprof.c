@@ -37,7 +37,7 @@ static void hit(struct hv_chains *c, uint32_t parent, enum hv_chain_kind kind, u
 static void check_message(const struct hv_chains *c, size_t max_bytes, bool is_complete,
 			  const void *wanted, size_t len)
 {
-	const struct hv_pprof p = {&file, 1, 7, 8};
+	const struct hv_pprof p = {&file, 1, 1, 7, 8};
 	HV_AUTO_TEXT struct hv_text out = {0};
 	uint8_t message[4096];
 	z_stream z = {.next_out = message, .avail_out = sizeof(message)};
@@ -85,6 +85,24 @@ START_TEST(a_message)
 }
 END_TEST
 
+/* The group in the chain is location 2. */
+START_TEST(an_inner_group_is_a_function)
+{
+	hv_cleanup(hv_chains_deinit) struct hv_chains c = {.unit = HV_CHAIN_NS};
+	uint32_t a = child(&c, HV_CHAINS_ROOT, HV_CHAIN_GROUP, 0, 0, "a");
+
+	hit(&c, a, HV_CHAIN_GROUP, 0, 0, "b", 1);
+	CHECK_MESSAGE(&c, SIZE_MAX, true,
+		      SAMPLE_TYPE "\x12\x0c\x0a\1\2\x12\1\1\x1a\4\x08\3\x10\4"
+				  "\x22\x08\x08\2\x18\0\x22\2\x08\6"
+				  "\x2a\6\x08\6\x10\5\x18\5"
+				  "\x1a\x1e" KERNEL "\x28\6\x30\0\x38\1"
+				  "\x32\0\x32\4time\x32\x0bnanoseconds\x32\4task\x32\1"
+				  "a\x32\1"
+				  "b\x32\x11[kernel.kallsyms]" TIMES);
+}
+END_TEST
+
 START_TEST(nothing_was_sampled)
 {
 	hv_cleanup(hv_chains_deinit) struct hv_chains c = {0};
@@ -115,6 +133,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, a_message);
+	tcase_add_test(tc, an_inner_group_is_a_function);
 	tcase_add_test(tc, nothing_was_sampled);
 	tcase_add_test(tc, messages_are_bounded);
 }
