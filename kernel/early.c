@@ -82,7 +82,8 @@ struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
 
 	if (err)
 		return err;
-	if (!s.as.arch->roots(&regs[0], roots))
+	/* The root can be set before the vCPU uses it. */
+	if (!regs[0].levels || !s.as.arch->roots(&regs[0], roots))
 		return hv_err_new(ENOENT, "vCPU 0: no page tables");
 	s.as.root = roots[0];
 	s.as.levels = regs[0].levels;

@@ -465,7 +465,7 @@ static struct hv_err *ask(struct xdp_out *x, unsigned long what, struct ifreq *r
 {
 	memcpy(ret->ifr_name, x->dev, sizeof(x->dev));
 	if (ioctl(x->fd, what, ret) != 0)
-		return hv_err_new(errno, "%s", strerror(errno));
+		return hv_err_new(errno, "its addresses cannot be read: %s", strerror(errno));
 	return NULL;
 }
 
@@ -525,7 +525,7 @@ static struct hv_err *find_port(struct xdp_out *x)
 	x->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (x->fd < 0 || bind(x->fd, (struct sockaddr *)&own, len) != 0 ||
 	    getsockname(x->fd, (struct sockaddr *)&own, &len) != 0)
-		return hv_err_new(errno, "%s", strerror(errno));
+		return hv_err_new(errno, "no source port can be reserved: %s", strerror(errno));
 	x->route.from_port = own.sin_port;
 	return NULL;
 }

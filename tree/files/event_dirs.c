@@ -63,7 +63,7 @@ struct hv_err *hv_event_ref_open(struct hv_file *f)
 	struct hv_event_ref *ref = f->state;
 
 	if (!type)
-		return hv_err_new(ENODEV, "the guest no longer has this event");
+		return hv_err_new(ENODEV, "the guest's module that had this event was removed");
 	*ref = hv_event_ref_of(type);
 	return NULL;
 }

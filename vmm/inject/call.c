@@ -181,7 +181,8 @@ static struct hv_err *await_end(struct hv_thread *t, uint64_t deadline_ns,
 			return err;
 		*ret = (struct __ptrace_syscall_info){0};
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(*ret), ret) < 0)
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+			return hv_err_new(errno, "thread %d: its system call cannot be read: %s",
+					  (int)t->tid, strerror(errno));
 	} while (ret->op != PTRACE_SYSCALL_INFO_EXIT);
 	return NULL;
 }
@@ -228,7 +229,8 @@ static struct hv_err *come_back(struct hv_thread *t, const struct hv_call_image 
 		if (err)
 			return err;
 		if (!hv_call_look(t, image, &now, &is_same))
-			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+			return hv_err_new(errno, "thread %d: its registers cannot be read: %s",
+					  (int)t->tid, strerror(errno));
 	} while (now.sp != from.sp);
 	t->at_rest = true;
 	if (!is_same)

@@ -211,8 +211,8 @@ static struct hv_err *save_fp(const struct hv_thread *t, mcontext_t *ret)
 	struct user_fpsimd_struct fp;
 
 	if (get_set(t, NT_PRFPREG, &fp, sizeof(fp)) != sizeof(fp))
-		return hv_err_new(ENOTSUP, "thread %d: FPU state: %s", (int)t->tid,
-				  strerror(errno));
+		return hv_err_new(ENOTSUP, "thread %d: its FPU state cannot be read: %s",
+				  (int)t->tid, strerror(errno));
 	to->head = (struct _aarch64_ctx){FPSIMD_MAGIC, sizeof(*to)};
 	to->fpsr = fp.fpsr;
 	to->fpcr = fp.fpcr;
@@ -228,8 +228,8 @@ static struct hv_err *fill_frame(const struct hv_thread *t, struct hv_call_image
 	uint64_t sigmask = 0;
 
 	if (ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(sigmask), &sigmask) < 0)
-		return hv_err_new(errno, "thread %d: signal mask: %s", (int)t->tid,
-				  strerror(errno));
+		return hv_err_new(errno, "thread %d: its signal mask cannot be read: %s",
+				  (int)t->tid, strerror(errno));
 	memcpy(&uc->uc_sigmask, &sigmask, sizeof(sigmask));
 	uc->uc_stack.ss_flags = KEEP_ALTSTACK;
 	memcpy(uc->uc_mcontext.regs, r->regs, sizeof(r->regs));
@@ -295,7 +295,8 @@ struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code 
 	r.sp = image->frame_at;
 	r.pstate &= ~PSTATE_BTYPE;
 	if (!set_regs(t, &r))
-		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
+		return hv_err_new(errno, "thread %d: its registers cannot be set: %s", (int)t->tid,
+				  strerror(errno));
 	*ret_end = (struct hv_call_at){r.pc + INSN_BYTES, r.sp};
 	return NULL;
 }

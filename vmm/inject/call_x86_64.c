@@ -162,8 +162,8 @@ static struct hv_err *save_fp(const struct hv_thread *t, struct hv_call_image *i
 
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_X86_XSTATE, &all) < 0 ||
 	    all.iov_len < XSTATE_MIN_BYTES)
-		return hv_err_new(ENOTSUP, "thread %d: FPU state: %s", (int)t->tid,
-				  strerror(errno));
+		return hv_err_new(ENOTSUP, "thread %d: its FPU state cannot be read: %s",
+				  (int)t->tid, strerror(errno));
 	memcpy(&sw.xfeatures, image->fp + XSTATE_SW_OFF, sizeof(sw.xfeatures));
 	memcpy(&used, image->fp + XSTATE_BV_OFF, sizeof(used));
 	if (used & XFEATURE_TILES)
@@ -212,8 +212,8 @@ static struct hv_err *fill_image(const struct hv_thread *t, const struct hv_call
 				  (int)t->tid);
 	restart(t, &image->regs);
 	if (ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(sigmask), &sigmask) < 0)
-		return hv_err_new(errno, "thread %d: signal mask: %s", (int)t->tid,
-				  strerror(errno));
+		return hv_err_new(errno, "thread %d: its signal mask cannot be read: %s",
+				  (int)t->tid, strerror(errno));
 	err = save_fp(t, image);
 	if (err)
 		return err;
@@ -266,7 +266,8 @@ struct hv_err *hv_call_set(const struct hv_thread *t, const struct hv_call_code 
 	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
 	r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
 	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) < 0)
-		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
+		return hv_err_new(errno, "thread %d: its registers cannot be set: %s", (int)t->tid,
+				  strerror(errno));
 	*ret_end = (struct hv_call_at){r.rip + SYSCALL_BYTES, r.rsp};
 	return NULL;
 }

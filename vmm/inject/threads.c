@@ -143,7 +143,8 @@ static struct hv_err *seize(struct hv_thread *t)
 {
 	/* Never use PTRACE_O_EXITKILL: it would kill the VMM when this process ends. */
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0)
-		return hv_err_new(errno, "thread %d: ptrace: %s", (int)t->tid, strerror(errno));
+		return hv_err_new(errno, "thread %d: cannot be traced: %s", (int)t->tid,
+				  strerror(errno));
 	t->seized = true;
 	hv_inject_at("seized");
 	return NULL;

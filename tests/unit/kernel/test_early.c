@@ -4,6 +4,7 @@
 
 #include "kernel/early.h"
 #include "tests/lib/part_guest.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -146,6 +147,8 @@ START_TEST(where_a_function_will_return_to)
 	ck_assert_str_eq(err->message, "nothing is mapped at 0xffffc90000000080");
 	ck_assert_uint_eq(at.v, FK_BASE + 0x4321);
 	hv_err_free(err);
+	told.levels = 0;
+	expect_error(hv_early_return(g, &at), ENOENT, "vCPU 0: no page tables");
 }
 END_TEST
 

@@ -27,6 +27,8 @@ static struct machine {
 	struct hv_vcpu_regs vcpu;
 	unsigned held;
 	bool journal_spoilt;
+	bool loses_writes;   /* text stays as it was */
+	uint64_t breakpoint; /* the guest sets one there after the first write; 0: nowhere */
 	unsigned nr_holds;
 	unsigned nr_anywhere; /* holds that allow hidden vCPUs */
 	size_t made[32];      /* writes in each of the first holds */
@@ -128,7 +130,10 @@ static inline struct hv_err *hold_write(void *self, const struct hv_hold_write *
 			return hv_err_new(EIO, "the trampoline did not answer");
 		ck_assert(m->journal_spoilt || journalled(&writes[i]));
 		ck_assert(!i || writes[i - 1].gpa.v < writes[i].gpa.v);
-		memcpy(m->mem + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+		if (!m->loses_writes)
+			memcpy(m->mem + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+		if (m->breakpoint)
+			m->mem[m->breakpoint] = 0xcc;
 	}
 	return NULL;
 }

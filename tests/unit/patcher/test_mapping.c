@@ -4,6 +4,7 @@
 
 #include "patcher/mapping.h"
 #include "tests/lib/expect.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/arm64_machine.h"
 #include "tests/unit/kernel/fake_kernel.h"
@@ -67,6 +68,22 @@ START_TEST(no_room)
 
 	expect_error(hv_mapping_plan(&f.k, &region, UINT64_C(1) << 30, &plan), ENOSPC,
 		     "kernel page tables: no unused entries for a contiguous 1024 MiB below 0x");
+}
+END_TEST
+
+static struct hv_err *plan(void *ctx hv_unused)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+
+	return hv_mapping_plan(&f.k, &region, LEN, &plan);
+}
+
+START_TEST(no_random_numbers)
+{
+	static const struct failing_call calls[] = {{SCMP_SYS(getrandom), ENOSYS}, {0}};
+
+	expect_failure(calls, plan, NULL, EIO,
+		       "kernel page tables: the host gave no random number for the region's place");
 }
 END_TEST
 
@@ -429,6 +446,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup16, teardown16);
 	tcase_add_test(tc, nobody_knows_where);
 	tcase_add_test(tc, no_room);
+	tcase_add_test(tc, no_random_numbers);
 	tcase_add_test(tc, code_is_in_reach);
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, what_is_refused);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The patcher's writes, their order, and its state after an error. test_tries.c covers holds that
  * time out. */
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/patcher/patched_machine.h"
 
@@ -89,6 +90,40 @@ START_TEST(after_an_error_every_byte_is_as_before)
 	ck_assert_uint_eq(machine.held, 0);
 	ck_assert_mem_eq(before, machine.mem + TEXT_GPA, TEXT_LEN);
 	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+START_TEST(writes_are_read_back)
+{
+	struct hv_change change = patch(0);
+
+	machine.loses_writes = true;
+	expect_error(hv_patcher_apply(patcher, &change, 1), EIO,
+		     "0xffffffff81000000: 5 bytes read back differ from those written");
+	check_bytes(&change, nop);
+}
+END_TEST
+
+static struct hv_err *exchange(struct hv_hold *hold, void *ctx)
+{
+	struct hv_change *undo = ctx;
+	bool is_refused;
+
+	return hv_patcher_exchange_held(patcher, hold, undo, 1, undo + 1, 1, &is_refused);
+}
+
+START_TEST(a_site_that_changes_during_an_exchange)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 1));
+	ck_assert_uint_eq(hv_patcher_undo_plan(patcher, HV_CHANGE_TEXT, &undo), 1);
+	changes[0] = undo[0];
+	machine.breakpoint = TEXT_GPA + 16;
+	expect_error(hv_patcher_held(patcher, exchange, changes), EBUSY,
+		     "0xffffffff81000010: the guest modified these instructions");
+	ck_assert_uint_eq(machine.mem[TEXT_GPA + 16], 0xcc);
 }
 END_TEST
 
@@ -393,6 +428,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
 	tcase_add_loop_test(tc, a_site_with_a_vcpu_inside_is_refused, 0, 6);
 	tcase_add_test(tc, after_an_error_every_byte_is_as_before);
+	tcase_add_test(tc, writes_are_read_back);
+	tcase_add_test(tc, a_site_that_changes_during_an_exchange);
 	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
 	tcase_add_test(tc, one_slow_hold_does_not_make_small_batches);

@@ -220,7 +220,7 @@ struct hv_err *hv_eprobes_remove(struct hv_instances *all, const char *name, cha
 			remove_at(all, i);
 	}
 	if (!nr_found)
-		return hv_err_new(ENOENT, "there is no probe '%s' of an event", name);
+		return hv_err_new(ENOENT, "there is no event '%s'", name);
 	return err;
 }
 

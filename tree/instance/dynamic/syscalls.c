@@ -174,7 +174,7 @@ struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct
 	if (b.is_full)
 		return hv_err_new(ENOSPC,
 				  "the events of system calls and the probes of %s:%s read too much"
-				  " memory: they need more than %d steps",
+				  " memory: they need more than %d steps: enable fewer of them",
 				  type->system, type->name, HV_FETCH_STEPS_MAX);
 	return NULL;
 }
@@ -459,7 +459,8 @@ struct hv_err *hv_syscalls_carrier(const struct hv_instances *all, const struct 
 	    carrier->list[nr].id != type->id)
 		return hv_err_new(EOPNOTSUPP, "the form of its entries is not known");
 	*ret = hv_catalogue_by_id(c, carrier->id);
-	return *ret ? NULL : hv_err_new(ENODEV, "the guest no longer has this event");
+	return *ret ? NULL
+		    : hv_err_new(ENODEV, "the guest's module that had this event was removed");
 }
 
 struct hv_kprobe_carrier hv_syscalls_in_carrier(const struct hv_instances *all,

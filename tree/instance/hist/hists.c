@@ -345,7 +345,7 @@ static struct hv_err *links_make(struct links *links, const char *text,
 	struct hv_err *err;
 
 	if (!type)
-		return hv_err_new(ENODEV, "the guest no longer has this event");
+		return hv_err_new(ENODEV, "the guest's module that had this event was removed");
 	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
 		return links_error(ret_faults, text);
 	err = take_tables(state_of(in), of);
@@ -527,7 +527,8 @@ static struct hv_err *take_table(const struct hv_instance *in, struct hist_of *o
 	if (hv_hist_table_bytes(&of->spec) > left)
 		return hv_err_new(ENOMEM,
 				  "a histogram of %" PRIu32 " entries may need %" PRIu64
-				  " bytes, and all of the session have %" PRIu64 " left",
+				  " bytes, but the session's histograms have %" PRIu64
+				  " left: remove one, or choose a smaller size",
 				  of->spec.size, hv_hist_table_bytes(&of->spec), left);
 	of->table = named ? hv_hist_table_ref(named->table) : hv_hist_table_new(&of->spec);
 	return NULL;

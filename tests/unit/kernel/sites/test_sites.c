@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "base/cancel.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/sites/fake_sites.h"
 
@@ -53,6 +54,16 @@ static void teardown(void)
 {
 	fs_deinit(&s);
 }
+
+START_TEST(a_kernel_without_ftrace)
+{
+	struct hv_sites sites = {0};
+
+	s.f.k.core.symbols.nr = 0;
+	expect_error(read_all_sites(&sites), ENOTSUP,
+		     "kernel has no ftrace sites: it was built without CONFIG_DYNAMIC_FTRACE");
+}
+END_TEST
 
 START_TEST(groups_in_the_list_s_order)
 {
@@ -483,6 +494,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_kernel_without_ftrace);
 	tcase_add_test(tc, groups_in_the_list_s_order);
 	tcase_add_test(tc, sites_are_found_by_name);
 	tcase_add_test(tc, names_of_modules_are_cut);

@@ -46,6 +46,8 @@ START_TEST(an_event_has_the_time_of_the_clock_asked_for)
 	ck_assert_uint_eq(hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_TSC, 0, 2001), 2001);
 	ck_assert_int_eq(hv_clocks_guest_kind(clocks), HV_CLOCK_TSC);
 	ck_assert(!hv_clocks_has_host(clocks));
+	ck_assert_str_eq(hv_clocks_why_not(clocks, HV_TRACE_CLOCK_HOST),
+			 "it is not known how the guest's counter follows the host's");
 }
 END_TEST
 

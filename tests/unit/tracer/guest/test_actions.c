@@ -2,6 +2,8 @@
 /* Function actions: the trampoline entry that a site calls for them, and their counts. */
 #include <check.h>
 
+#include "kernel/code/nofault.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 
@@ -326,6 +328,20 @@ START_TEST(missed_returns_are_counted)
 }
 END_TEST
 
+START_TEST(what_reads_of_memory_need)
+{
+	expect_error(hv_actions_check_fetch(t.actions), EOPNOTSUPP,
+		     "memory cannot be read for probes: this kernel has no function ");
+	for (enum hv_nofault i = 0; i < HV_NR_NOFAULTS; i++)
+		fk_symbol(&r.t.f, hv_nofault_name(i), FK_BASE + 0x20000 + 0x100 * i);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+	r.tracee.plan.drafts_off = 0;
+	expect_error(hv_actions_check_fetch(t.actions), ENOSPC,
+		     "memory cannot be read for probes: the region has no room for drafts of "
+		     "events");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -339,6 +355,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_return_is_of_the_kind_of_its_call);
 	tcase_add_test(tc, what_takes_the_caller_is_refused_beside_a_return);
 	tcase_add_test(tc, missed_returns_are_counted);
+	tcase_add_test(tc, what_reads_of_memory_need);
 }
 
 int main(void)

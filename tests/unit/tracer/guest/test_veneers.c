@@ -7,6 +7,7 @@
 #include "arch/arm64/arm64.h"
 #include "arch/riscv64/riscv64.h"
 #include "tests/lib/part_guest.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/guest/trampolines.h"
@@ -263,8 +264,17 @@ START_TEST(addresses_of_the_region)
 }
 END_TEST
 
+START_TEST(an_architecture_without_trampolines)
+{
+	expect_error(hv_trampolines_refusal(&(struct hv_arch){.name = "m68k"}), ENOTSUP,
+		     "function tracing is not supported yet for m68k guests");
+	ck_assert_ptr_null(hv_trampolines_refusal(&hv_arch_x86_64));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, an_architecture_without_trampolines);
 	tcase_add_loop_test(tc, every_trampoline_has_its_veneer, 0, 3);
 	tcase_add_test(tc, no_veneers);
 	tcase_add_loop_test(tc, every_trampoline_is_reached_from_far, 0, HV_ARRAY_LEN(formats));

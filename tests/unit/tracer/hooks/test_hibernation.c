@@ -11,8 +11,9 @@
 
 #define PREALLOCATE (FK_BASE + 0x20000)
 #define MSLEEP	    (FK_BASE + 0x21000)
-#define SNAPSHOT    (FK_BASE + 0x30000)
+#define SNAPSHOT    (FK_BASE + 0x30f80)
 #define CALL	    (SNAPSHOT + 0x32)
+#define TWO_PAGES   (SNAPSHOT + 0x7e) /* a call there is in two pages */
 #define FREEZING    (FK_DATA + 0x800)
 
 static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
@@ -167,9 +168,17 @@ static void check_reason(const char *expected)
 
 START_TEST(whether_a_guest_will_wait_is_known_before)
 {
+	struct hv_arch never_waits = hv_arch_x86_64;
+
+	never_waits.trampolines.hibernation_off = 0;
 	check_reason("");
 	memset(fk_host(&r.t.f, CALL), 0x90, FR_SITE_BYTES);
 	check_reason("its call of hibernate_preallocate_memory was not found");
+	call(TWO_PAGES, PREALLOCATE);
+	check_reason(
+		"its call of hibernate_preallocate_memory at 0xffffffff81030ffe is in two pages");
+	r.t.f.k.core.as.arch = &never_waits;
+	check_reason("it cannot be made to wait");
 	r.t.f.k.core.symbols.nr = 0;
 	check_reason(""); /* it cannot hibernate */
 }

@@ -9,12 +9,13 @@
 #include "tests/unit/tracer/fake_traced.h"
 #include "tracer/guest/trampolines.h"
 
-#define COMM	 (FK_BASE + 0x20000)
-#define SET	 (FK_BASE + 0x30000)
-#define CALL	 (SET + 0x32)
-#define EXEC	 (SET + 0x200)
-#define JUMP	 (EXEC + 0x21)
-#define SOMEBODY (SET + 0x400)
+#define COMM	  (FK_BASE + 0x20000)
+#define SET	  (FK_BASE + 0x30f00)
+#define CALL	  (SET + 0x32)
+#define EXEC	  (SET + 0x200)
+#define JUMP	  (EXEC + 0x21)
+#define SOMEBODY  (SET + 0x400)
+#define TWO_PAGES (SET + 0xfe) /* a call there is in two pages */
 
 static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
 static uint8_t before[FR_SITE_BYTES], jump_before[FR_SITE_BYTES];
@@ -171,6 +172,8 @@ START_TEST(whether_names_will_be_followed_is_known_before)
 	memset(at(CALL), 0x90, FR_SITE_BYTES);
 	memset(at(JUMP), 0x90, FR_SITE_BYTES);
 	check_reason("the kernel's call of perf_event_comm was not found");
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(TWO_PAGES), hv_gva(COMM), at(TWO_PAGES)));
+	check_reason("its call of perf_event_comm at 0xffffffff81030ffe is in two pages");
 }
 END_TEST
 

@@ -49,6 +49,22 @@ static void take_all_back(void)
 	check_stands(HV_TRAMPOLINE_NONE);
 }
 
+START_TEST(what_the_guest_changed_is_left_and_reported)
+{
+	HV_AUTO_TEXT struct hv_text report = {0};
+	HV_AUTO_FREE char *line =
+		hv_format("0x%llx: left alone: the guest changed it or freed it\n", FR_SITE(1));
+	uint8_t *site = fk_host(&r.t.f, FR_SITE(1)), changed[FR_SITE_BYTES];
+
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	site[1] ^= 0x10; /* another call into the region */
+	memcpy(changed, site, sizeof(changed));
+	ck_assert_ptr_null(hv_site_trampolines_restore(t.trampolines, &report));
+	ck_assert_ptr_nonnull(strstr(report.data, line));
+	ck_assert_mem_eq(site, changed, sizeof(changed));
+}
+END_TEST
+
 START_TEST(one_trampoline_is_changed_for_another)
 {
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
@@ -410,6 +426,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
 	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
+	tcase_add_test(tc, what_the_guest_changed_is_left_and_reported);
 	tcase_add_test(tc, one_trampoline_is_changed_for_another);
 	tcase_add_test(tc, what_has_no_trampoline_is_refused);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_first_trampoline);

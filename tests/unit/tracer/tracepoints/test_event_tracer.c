@@ -99,6 +99,16 @@ START_TEST(an_event_has_a_filter_while_it_is_wanted)
 }
 END_TEST
 
+START_TEST(a_module_that_has_gone)
+{
+	struct hv_event_type gone = of_a_module;
+
+	gone.module = "gone";
+	set_type(&gone, "the guest no longer has the module gone");
+	is_as_before();
+}
+END_TEST
+
 static uint32_t uses(void)
 {
 	return (uint32_t)fr_word(&r, module + MODULE_COUNT);
@@ -506,6 +516,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
+	tcase_add_test(tc, a_module_that_has_gone);
 	tcase_add_test(tc, a_module_stays_while_its_events_are_on);
 	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);

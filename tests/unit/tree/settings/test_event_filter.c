@@ -297,6 +297,8 @@ START_TEST(what_is_wrong)
 	is_wrong("a == 1 || b == 1 &&", EINVAL, "Meaningless filter expression", 19);
 	is_wrong("a == 1 && !", EINVAL, "Meaningless filter expression", 11);
 	is_wrong("(a == 1 && )", EPERM, NULL, 0);
+	is_wrong("!", EINVAL, "No filter found", 1);
+	is_wrong("f.function == nosuch", EINVAL, "Function not found", 21);
 	is_wrong("pointed.ustring == 'x'", EOPNOTSUPP,
 		 "Strings of user space cannot be read from outside", 20);
 	is_wrong("a == CPUS{70}", EINVAL, "Invalid cpulist", 13);

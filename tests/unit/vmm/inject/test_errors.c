@@ -2,16 +2,27 @@
 /* Guests that cannot be reached by injection, and requests that a keeper refuses. */
 #include <check.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
+#include "vmm/inject/call.h"
 #include "vmm/inject/inject.h"
 #include "vmm/inject/keeper.h"
 #include "vmm/inject/kvm.h"
+
+#define IF(n, v)                                                                                   \
+	{                                                                                          \
+		.arg = (n), .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)(v)                        \
+	}
 
 static struct hv_process self;
 
@@ -56,7 +67,7 @@ START_TEST(a_vmm_that_must_not_be_traced)
 	HV_AUTO_FREE char *message =
 		hv_format("no permission to ptrace the VMM, process %d: Permission denied "
 			  "(CAP_SYS_PTRACE, kernel.yama.ptrace_scope)",
-			  (int)getpid());
+			  (int)self.pid);
 
 	expect_failure(calls, open_guest, NULL, EACCES, message);
 }
@@ -119,6 +130,167 @@ START_TEST(holds_that_are_not_possible)
 }
 END_TEST
 
+/* -- calls in a thread of another process ------------------------------------------------------ */
+
+/* The thread of a child process, and the calls of this process that fail when it injects one. */
+struct victim {
+	pid_t pid;
+	int feed; /* the child reads from its other end */
+};
+
+static struct victim start_victim(bool is_busy)
+{
+	int ends[2];
+	struct victim v;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	v.feed = ends[1];
+	v.pid = fork();
+	if (v.pid == 0) {
+		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		close(ends[1]);
+		for (volatile unsigned i = 0; is_busy || read(ends[0], &byte, 1) < 0; i++)
+			;
+		_exit(0);
+	}
+	ck_assert_int_gt(v.pid, 0);
+	close(ends[0]);
+	return v;
+}
+
+static void end_victim(const struct victim *v)
+{
+	kill(v->pid, SIGKILL);
+	waitpid(v->pid, NULL, 0);
+	close(v->feed);
+}
+
+static struct hv_err *inject(void *ctx)
+{
+	const struct victim *v = ctx;
+	const uint64_t until_ns = hv_now_ns() + 20 * HV_NS_PER_S;
+	struct hv_call call = {.nr = SYS_getpid};
+	struct hv_threads threads;
+	struct hv_call_code code;
+	char data[8] = "data";
+	struct hv_err *err = hv_call_code_find(v->pid, &code);
+
+	if (err)
+		return err;
+	hv_threads_init(&threads, &v->pid, 1);
+	err = hv_threads_stop(&threads, until_ns);
+	if (!err)
+		err = hv_call_run(v->pid, threads.list, &code, &call, 1, data, sizeof(data),
+				  until_ns);
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	return err;
+}
+
+/* What fails, and the end of the message after "thread N: " or "process N: ". */
+static const struct {
+	struct failing_call calls[2];
+	int code;
+	const char *message;
+} injections[] = {
+	{{{SCMP_SYS(ptrace), EPERM, IF(0, PTRACE_SEIZE)}},
+	 EPERM,
+	 "thread %d: cannot be traced: Operation not permitted"},
+	{{{SCMP_SYS(ptrace), EIO, IF(0, PTRACE_GETSIGMASK)}},
+	 EIO,
+	 "thread %d: its signal mask cannot be read: Input/output error"},
+	{{{SCMP_SYS(ptrace), EIO, IF(0, PTRACE_GETREGSET)}},
+	 ENOTSUP,
+	 "thread %d: its FPU state cannot be read: Input/output error"},
+	{{{SCMP_SYS(ptrace), EIO, IF(0, PTRACE_SETREGS)}},
+	 EIO,
+	 "thread %d: its registers cannot be set: Input/output error"},
+	{{{SCMP_SYS(ptrace), EIO, IF(0, PTRACE_GET_SYSCALL_INFO)}},
+	 EIO,
+	 "thread %d: its system call cannot be read: Input/output error"},
+};
+
+START_TEST(injections_that_fail)
+{
+	struct victim v = start_victim(false);
+	HV_AUTO_FREE char *message = NULL;
+
+	usleep(20000); /* until it waits */
+	message = hv_format(injections[_i].message, (int)v.pid);
+	expect_failure(injections[_i].calls, inject, &v, injections[_i].code, message);
+	end_victim(&v);
+}
+END_TEST
+
+/* The message has an address. */
+static struct hv_err *inject_without_address(void *ctx)
+{
+	HV_AUTO_ERR struct hv_err *err = inject(ctx);
+	uint64_t at;
+
+	if (!err || sscanf(err->message, "process %*d: its stack at 0x%" SCNx64, &at) != 1)
+		return err ? hv_err_new(err->code, "%s", err->message) : NULL;
+	return hv_err_new(err->code, "%s", strstr(err->message, " cannot be "));
+}
+
+START_TEST(stacks_that_cannot_be_used)
+{
+	static const struct failing_call calls[] = {{SCMP_SYS(process_vm_writev), EFAULT}, {0}};
+	struct victim v = start_victim(false);
+
+	expect_failure(calls, inject_without_address, &v, EFAULT, " cannot be written");
+	end_victim(&v);
+}
+END_TEST
+
+START_TEST(threads_outside_of_system_calls)
+{
+	static const struct failing_call none[] = {{0}};
+	struct victim v = start_victim(true);
+	HV_AUTO_FREE char *message =
+		hv_format("thread %d is not at the end of a system call", (int)v.pid);
+
+	usleep(20000);
+	expect_failure(none, inject, &v, EBUSY, message);
+	end_victim(&v);
+}
+END_TEST
+
+/* A thread in vfork(2) stops only after its child has executed or ended. */
+START_TEST(threads_that_do_not_stop)
+{
+	struct hv_threads threads;
+	int ends[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		close(ends[1]);
+		if (vfork() == 0)
+			_exit((int)read(ends[0], &byte, 1));
+		_exit(0);
+	}
+	close(ends[0]);
+	HV_AUTO_FREE char *message =
+		hv_format("thread %d of the VMM does not stop: the host may be too busy", (int)pid);
+	usleep(20000); /* until it waits for its child */
+	hv_threads_init(&threads, &pid, 1);
+	expect_error(hv_threads_stop(&threads, 0), ETIMEDOUT, message);
+	close(ends[1]);
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, guests_that_need_the_monitor);
@@ -126,6 +298,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_process_without_a_machine);
 	tcase_add_test(tc, requests_that_are_too_long);
 	tcase_add_test(tc, holds_that_are_not_possible);
+	tcase_add_loop_test(tc, injections_that_fail, 0, HV_ARRAY_LEN(injections));
+	tcase_add_test(tc, stacks_that_cannot_be_used);
+	tcase_add_test(tc, threads_outside_of_system_calls);
+	tcase_add_test(tc, threads_that_do_not_stop);
 }
 
 int main(void)

@@ -273,7 +273,7 @@ START_TEST(not_a_print_fmt)
 		const char *text;
 		const char *problem;
 	} cases[] = {
-		{"", "a format is missing here"},
+		{"", "print_fmt: byte 0: a format is missing here"},
 		{"REC->a", "a format is missing here"},
 		{"\"%d\"", "another sign is missing here"},
 		{"\"%d\", ", "an expression is missing here"},
