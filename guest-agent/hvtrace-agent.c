@@ -219,13 +219,15 @@ static int mark_lines(void)
 	char *line = NULL;
 	size_t cap = 0;
 	ssize_t len;
+	int failed;
 
 	while ((len = getline(&line, &cap, stdin)) >= 0)
 		hvtrace_mark_bytes(line, (size_t)len - (len && line[len - 1] == '\n'));
-	if (!ferror(stdin))
-		return 0;
-	fprintf(stderr, "hvtrace-agent: standard input: %s\n", strerror(errno));
-	return 1;
+	failed = ferror(stdin);
+	if (failed)
+		fprintf(stderr, "hvtrace-agent: standard input: %s\n", strerror(errno));
+	free(line);
+	return failed != 0;
 }
 
 int main(int argc, char **argv)

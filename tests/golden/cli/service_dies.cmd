@@ -11,3 +11,12 @@ hvtrace stat fake
 echo $?
 hvtrace recover fake
 hvtrace stat fake
+# Only the broker is killed: its clients get the reason.
+hvtrace attach fake
+hvtrace cat fake trace_pipe 2>&1 &
+is_read
+kill -9 $(pgrep -P $(cat $RUN/*/pid))
+wait $!
+echo $?
+until hvtrace stat fake 2>&1 | grep -q recover; do sleep 0.05; done
+hvtrace recover fake
