@@ -7,7 +7,7 @@
 # A case that hangs is killed and named before meson's timeout.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-fake=$1
+fake=$(readlink -f "$1")
 shift
 if [ $# -eq 0 ]; then
 	for case in "$here"/*.cmd; do
