@@ -134,7 +134,8 @@ static void advance(struct iovec parts[2], size_t len_bytes)
 	for (unsigned i = 0; i < 2; i++) {
 		size_t len = len_bytes < parts[i].iov_len ? len_bytes : parts[i].iov_len;
 
-		parts[i].iov_base = (uint8_t *)parts[i].iov_base + len;
+		if (len) /* a request without data has no second part */
+			parts[i].iov_base = (uint8_t *)parts[i].iov_base + len;
 		parts[i].iov_len -= len;
 		len_bytes -= len;
 	}

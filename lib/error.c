@@ -16,14 +16,11 @@ struct hvt_error {
 };
 
 /* Never freed, so that it needs no memory. */
-static struct {
-	struct hvt_error error;
-	char message[16];
-} no_memory = {{ENOMEM}, "out of memory"};
+static struct hvt_error no_memory = {ENOMEM, {"out of memory"}};
 
 struct hvt_error *error_no_memory(void)
 {
-	return &no_memory.error;
+	return &no_memory;
 }
 
 static void make_safe(char *text)
@@ -86,7 +83,7 @@ const char *hvt_error_message(const struct hvt_error *error)
 
 void hvt_error_free(struct hvt_error *error)
 {
-	if (error != &no_memory.error)
+	if (error != &no_memory)
 		free(error);
 }
 

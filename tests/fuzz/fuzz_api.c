@@ -86,14 +86,15 @@ static void reply(struct client *c, const struct wire_frame *request)
 {
 	static const uint16_t kinds[] = {WIRE_OK, WIRE_ERROR, WIRE_NOTE, WIRE_OK};
 	unsigned how = next_byte(&in), len = next_byte(&in) << (how & 0x80 ? 5 : 0);
-	size_t left = (size_t)(in.end - in.at);
 	struct wire_frame frame = {.kind = kinds[how & 3], .tag = request->tag};
+	size_t left;
 
 	if (how & 4) {
 		reply_honestly(c, request);
 		return;
 	}
 	frame.arg = how & 0x10 ? EAGAIN : next_byte(&in);
+	left = (size_t)(in.end - in.at);
 	frame.data = (struct hv_span){in.at, len < left ? len : left};
 	in.at += frame.data.len_bytes;
 	if (how & 0x40)
