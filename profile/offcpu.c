@@ -131,7 +131,7 @@ static void begin(struct hv_offcpu *o, struct hv_offcpu_task *t, enum hv_offcpu_
 {
 	t->kind = kind;
 	t->since_ns = at_ns;
-	if (o->profile.per == HV_PROFILE_PER_CPU)
+	if (o->profile.per == HV_PROFILE_PER_CPU || o->profile.per == HV_PROFILE_PER_CONTAINER)
 		find_group(o, t);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/prefix.h"
+#include "profile/container.h"
 
 #define WORD	  8
 #define USER_BITS 47 /* of addresses of programs; with five levels of tables, most use no more */
@@ -83,15 +84,29 @@ bool hv_profile_add_group(struct hv_profile *p, const char *name, uint32_t *node
 	       hv_chains_child(&p->chains, *node, frame, node);
 }
 
+/* Returns the name of the group that contains the group of S, or NULL. */
+static char *outer_group(const struct hv_profile *p, const struct hv_profile_pending *s,
+			 unsigned cpu)
+{
+	const char *cgroup;
+
+	if (p->per == HV_PROFILE_PER_CPU)
+		return hv_format("vCPU %u", cpu);
+	if (p->per != HV_PROFILE_PER_CONTAINER)
+		return NULL;
+	cgroup = p->files.cgroup ? p->files.cgroup(p->files.ctx, s->pid, s->comm) : NULL;
+	return cgroup ? hv_container_name(cgroup) : hv_strdup(HV_CONTAINER_UNKNOWN);
+}
+
 bool hv_profile_add_groups(struct hv_profile *p, const struct hv_profile_pending *s, unsigned cpu,
 			   uint32_t *node)
 {
 	HV_AUTO_FREE char *name = p->per == HV_PROFILE_PER_TASK
 					  ? hv_format("%s-%u", s->comm, s->pid)
 					  : hv_strdup(s->comm);
-	HV_AUTO_FREE char *vcpu = hv_format("vCPU %u", cpu);
+	HV_AUTO_FREE char *outer = outer_group(p, s, cpu);
 
-	return (p->per != HV_PROFILE_PER_CPU || hv_profile_add_group(p, vcpu, node)) &&
+	return (!outer || hv_profile_add_group(p, outer, node)) &&
 	       hv_profile_add_group(p, name, node);
 }
 

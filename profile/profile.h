@@ -26,7 +26,9 @@
 enum hv_profile_per {
 	HV_PROFILE_PER_NAME, /* a group for each name of tasks */
 	HV_PROFILE_PER_TASK,
-	HV_PROFILE_PER_CPU, /* a group for each vCPU, and in it for each name */
+	/* A group for each vCPU or container, and in it for each name: */
+	HV_PROFILE_PER_CPU,
+	HV_PROFILE_PER_CONTAINER,
 };
 
 enum hv_profile_place {
@@ -35,11 +37,13 @@ enum hv_profile_place {
 	HV_PROFILE_NO_CODE, /* the task has no code there */
 };
 
-/* Finds the file that a task of the guest has mapped at an address. */
+/* What is known of a task of the guest: the file that it has mapped at an address, and its cgroup. */
 struct hv_profile_files {
 	/* Sets *RET_FILE, a number from 1, and *RET_OFF if it returns HV_PROFILE_FILE. */
 	enum hv_profile_place (*find)(void *ctx, uint32_t pid, const char *comm, uint64_t address,
 				      uint32_t *ret_file, uint64_t *ret_off);
+	/* Returns the path of its cgroup, which is valid until the next call, or NULL: unknown. */
+	const char *(*cgroup)(void *ctx, uint32_t pid, const char *comm);
 	void *ctx;
 };
 

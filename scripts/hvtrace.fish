@@ -145,7 +145,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l wakeups -d 'Meas
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l on-cpu -d 'Add the time that tasks run'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l rate -x -d 'Count one of N ticks'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l diff -d 'Compare two files'
-complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task cpu' -d 'Group the samples'
+complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task container cpu' -d 'Group the samples'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l min -x -d 'Leave smaller parts out of the tree'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l symfs -r -F -d 'Directory with files of the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'

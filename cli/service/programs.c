@@ -34,6 +34,8 @@ struct hv_err *programs_map(struct service *s, struct peer *p, const struct wire
 
 	if (!hv_program_read(s->kernel, frame->arg, &program))
 		program = (struct hv_program){0};
+	if (program.cgroup)
+		add_name(&out, program.cgroup);
 	for (size_t i = 0; i < program.nr && out.len_bytes < ANSWER_MAX; i++)
 		add_map(&out, &program.maps[i]);
 	hv_program_deinit(&program);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers requests about the programs in the guest: the code that a process has mapped, and the
- * functions in a file. kernel/programs/program.h reads them from the guest's memory. Only root may
+/* Answers requests about the programs in the guest: the cgroup of a process, the code that it has
+ * mapped, and the functions in a file. kernel/programs/program.h reads them from the guest's memory. Only root may
  * ask, because the answers contain paths of the guest. */
 #pragma once
 
 #include "cli/service/state.h"
 
-/* WIRE_PROGRAM: arg: the pid of a task. The answer has a line for each mapping with code: start, end,
- * offset, mapping, inode, size (hexadecimal), build id ("-": unknown) and path, with blanks between
- * them. It is empty if they are not known. */
+/* WIRE_PROGRAM: arg: the pid of a task. The answer has the path of its cgroup, which begins with '/',
+ * if it is known, then a line for each mapping with code: start, end, offset, mapping, inode, size
+ * (hexadecimal), build id ("-": unknown) and path, with blanks between them. It is empty if they are
+ * not known. */
 struct hv_err *programs_map(struct service *s, struct peer *p,
 			    const struct wire_frame *frame) hv_must_use;
 /* WIRE_FUNCTIONS: data: mapping, inode, size, then offsets in this file, hexadecimal, with blanks

@@ -181,7 +181,7 @@ static struct hv_err *sample(struct profile *r)
 		times->has_running = r->switches.has_running;
 	}
 	r->programs.client = &r->session.client;
-	r->samples->files = (struct hv_profile_files){programs_find, &r->programs};
+	r->samples->files = (struct hv_profile_files){programs_find, programs_cgroup, &r->programs};
 	err = in_domain_of(r, measure(r));
 	if (client_is_gone(err))
 		return err;
@@ -313,7 +313,8 @@ static bool add_protobuf(const struct profile *r, struct hv_text *out)
 	struct hv_pprof p = {
 		.files = files,
 		.nr_files = programs->nr_files,
-		.nr_groups = r->per == HV_PROFILE_PER_CPU ? 2 : 1,
+		.nr_groups =
+			r->per == HV_PROFILE_PER_CPU || r->per == HV_PROFILE_PER_CONTAINER ? 2 : 1,
 		.begin_ns = date_ns() - (hv_now_ns() - r->begin_ns),
 		.duration_ns = r->end_ns - r->begin_ns,
 	};
@@ -452,6 +453,8 @@ static bool parse_per(struct profile *r, const char *text)
 		r->per = HV_PROFILE_PER_TASK;
 	else if (strcmp(text, "cpu") == 0)
 		r->per = HV_PROFILE_PER_CPU;
+	else if (strcmp(text, "container") == 0)
+		r->per = HV_PROFILE_PER_CONTAINER;
 	else
 		return strcmp(text, "name") == 0;
 	return true;
@@ -484,7 +487,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 	else if (option == 'd')
 		r->compares = true;
 	else if (option == 'P' && !parse_per(r, optarg))
-		*ret_exit = usage_error(cli, "--per: '%s' is not name, task or cpu", optarg);
+		*ret_exit =
+			usage_error(cli, "--per: '%s' is not name, task, container or cpu", optarg);
 	else if (option == 'm' && !percent_parse(optarg, &r->min_ppm))
 		*ret_exit = usage_error(cli, "--min: '%s' is not " PERCENT_WANTED, optarg);
 	else if (option == 'O' && !percent_parse(optarg, &r->request.max_overhead_ppm))
@@ -571,8 +575,9 @@ static const char help[] =
 	"                         .svg or .folded; needs no guest\n"
 	"  --rate=1/N             count one of N ticks of each vCPU (default: all); the guest\n"
 	"                         still records all of them, so the cost does not change\n"
-	"  --per=name|task|cpu    group the samples by the names of tasks (default), by task, or\n"
-	"                         by vCPU and name\n"
+	"  --per=name|task|container|cpu\n"
+	"                         group the samples by the names of tasks (default), by task, or\n"
+	"                         by container or vCPU and name\n"
 	"  --min=PERCENT          leave smaller parts out of the tree (default: 1)\n"
 	"  --symfs=DIR            a directory with files of the guest, also with debug "
 	"information:\n"
@@ -582,7 +587,7 @@ static const char help[] =
 const struct verb verb_profile = {
 	.name = "profile",
 	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--on-cpu] [--rate=1/N] "
-		"[--per=name|task|cpu] [--min=PERCENT] "
+		"[--per=name|task|container|cpu] [--min=PERCENT] "
 		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN | --diff [-o FILE] FILE FILE",
 	.summary = "Show where a guest's CPU time goes, as a flame graph",
 	.help = help,

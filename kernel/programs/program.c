@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "kernel/core/fields.h"
 #include "kernel/kernel.h"
+#include "kernel/programs/cgroup.h"
 #include "kernel/programs/page_cache.h"
 #include "kernel/tasks/tasks.h"
 
@@ -393,6 +394,7 @@ bool hv_program_read(struct hv_kernel *k, uint32_t pid, struct hv_program *ret)
 	for (unsigned i = 0; i < WALKS_MAX; i++) {
 		forget(&r);
 		if (l.has_tree ? walk_tree(&r) : walk_list(&r)) {
+			r.program.cgroup = hv_cgroup_path(&k->core, task.task);
 			*ret = r.program;
 			return true;
 		}
@@ -406,6 +408,7 @@ void hv_program_deinit(struct hv_program *p)
 	for (size_t i = 0; i < p->nr; i++)
 		free(p->maps[i].path);
 	free(p->maps);
+	free(p->cgroup);
 	*p = (struct hv_program){0};
 }
 

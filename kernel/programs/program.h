@@ -29,6 +29,7 @@ struct hv_program_map {
 /* The mappings of a process. */
 struct hv_program {
 	uint32_t tgid;
+	char *cgroup;		     /* owned, untrusted path (cgroup.h); NULL: unknown */
 	struct hv_program_map *maps; /* owned, sorted by address */
 	size_t nr;
 };

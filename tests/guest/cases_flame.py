@@ -14,6 +14,7 @@ BLOCKED = re.compile(r"profiled ([\d.]+) s on \d+ vCPUs?: tasks were blocked for
 TIMES = re.compile(r" *([\d.]+) s +([\d.]+) s +([\d.]+) s +([\d.]+) s  (frames|giver)-\d+")
 CHAIN = ["main", *["nest"] * 21, "outer"]
 LEAVES = ("spin_left", "spin_right")
+CONTAINER = "0123456789abcdef" * 4
 READ = ["ksys_read_[k]", "vfs_read_[k]"]
 
 
@@ -74,19 +75,22 @@ def flame_graph_of_a_program(t):
     path = f"/run/hvtrace-test/{t.name}.folded"
     picture, later, pprof = (path.replace("folded", suffix) for suffix in ("svg", "jsonl", "pb.gz"))
     with t.attach() as traced:
-        t.guest.run("frames 600 >/dev/null 2>&1 & dd if=/dev/zero of=/dev/null bs=16k >/dev/null 2>&1 & echo")
+        t.guest.run(f"mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mkdir /tmp/cg/docker-{CONTAINER}.scope")
+        t.guest.run(f"(echo 0 >/tmp/cg/docker-{CONTAINER}.scope/cgroup.procs; exec frames 600) >/dev/null 2>&1 &"
+                    " dd if=/dev/zero of=/dev/null bs=16k >/dev/null 2>&1 & echo")
         try:
             shown = t.hv("profile", t.name, "--for=4s", "-o", path, timeout=300)
             t.hv("profile", t.name, "--for=2s", "-o", later, timeout=300)
             change = t.hv("profile", "--diff", path, later)
             stacks = read_stacks(path)
             assert not traced.text("kprobe_events"), traced.text("kprobe_events")
-            t.hv("profile", t.name, "--for=2s", "--per=cpu", "-o", picture, timeout=300)
-            assert "spin_left" in xml.dom.minidom.parse(picture).toxml()
+            t.hv("profile", t.name, "--for=2s", "--per=container", "-o", picture, timeout=300)
+            drawn = xml.dom.minidom.parse(picture).toxml()
+            assert f"docker:{CONTAINER[:12]};frames;" in drawn and "spin_left" in drawn, drawn[:4000]
             os.unlink(picture)
             t.hv("profile", t.name, "--for=2s", "-o", pprof, timeout=300)
         finally:
-            t.guest.run("kill $(pidof frames dd)")
+            t.guest.run(f"kill $(pidof frames dd); until rmdir /tmp/cg/docker-{CONTAINER}.scope && umount /tmp/cg; do sleep 0.1; done 2>/dev/null")
         off_cpu = off_cpu_of_a_program(t, path)
         assert not traced.text("kprobe_events"), traced.text("kprobe_events")
     assert SUMMARY.match(shown), shown

@@ -29,6 +29,7 @@ static void forget_tasks(struct programs *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		free(p->list[i]->maps);
+		free(p->list[i]->cgroup);
 		free(p->list[i]);
 	}
 	hv_map_deinit(&p->by_pid);
@@ -118,6 +119,12 @@ static void add_map(struct programs *p, struct program *to, char *line)
 	p->nr_maps++;
 }
 
+static void take_cgroup(struct program *to, const char *path)
+{
+	free(to->cgroup);
+	to->cgroup = strlen(path) <= PATH_LEN ? hv_strdup(path) : NULL;
+}
+
 /* Looks up PID. If it is not known, TO keeps its mappings: the process may have ended. */
 static void ask(struct programs *p, struct program *to, uint32_t pid)
 {
@@ -137,9 +144,13 @@ static void ask(struct programs *p, struct program *to, uint32_t pid)
 	}
 	if (!answer.data.len_bytes || !wire_string(answer.data, WIRE_DATA_MAX, &text))
 		return;
+	rest = text;
+	if (*rest == '/')
+		take_cgroup(to, strsep(&rest, "\n"));
+	if (!rest || !*rest)
+		return;
 	p->nr_maps -= to->nr;
 	to->nr = 0;
-	rest = text;
 	for (char *line; (line = strsep(&rest, "\n"));)
 		if (*line)
 			add_map(p, to, line);
@@ -186,11 +197,12 @@ static bool may_ask(struct programs *p, uint64_t now_ns)
 	return !p->is_off && p->nr_asked < ASKS_MAX && p->spent_ns < HV_NS_PER_S / PART;
 }
 
-enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
-				    uint32_t *ret_file, uint64_t *ret_off)
+/* Returns the task. Asks for it if it LACKS something and was not asked for a while, or if its name has
+ * changed. */
+static struct program *look_up(struct programs *p, uint32_t pid, const char *comm,
+			       bool (*lacks)(const struct program *to, uint64_t address),
+			       uint64_t address)
 {
-	struct programs *p = ctx;
-	const struct program_map *map;
 	uint64_t now_ns = hv_now_ns();
 	struct program *to;
 	bool is_renamed;
@@ -198,20 +210,42 @@ enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, u
 	if (p->nr >= PROGRAMS_TASKS_MAX || p->nr_maps >= PROGRAMS_MAPS_MAX)
 		forget_tasks(p);
 	to = program_of(p, pid);
-	map = find_map(to, address);
 	is_renamed = strncmp(to->comm, comm, sizeof(to->comm)) != 0;
-	if ((!map || is_renamed) && may_ask(p, now_ns) &&
-	    (is_renamed || now_ns - to->asked_ns >= AGAIN_NS)) {
-		to->asked_ns = now_ns;
-		strncpy(to->comm, comm, sizeof(to->comm) - 1);
-		ask(p, to, pid);
-		map = find_map(to, address);
-	}
+	if ((!is_renamed && (!lacks(to, address) || now_ns - to->asked_ns < AGAIN_NS)) ||
+	    !may_ask(p, now_ns))
+		return to;
+	to->asked_ns = now_ns;
+	strncpy(to->comm, comm, sizeof(to->comm) - 1);
+	ask(p, to, pid);
+	return to;
+}
+
+static bool lacks_map(const struct program *to, uint64_t address)
+{
+	return !find_map(to, address);
+}
+
+static bool lacks_cgroup(const struct program *to, uint64_t address hv_unused)
+{
+	return !to->cgroup;
+}
+
+enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
+				    uint32_t *ret_file, uint64_t *ret_off)
+{
+	const struct program *to = look_up(ctx, pid, comm, lacks_map, address);
+	const struct program_map *map = find_map(to, address);
+
 	if (!map || !map->file)
 		return to->nr ? HV_PROFILE_NO_CODE : HV_PROFILE_UNKNOWN;
 	*ret_file = map->file;
 	*ret_off = address - map->start + map->off;
 	return HV_PROFILE_FILE;
+}
+
+const char *programs_cgroup(void *ctx, uint32_t pid, const char *comm)
+{
+	return look_up(ctx, pid, comm, lacks_cgroup, 0)->cgroup;
 }
 
 /* -- files of the host -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files and functions of the guest's programs for `hvtrace profile`. A process is looked up in the
+/* The files, functions and cgroups of the guest's programs for `hvtrace profile`. A process is looked up in the
  * session when its first sample arrives, and again when an address is in none of its mappings or its
  * name has changed. Functions are looked up at the end. A file of the user (--symfs) or of the host
  * (/usr/lib/debug) with the same build id names functions that the guest's memory does not.
@@ -26,6 +26,7 @@ struct program_map {
 struct program {
 	char comm[16];
 	uint64_t asked_ns;	  /* when it was last looked up */
+	char *cgroup;		  /* owned, untrusted path; NULL: unknown */
 	struct program_map *maps; /* owned; sorted by address */
 	size_t nr;
 };
@@ -56,9 +57,10 @@ struct programs {
 /* Returns "" if it is not known. */
 const char *programs_build_id(const struct program_file *f);
 void programs_deinit(struct programs *p);
-/* For struct hv_profile_files; CTX is a struct programs. */
+/* These are for struct hv_profile_files; CTX is a struct programs. */
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
 				    uint32_t *ret_file, uint64_t *ret_off);
+const char *programs_cgroup(void *ctx, uint32_t pid, const char *comm);
 /* Names the frames of programs in C that have no name. Asks the session for at most half a minute;
  * later frames get addresses. */
 struct hv_err *programs_name(struct programs *p, struct hv_chains *c) hv_must_use;

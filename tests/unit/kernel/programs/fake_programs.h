@@ -84,6 +84,10 @@ static inline void fp_declare(struct fk *f)
 		  {"i_mapping", FP_IMAP, 8});
 	FK_STRUCT("xa_node", 16 + 8 * 64, {"shift", 0, 1}, {"slots", FP_SLOTS, 8 * 64});
 	FK_STRUCT("page", FP_STRUCT, {"flags", 0, 8});
+	FK_STRUCT("css_set", 24, {"dfl_cgrp", 0, 8}, {"subsys", 8, 16});
+	FK_STRUCT("cgroup_subsys_state", 8, {"cgroup", 0, 8});
+	FK_STRUCT("cgroup", 8, {"kn", 0, 8});
+	FK_STRUCT("kernfs_node", 16, {"__parent", 0, 8}, {"name", 8, 8});
 	fp_vmemmap = fk_alloc(f, 8);
 	fk_u64(f, fp_vmemmap, FP_VMEMMAP);
 	fk_symbol(f, "vmemmap_base", fp_vmemmap);
@@ -207,6 +211,20 @@ static inline uint64_t fp_elf(struct fp *p)
 	return page;
 }
 
+/* Makes the cgroup /web, with TASK in it. */
+static inline void fp_cgroup(struct fk *f, uint64_t task)
+{
+	uint64_t set = fk_alloc(f, 24), group = fk_alloc(f, 8), root = fk_alloc(f, 16),
+		 node = fk_alloc(f, 16), name = fk_alloc(f, 8);
+
+	fk_u64(f, task + FT_CGROUPS, set);
+	fk_u64(f, set, group);
+	fk_u64(f, group, node);
+	fk_u64(f, node, root);
+	fk_u64(f, node + 8, name);
+	fk_str(f, name, "web");
+}
+
 static inline void fp_init(struct fp *p)
 {
 	uint64_t task;
@@ -216,6 +234,7 @@ static inline void fp_init(struct fp *p)
 	task = ft_process(&p->t, FP_PID, "cat", 0x3000);
 	p->mm = fk_alloc(&p->t.f, 64);
 	fk_u64(&p->t.f, task + FT_MM, p->mm);
+	fp_cgroup(&p->t.f, task);
 	fk_u64(&p->t.f, p->mm + 32 + 8, FP_VDSO);
 	p->root = fp_dentry(p, 0, "/");
 	p->mount = fp_mount(p, 0, 0, p->root);

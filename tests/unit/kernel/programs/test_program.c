@@ -58,6 +58,7 @@ START_TEST(mappings_with_code)
 	map_cat(fp_page(fp_elf(&p)));
 	ck_assert(read_program());
 	ck_assert_uint_eq(program.tgid, FP_PID);
+	ck_assert_str_eq(program.cgroup, "/web");
 	ck_assert_uint_eq(program.nr, 3);
 	ck_assert_uint_eq(program.maps[0].start, CODE + FP_PAGE);
 	ck_assert_uint_eq(program.maps[0].end, CODE + 2 * FP_PAGE);

@@ -14,6 +14,7 @@
 #define FT_SCS_SP      16u
 #define FT_STACK_PTR   32u
 #define FT_MM	       40u
+#define FT_CGROUPS     48u
 #define FT_TASKS       64u
 #define FT_PID	       80u
 #define FT_TGID	       84u
@@ -105,8 +106,8 @@ static inline void ft_types(void)
 		  /* as in riscv64 */
 		  {"epc", 0, 8}, {"ra", 8, 8}, {"t0", 40, 8}, {"s0", 64, 8});
 	FK_STRUCT("task_struct", FT_TASK_BYTES, {"thread_info", 0, 0, info},
-		  {"stack", FT_STACK_PTR, 8}, {"mm", FT_MM, 8}, {"tasks", FT_TASKS, 0, list},
-		  {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
+		  {"stack", FT_STACK_PTR, 8}, {"mm", FT_MM, 8}, {"cgroups", FT_CGROUPS, 8},
+		  {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
 		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
 		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
 		  {"se", FT_GROUP_NODE, 0, entity});

@@ -84,6 +84,25 @@ START_TEST(addresses_and_files)
 }
 END_TEST
 
+/* The path of the cgroup precedes the mappings, which may be missing. */
+START_TEST(cgroups)
+{
+	uint32_t file;
+	uint64_t off;
+
+	ck_assert_ptr_null(programs_cgroup(&programs, 4, "a"));
+	maps = "/web shop/x\n" MAPS;
+	ck_assert_str_eq(programs_cgroup(&programs, 5, "a"), "/web shop/x");
+	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
+	ck_assert_uint_eq(nr_asked, 2);
+	ck_assert_ptr_null(programs_cgroup(&programs, 4, "a")); /* asked a moment ago */
+	maps = "/\n";
+	ck_assert_str_eq(programs_cgroup(&programs, 6, "kworker"), "/");
+	ck_assert_str_eq(programs_cgroup(&programs, 5, "b"), "/");
+	ck_assert_int_eq(find(5, "b", 0x401234, &file, &off), HV_PROFILE_FILE);
+}
+END_TEST
+
 START_TEST(a_program_that_executes_another)
 {
 	uint32_t file, other;
@@ -235,6 +254,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, addresses_and_files);
+	tcase_add_test(tc, cgroups);
 	tcase_add_test(tc, a_program_that_executes_another);
 	tcase_add_test(tc, another_file_at_the_same_address);
 	tcase_add_test(tc, files_are_stored_once);
