@@ -150,7 +150,7 @@ void hvt_machine_list_free(struct hvt_machine **list, size_t nr);
 /**
  * hvt_machine_find() - Find a machine that has, or had, a session
  * @config: NULL for the defaults
- * @name: the name or UUID of a libvirt domain, "qmp:PATH" or "pid:N"
+ * @name: the name or UUID of a libvirt domain, "qmp:PATH", "pid:N" or "vmm:ID"
  * @ret: the machine; free it with hvt_machine_free()
  *
  * Return: NULL, or an error: ENOENT if there is no such session that this user may use.
@@ -278,7 +278,7 @@ struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret);
  */
 struct hvt_error *hvt_session_set_timeout(struct hvt_session *session, unsigned timeout_ms);
 
-/* -- files of the tree ------------------------------------------------------------------------ */
+/* -- files ------------------------------------------------------------------------------------ */
 
 /* Paths are relative to the top of the guest's tracefs tree: "current_tracer",
  * "instances/mine/set_ftrace_filter". The tree has the errors of the kernel's tracefs. */
@@ -327,8 +327,8 @@ struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
  * hvt_file_list() - List the names in a directory
  * @session: the session
  * @path: the path of the directory; "" for the top
- * @ret: the names, each followed by a newline, directories with a '/' before it; free it with
- *       hvt_free()
+ * @ret: the names, each followed by a newline, those of directories by '/' and a newline; free it
+ *       with hvt_free()
  *
  * Return: NULL, or an error.
  */
