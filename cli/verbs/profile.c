@@ -76,6 +76,7 @@ struct profile {
 	int file, signals; /* fds */
 	bool is_new;	   /* created by us; removed again if nothing is written */
 	bool compares;	   /* two files */
+	bool is_of_guest;  /* an option needs a guest */
 	uint64_t begin_ns, end_ns;
 	struct hv_text gaps; /* things that are not sampled, a line each */
 	bool is_cut;	     /* the file would be larger than FILE_MAX */
@@ -464,6 +465,8 @@ static bool parse_per(struct profile *r, const char *text)
 static bool take_option(struct cli *cli, struct profile *r, int option, int *ret_exit)
 {
 	*ret_exit = EXIT_OK;
+	if (option != 'd' && option != 'm' && option != 'o')
+		r->is_of_guest = true;
 	if (option == 'o')
 		r->path = optarg;
 	if (option == 'f')
@@ -503,6 +506,8 @@ static int compare(struct cli *cli, const struct profile *r, char **paths)
 		.paths = {paths[0], paths[1]}, .out_path = r->path, .min_ppm = r->min_ppm};
 	int out_error = 0, exit_code;
 
+	if (r->is_of_guest)
+		return usage_error(cli, "--diff reads files: it takes only -o and --min");
 	if (r->path && r->output != OUTPUT_SVG && r->output != OUTPUT_FOLDED)
 		return usage_error(cli, "--diff: '%s' must end with .svg or .folded", r->path);
 	exit_code = fail_if(profile_diff(&d, &out_error));

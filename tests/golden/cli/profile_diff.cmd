@@ -25,5 +25,6 @@ hvtrace profile --diff a.folded empty
 hvtrace profile --diff b.jsonl ns.jsonl
 hvtrace profile --diff a.folded nosuch
 hvtrace profile --diff a.folded a.folded -o x.perf
+hvtrace profile --diff --for=1s a.folded b.jsonl
 hvtrace profile --diff a.folded
 cd / && rm -r $RUN.d
