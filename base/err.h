@@ -12,6 +12,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,15 @@ struct hv_err *hv_err_mark(struct hv_err *err, unsigned facts) hv_must_use;
 /* Collects errors of independent steps: stores ERR in *FIRST if that is NULL, else frees ERR. ERR
  * can be NULL. */
 void hv_err_keep_first(struct hv_err **first, struct hv_err *err);
+
+/* Frees ERR. Returns whether it is NULL. For callers to whom the reason does not matter. */
+static inline bool hv_err_is_none(struct hv_err *err)
+{
+	bool is_none = !err;
+
+	hv_err_free(err);
+	return is_none;
+}
 
 static inline void hv_err_free_at(struct hv_err **err)
 {

@@ -612,13 +612,18 @@ struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr)
 	if (error || !ops->has_replies)
 		return error;
 	error = turn(ops);
-	if (error)
-		return error;
 	ops->dispatches = true;
-	deliver(ops, s, max, nr);
+	if (!error)
+		deliver(ops, s, max, nr);
 	ops->dispatches = false;
-	if (ops->session == s)
-		error = arm(ops);
+	if (ops->session == s) {
+		struct hvt_error *last = arm(ops);
+
+		if (error)
+			hvt_error_free(last);
+		else
+			error = last;
+	}
 	if (ops->is_freed)
 		free_now(ops);
 	return error;

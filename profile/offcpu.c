@@ -512,7 +512,7 @@ static void take(struct hv_offcpu *o, const struct hv_event *e)
 		take_program(o, e);
 }
 
-/* Names in switches are newer than those of the session. */
+/* A switch has a newer name than the session. */
 static void name_task(const struct hv_offcpu *o, struct hv_event *e)
 {
 	const struct hv_offcpu_task *t = find_task(o, e->pid);

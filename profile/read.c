@@ -111,7 +111,7 @@ static bool kind_of(const char *text, enum hv_chain_kind *ret)
 	return false;
 }
 
-/* Returns the string MEMBER of OBJECT; NULL: there is none. */
+/* Returns the string MEMBER of OBJECT, or NULL. */
 static const char *string_of(struct json_object *object, const char *member)
 {
 	struct json_object *value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers requests about the programs in the guest: the cgroup of a process, the code that it has
- * mapped, and the functions in a file. kernel/programs/program.h reads them from the guest's memory. Only root may
- * ask, because the answers contain paths of the guest. */
+ * mapped, and the functions in a file. kernel/programs/program.h reads them from the guest's memory.
+ * Only root may ask, because the answers contain paths of the guest. */
 #pragma once
 
 #include "cli/service/state.h"

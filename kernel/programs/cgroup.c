@@ -22,14 +22,6 @@ struct layout {
 	uint32_t parent, name;
 };
 
-static bool is_ok(struct hv_err *err)
-{
-	bool ok = !err;
-
-	hv_err_free(err);
-	return ok;
-}
-
 static bool find_layout(const struct hv_kernel_core *core, struct layout *l)
 {
 	const struct hv_field task[] = {{"cgroups", 8, &l->cgroups}};
@@ -39,11 +31,11 @@ static bool find_layout(const struct hv_kernel_core *core, struct layout *l)
 	const struct hv_field node[] = {{"name", 8, &l->name}};
 	uint32_t len_bytes = 0;
 
-	if (!is_ok(hv_fields_find(core, "task_struct", task, 1)) ||
-	    !is_ok(hv_fields_find(core, "css_set", set, 1)) ||
-	    !is_ok(hv_fields_find(core, "cgroup_subsys_state", state, 1)) ||
-	    !is_ok(hv_fields_find(core, "cgroup", group, 1)) ||
-	    !is_ok(hv_fields_find(core, "kernfs_node", node, 1)))
+	if (!hv_err_is_none(hv_fields_find(core, "task_struct", task, 1)) ||
+	    !hv_err_is_none(hv_fields_find(core, "css_set", set, 1)) ||
+	    !hv_err_is_none(hv_fields_find(core, "cgroup_subsys_state", state, 1)) ||
+	    !hv_err_is_none(hv_fields_find(core, "cgroup", group, 1)) ||
+	    !hv_err_is_none(hv_fields_find(core, "kernfs_node", node, 1)))
 		return false;
 	if (hv_btf_member(core->btf, "css_set", "subsys", &l->subsys, &len_bytes))
 		l->nr_subsys = len_bytes / 8 < SUBSYS_MAX ? len_bytes / 8 : SUBSYS_MAX;
@@ -54,7 +46,7 @@ static bool find_layout(const struct hv_kernel_core *core, struct layout *l)
 
 static bool word(const struct hv_kernel_core *core, uint64_t at, uint64_t *ret)
 {
-	return is_ok(hv_read_u64(&core->as, hv_gva(at), ret));
+	return hv_err_is_none(hv_read_u64(&core->as, hv_gva(at), ret));
 }
 
 /* Reads the name of a node. Memory after its page may not exist. */
@@ -71,7 +63,7 @@ static bool read_name(const struct hv_kernel_core *core, const struct layout *l,
 
 		if (part > NAME_MAX_BYTES + 1 - len)
 			part = NAME_MAX_BYTES + 1 - len;
-		if (!is_ok(hv_read(&core->as, hv_gva(at + len), ret + len, part)))
+		if (!hv_err_is_none(hv_read(&core->as, hv_gva(at + len), ret + len, part)))
 			return false;
 		if (memchr(ret + len, '\0', part))
 			return true;

@@ -52,14 +52,6 @@ struct layout {
 	uint32_t mnt_root;			   /* in struct vfsmount */
 };
 
-static bool is_ok(struct hv_err *err)
-{
-	bool ok = !err;
-
-	hv_err_free(err);
-	return ok;
-}
-
 static void note_end(struct layout *l, uint32_t off, uint32_t len)
 {
 	if (off + len > l->vma_len)
@@ -153,12 +145,12 @@ struct reading {
 
 static bool word(const struct reading *r, uint64_t at, uint64_t *ret)
 {
-	return is_ok(hv_read_u64(&r->core->as, hv_gva(at), ret));
+	return hv_err_is_none(hv_read_u64(&r->core->as, hv_gva(at), ret));
 }
 
 static bool bytes_at(const struct reading *r, uint64_t at, void *ret, size_t len)
 {
-	return is_ok(hv_read(&r->core->as, hv_gva(at), ret, len));
+	return hv_err_is_none(hv_read(&r->core->as, hv_gva(at), ret, len));
 }
 
 /* Reads the name of DENTRY, with a slash before it. */
@@ -274,7 +266,7 @@ static bool add_vma(struct reading *r, const struct vma *v)
 
 	if (!(v->flags & VM_EXEC))
 		return true;
-	if (r->program.nr == MAPS_MAX || !is_ok(hv_cancel_check()))
+	if (r->program.nr == MAPS_MAX || !hv_err_is_none(hv_cancel_check()))
 		return false;
 	if (v->file)
 		read_file(r, v->file, &map);
@@ -369,7 +361,7 @@ static bool find_task(struct hv_kernel *k, uint32_t pid, struct hv_task *ret)
 	struct hv_tasks tasks;
 	bool found = false;
 
-	if (!is_ok(hv_tasks_read(k, &tasks)))
+	if (!hv_err_is_none(hv_tasks_read(k, &tasks)))
 		return false;
 	for (size_t i = 0; i < tasks.nr && !found; i++) {
 		found = pid && tasks.list[i].pid == pid;
@@ -386,8 +378,8 @@ bool hv_program_read(struct hv_kernel *k, uint32_t pid, struct hv_program *ret)
 	struct reading r = {.core = &k->core, .l = &l};
 	struct hv_task task;
 
-	if (!k->core.btf || !is_ok(find_layout(&k->core, &l)) || !find_task(k, pid, &task) ||
-	    !word(&r, task.task.v + l.mm, &r.mm) || !r.mm ||
+	if (!k->core.btf || !hv_err_is_none(find_layout(&k->core, &l)) ||
+	    !find_task(k, pid, &task) || !word(&r, task.task.v + l.mm, &r.mm) || !r.mm ||
 	    (l.vdso && !word(&r, r.mm + l.vdso, &r.vdso)))
 		return false;
 	r.program.tgid = task.tgid;
@@ -419,7 +411,7 @@ bool hv_program_find_functions(struct hv_kernel *k, const struct hv_program_file
 	struct hv_cached_file file;
 	struct hv_elf_file elf;
 
-	if (!k->core.btf || !is_ok(hv_page_cache_find(&k->core, &cache)) ||
+	if (!k->core.btf || !hv_err_is_none(hv_page_cache_find(&k->core, &cache)) ||
 	    !hv_cached_file_open(&cache, id->mapping, &file) || file.ino != id->ino ||
 	    file.len_bytes != id->len_bytes)
 		return false;

@@ -355,8 +355,8 @@ static bool look_for_insn(void *ctx, const struct hv_insn *insn)
 	return insn->at.v < s->at.v;
 }
 
-/* Returns the start of the kernel's function in which a one-byte instruction begins at AT; 0 if there
- * is none. */
+/* Returns the start of the kernel's function that has a one-byte instruction at AT, or 0 if no
+ * instruction begins there. */
 static struct hv_gva function_of_insn(const struct hv_kernel *k, struct hv_gva at)
 {
 	const struct hv_symbol *symbol = hv_symbols_at(&k->core.symbols, at);

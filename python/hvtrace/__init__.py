@@ -256,7 +256,7 @@ def machines(run_dir: Optional[str] = None) -> List[Machine]:
 
 
 def find(name: str, run_dir: Optional[str] = None) -> Machine:
-    """The machine that NAME names: a domain's name or UUID, "qmp:PATH" or "pid:N"."""
+    """The machine that NAME names: a domain's name or UUID, "qmp:PATH", "pid:N" or "vmm:ID"."""
     pointer = _P()
     _check(_lib.hvt_machine_find(ctypes.byref(_config(run_dir)), _bytes(name), ctypes.byref(pointer)))
     return Machine(pointer.value)

@@ -3,6 +3,7 @@
  * RUN_DIR NAME`. Each time, all functions succeed or one fails with ENOMEM, and nothing is left in
  * the session's tree. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "tests/unit/lib/failing_alloc.h"
 
 #define TRIES_MAX 1000
+#define WAIT_MS	  10000
 
 struct use {
 	struct hvt_machine *machine;
@@ -22,6 +24,7 @@ struct use {
 	struct hvt_symbols *symbols;
 	char *text, *names;
 	unsigned nr_calls;
+	int dispatch_failed;
 };
 
 static void count(const struct hvt_call *call, void *data)
@@ -44,17 +47,32 @@ static struct hvt_error *use_files(struct use *u)
 	return error ? error : hvt_symbols_read(u->session, &u->symbols);
 }
 
+/* Makes events, and waits until there is something to dispatch. */
+static struct hvt_error *make_events(struct use *u, int *ret_ready)
+{
+	struct pollfd fd = {hvt_session_fd(u->session), POLLIN, 0};
+	struct hvt_error *error = hvt_file_write(u->session, "control", HVT_WRITE_APPEND, "raw 3");
+
+	*ret_ready = !error && poll(&fd, 1, WAIT_MS) == 1;
+	return error;
+}
+
 static struct hvt_error *use_ops(struct use *u)
 {
 	struct hvt_error *error = hvt_ops_new(count, NULL, u, &u->ops);
 	char name[16];
+	int ready;
 
 	if (!error)
 		error = hvt_ops_set_filter(u->ops, "vfs_read");
 	if (!error)
 		error = hvt_ops_register(u->ops, u->session);
-	for (unsigned i = 0; i < 3 && !error; i++)
+	if (!error)
+		error = make_events(u, &ready);
+	for (unsigned i = 0; i < 3 && !error; i++) {
 		error = hvt_session_dispatch(u->session, 0, NULL);
+		u->dispatch_failed = error != NULL;
+	}
 	return error ? error : hvt_session_task_name(u->session, 61, name);
 }
 
@@ -69,6 +87,15 @@ static struct hvt_error *use_all(const struct hvt_config *config, const char *na
 	if (!error)
 		error = use_files(u);
 	return error ? error : use_ops(u);
+}
+
+/* Returns whether events are reported after a dispatch that failed. */
+static int goes_on(struct use *u)
+{
+	int ready;
+
+	hvt_error_free(make_events(u, &ready));
+	return ready;
 }
 
 static void release(struct use *u)
@@ -124,8 +151,12 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		hvt_error_free(error);
-		release(&u);
 		failing_alloc_after(TRIES_MAX);
+		if (u.dispatch_failed && !goes_on(&u)) {
+			fprintf(stderr, "allocation %u: later events are not reported\n", nr);
+			return 1;
+		}
+		release(&u);
 		if (!is_clean(&config, argv[2]))
 			return 1;
 	} while (code && ++nr < TRIES_MAX);

@@ -28,7 +28,7 @@
 #define ROOT  "/tmp/twin-root"
 #define KICKS SIGUSR1 /* also the machine's own signal for its vCPU threads */
 
-/* What this machine's devices need in addition. */
+/* Calls of this machine's devices, in addition to those of that VMM. */
 static const struct allowed own[] = {IOCTL(KVM_IRQ_LINE), IF(futex, 1, 393), ANY(write)};
 
 #define LIST_MAX 128

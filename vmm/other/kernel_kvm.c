@@ -265,7 +265,7 @@ struct hv_err *hv_kernel_kvm_thread(const struct hv_kernel_kvm *k, int vcpu_fd, 
 struct list {
 	struct hv_kernel_slot *to;
 	size_t nr;
-	size_t nr_visited; /* a structure that was freed meanwhile may be a circle */
+	size_t nr_visited; /* freed memory may contain a circle */
 	bool is_full;	   /* and there are more */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files, functions and cgroups of the guest's programs for `hvtrace profile`. A process is looked up in the
- * session when its first sample arrives, and again when an address is in none of its mappings or its
- * name has changed. Functions are looked up at the end. A file of the user (--symfs) or of the host
- * (/usr/lib/debug) with the same build id names functions that the guest's memory does not.
+/* The files, functions and cgroups of the guest's programs for `hvtrace profile`. A process is
+ * looked up in the session when its first sample arrives, and again when an address is in none of
+ * its mappings or its name has changed. Functions are looked up at the end. A file of the user
+ * (--symfs) or of the host (/usr/lib/debug) with the same build id names functions that the
+ * guest's memory does not.
  *
- * The guest chooses the tasks, and the service's answers are untrusted: the numbers of tasks, files
- * and mappings and the lengths of names are bounded, and names are only displayed. The service does
- * nothing else while it answers, so the lookups take at most a quarter of the time. */
+ * The guest chooses the tasks, and the service's answers are untrusted: the numbers of tasks,
+ * files and mappings and the lengths of names are bounded, and names are only displayed. The
+ * service does nothing else while it answers, so the lookups take at most a quarter of the time. */
 #pragma once
 
 #include "base/map.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Allocations of the library of which one fails. */
+/* Makes one allocation of the library fail. */
 #pragma once
 
-/* Lets the allocation after NR more fail. */
+/* After NR more allocations, the next one fails. */
 void failing_alloc_after(unsigned nr);
 /* Returns whether it has failed. */
 int failing_alloc_has_failed(void);

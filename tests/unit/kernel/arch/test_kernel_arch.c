@@ -273,7 +273,7 @@ START_TEST(stacks_of_a_cpu_of_old_kernels)
 }
 END_TEST
 
-/* A CPU that was never online has none. */
+/* A CPU that was never online has no exception stacks. */
 START_TEST(cpu_without_old_stacks)
 {
 	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];

@@ -358,7 +358,7 @@ START_TEST(threads_that_sleep)
 }
 END_TEST
 
-/* A thread of io_uring is none that can make calls. */
+/* A thread of io_uring cannot make calls. */
 START_TEST(threads_of_the_kernel)
 {
 	struct kind kind = without_memfd;

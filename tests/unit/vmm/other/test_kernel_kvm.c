@@ -64,7 +64,7 @@ static struct fake_kernel {
 	struct fake_slots slots;
 } kernel;
 
-/* What the types and the memory of this kernel lack. */
+/* The member that the types do not have, and the form of this kernel. */
 static const char *absent;
 static bool has_types, is_old, changes;
 
