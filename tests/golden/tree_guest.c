@@ -283,12 +283,14 @@ static void do_ends_in(struct golden_guest *g, char *args)
 	}
 }
 
-/* KIND: "raw", the guest has no trace clock that hvtrace can compute; or "host", the host's clock
- * is available. */
+/* KIND: "raw", the guest has no trace clock that hvtrace can compute; "unstable", its clock has
+ * become unstable; or "host", the host's clock is available. */
 static void do_clock(struct golden_guest *g, const char *kind)
 {
 	if (strcmp(kind, "raw") == 0)
 		hv_fake_clock(g->session, HV_CLOCK_RAW);
+	else if (strcmp(kind, "unstable") == 0)
+		hv_fake_unstable_clock(g->session);
 	else
 		hv_fake_host_clock(g->session);
 }

@@ -291,10 +291,11 @@ class Domain:
 """
 
     def _tsc(self, domain_type):
-        """Returns the kernel parameter with the TSC frequency for a guest under TCG. Not needed under KVM, which reports
-        the frequency, and with counted instructions, where nothing disturbs the guest's measurement."""
+        """Returns the kernel parameters for a guest under TCG that give the frequency of its TSC and keep its clocksource
+        watchdog from judging the TSC: a busy host delays one of the watchdog's two readings. Not needed under KVM, which
+        reports the frequency, and with counted instructions, where nothing disturbs the guest's measurements."""
         known = domain_type == "qemu" and self.config.arch == "amd64" and not self.config.counted
-        return f" tsc_early_khz={tsc.khz()}" if known and tsc.khz() else ""
+        return f" tsc_early_khz={tsc.khz()} tsc=nowatchdog" if known and tsc.khz() else ""
 
     def emulator(self):
         if self.config.counted:

@@ -20,6 +20,7 @@
 struct hv_clocks {
 	enum hv_clock_kind guest;
 	unsigned has_host;
+	unsigned is_unstable;
 	const struct hv_buffer *buffer; /* "now" is just after the last event of this buffer */
 };
 
@@ -529,6 +530,11 @@ void hv_fake_host_clock(struct hv_session *s)
 	s->clocks->has_host = 1;
 }
 
+void hv_fake_unstable_clock(struct hv_session *s)
+{
+	s->clocks->is_unstable = 1;
+}
+
 enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c)
 {
 	return c->guest;
@@ -540,12 +546,14 @@ const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clo
 		return c->guest == HV_CLOCK_RAW ? "the guest's clock is not known" : NULL;
 	if (clock == HV_TRACE_CLOCK_HOST)
 		return c->has_host ? NULL : "it is not known how the guest's counter goes";
+	if (clock == HV_TRACE_CLOCK_GLOBAL && c->is_unstable)
+		return NULL;
 	return clock == HV_TRACE_CLOCK_TSC ? NULL : "the fake has none";
 }
 
-enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c hv_unused)
+enum hv_trace_clock hv_clocks_default(const struct hv_clocks *c)
 {
-	return HV_TRACE_CLOCK_GUEST;
+	return c->is_unstable ? HV_TRACE_CLOCK_GLOBAL : HV_TRACE_CLOCK_GUEST;
 }
 
 bool hv_clocks_has_host(const struct hv_clocks *c)

@@ -62,6 +62,8 @@ void hv_fake_casts(struct hv_session *s);
 struct hv_btf *hv_fake_btf_with_casts(void);
 /* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
+/* Makes the guest's clock unstable, as it may become at any time. */
+void hv_fake_unstable_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 /* Adds calls of a site on CPU if the profile counts them at this time. */
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);

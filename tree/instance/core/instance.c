@@ -85,7 +85,7 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 	in->options.absent = absent_options(all->session);
 	selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
-	hv_buffers_use_clock(&in->buffers, hv_clocks_default(all->session->clocks));
+	hv_buffers_use_clock(&in->buffers, all->initial_clock);
 	hv_pipes_init(&in->pipes, all->nr_cpus);
 	add_states(all->publisher, in->states, false);
 	FOR_EACH_PART (p, all)
@@ -115,7 +115,11 @@ struct hv_instances *hv_instances_new(struct hv_session *session, unsigned nr_cp
 	struct hv_instances *all = hv_alloc(sizeof(*all));
 
 	*all = (struct hv_instances){
-		.session = session, .publisher = publisher, .nr_cpus = nr_cpus};
+		.session = session,
+		.publisher = publisher,
+		.nr_cpus = nr_cpus,
+		.initial_clock = hv_clocks_default(session->clocks),
+	};
 	all->event_texts = hv_event_texts_new(session->kernel, session->types);
 	add_states(publisher, all->states, true);
 	find_acting(all);

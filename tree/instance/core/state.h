@@ -31,6 +31,8 @@ struct hv_instances {
 	 * NULL-terminated. */
 	const struct hv_part *acting[HV_NR_PARTS + 1];
 	unsigned nr_cpus;
+	/* The clock with which instances begin: the guest's clock may become unstable later. */
+	enum hv_trace_clock initial_clock;
 	struct hv_instance top; /* list head; top.next is the first instance */
 	struct hv_top_settings top_settings;
 
