@@ -10,7 +10,7 @@ from cases_graph import Sleepers, our_trees
 from cases_stack import UNKNOWN, agree, stacks
 from lib import ftrace, graph
 from lib.domain import Config
-from lib.suite import Test, bad_dmesg, case
+from lib.suite import OWN_GUESTS, Test, bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
@@ -117,7 +117,7 @@ def guests_of_the_guest(test):
     compare(before, memory.snapshot())
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_check(t):
     """The kernel of an arm64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes. Variables
     found without names of data are at the addresses of their names. Then the guest runs nested guests."""
@@ -205,25 +205,25 @@ def larger_pages(t, config, page_bits):
         t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables; {nr} stacks agree")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_pages_of_16_kib(t):
     """A kernel with 16 KiB pages. hvtrace's own tables map the region."""
     larger_pages(t, PAGES_16K, 14)
 
 
-@case(configs=None)
+@case(configs=(), further=OWN_GUESTS)
 def arm64_16_kib_not_moved(t):
     """As above, with an image that was not moved: the region is below it, and all functions call veneers."""
     larger_pages(t, NOT_MOVED_16K, 14)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_pages_of_64_kib(t):
     """A kernel with 64 KiB pages and 52-bit addresses. Page entries next to the image's map the region."""
     larger_pages(t, PAGES_64K, 16)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_shadow_call_stacks(t):
     """A kernel that signs return addresses and also returns through shadow call stacks: trees of calls equal the
     guest's own. Sleeping tasks get their addresses back in both places, after detach and after kill -9 and recover."""
@@ -237,7 +237,7 @@ def arm64_shadow_call_stacks(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_dynamic_shadow_call_stacks(t):
     """A kernel that uses shadow call stacks instead of signatures on a CPU that does not sign: with and without them,
     trees of calls equal the guest's own, and sleeping tasks get their addresses back."""
@@ -255,7 +255,7 @@ def arm64_dynamic_shadow_call_stacks(t):
             t.notes += [f"{config.cmdline or 'signed'}: {nr} functions", *test.notes]
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_agrees_with_own_ftrace(t):
     """A kernel whose memory has only the names of functions, with no module and with one: its variables are found. One
     workload, a few globs: the calls and their order equal the guest's own, and a graph works. Text and tables are as
@@ -301,7 +301,7 @@ def refused_by_name(t, guest, event_says):
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=[event_says])
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_all_functions(t):
     """All functions on two busy vCPUs, with a module, through veneers: tracers are switched on and off, and no site is
     refused. After kill -9 the guest continues, and recover restores every byte."""
@@ -310,7 +310,7 @@ def arm64_all_functions(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_graph_agrees_with_own(t):
     """One workload, a few globs: trees of calls and their order equal the guest's own. Then a profile counts as many
     calls."""
@@ -319,7 +319,7 @@ def arm64_graph_agrees_with_own(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_graph_ends_with_sleepers(t):
     """All functions, with a module, on a CPU that signs with the architecture's algorithm. Tasks that sleep in traced
     functions get their signed return addresses back after detach, and after kill -9 and recover, and continue. The text
@@ -330,7 +330,7 @@ def arm64_graph_ends_with_sleepers(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_stacks_agree_with_own(t):
     """func_stack_trace: stacks and their order equal the guest's own. Stacks of interrupts, which span two kernel
     stacks, lead to the kernel's entry."""
@@ -355,7 +355,7 @@ def arm64_stacks_agree_with_own(t):
         t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def arm64_commands(t):
     """With function_graph as the tracer, the command stacktrace records stacks that equal the guest's own. traceoff,
     traceon, snapshot, counts and function-fork work. Probes are refused by name."""

@@ -15,7 +15,7 @@ from lib import ftrace
 from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
-from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, Skip, case, left_behind, private_dir
+from lib.suite import IN_TURN, KERNELS, OLDEST, OWN_GUESTS, STANDARD, Skip, case, left_behind, private_dir
 from lib.tool import PARSER, child_of, children_of, parser_of
 from lib.wait import HANG_SECONDS, until
 
@@ -398,7 +398,7 @@ def destroyed_while_attached(t):
     assert not left, left
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def domains_that_cannot_be_traced(t):
     """Messages for: no such domain, domain off, no ivshmem device (with the XML to add), only firmware."""
     t.hv.fails("attach", "hvtrace-no-such-domain", says=["hvtrace-no-such-domain"])
@@ -461,7 +461,7 @@ def own_qemu(place, region, before=(), qmp=None):
                 os.unlink(f"{place}.{end}")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def full_shared_memory(t):
     """The region's file system is full: one line of error, no SIGBUS, the guest continues. The region is on a separate
     tmpfs, and the guest is named by `qmp:PATH`."""
@@ -480,7 +480,7 @@ def full_shared_memory(t):
 LATE_SECONDS = 25  # a QMP command times out after 20
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def changes_work_after_the_vmm_was_stopped(t):
     """A VMM that was stopped until its commands timed out answers them when it continues. hvtrace must not take these
     answers for answers to later commands: each later change works. A region whose file is larger than the region is
@@ -537,7 +537,7 @@ def qemu_elsewhere(place, mount):
         os.rmdir(shared)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def a_qemu_in_other_namespaces(t):
     """A QEMU in separate namespaces, with its QMP socket on a private tmpfs, is traced as pid:N. If its socket can be
     reached but its directory has a different name for the QEMU, it is refused, and no file is made there."""

@@ -10,7 +10,7 @@ import on_virt
 from cases_stack import BEGIN, UNKNOWN, of_rounds, stacks
 from lib import ftrace
 from lib.domain import Config
-from lib.suite import bad_dmesg, case
+from lib.suite import OWN_GUESTS, bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
@@ -41,7 +41,7 @@ def check_symbols(t, guest):
     assert modules and sorted(line for line in ours if b"[" in line) == sorted(modules), "symbols of modules differ"
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def riscv64_check(t):
     """The kernel of a riscv64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes."""
     guest = boot(t, RISCV64)
@@ -127,7 +127,7 @@ def calls_with_callers(text, pid, own=False):
     return found[at[0] : at[-1]]
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def riscv64_agrees_with_own_ftrace(t):
     """func_stack_trace: calls, callers and their order equal the guest's own. With function_graph as the tracer, the
     command stacktrace shows the same callers. Stacks of interrupts, which span two kernel stacks, are complete.
@@ -223,7 +223,7 @@ def commands(traced, guest):
     assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
 
 
-@case(configs=None)
+@case(configs=(), further=OWN_GUESTS)
 def riscv64_all_functions(t):
     """All functions on two busy vCPUs, with a module: tracers are switched on and off, and no site is refused. After
     kill -9 the guest continues, and recover restores every byte."""
@@ -232,7 +232,7 @@ def riscv64_all_functions(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def riscv64_beside_own_ftrace(t):
     """A kernel in which one half of a site changes: calls and their order equal the guest's own. The guest's own ftrace
     is enabled for a function that hvtrace traces, and disabled again. It has the function's calls after detach, as
@@ -261,7 +261,7 @@ def riscv64_beside_own_ftrace(t):
         assert before > 0 and own_calls() == before, before
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def riscv64_graph_agrees_with_own(t):
     """One workload, a few globs: trees of calls and their order equal the guest's own. Then a profile counts as many
     calls."""
@@ -270,7 +270,7 @@ def riscv64_graph_agrees_with_own(t):
         t.notes += test.notes
 
 
-@case(configs=None)
+@case(configs=(), further=OWN_GUESTS)
 def riscv64_graph_ends_with_sleepers(t):
     """All functions. Tasks that sleep in traced functions get their return addresses back after detach, and after kill
     -9 and recover, and continue. The text is as before."""

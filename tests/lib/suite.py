@@ -34,7 +34,7 @@ class Case:
     def __init__(self, run, configs, further, fresh, alone):
         self.run = run
         self.name = run.__name__
-        self.configs = configs  # None: the case does not use a guest of the suite
+        self.configs = configs  # None in it: the case makes its guests itself
         self.further = further
         self.fresh = fresh  # the case ends its guest, so it gets a separate one
         self.alone = alone  # no other guest of this suite runs at that time
@@ -43,9 +43,9 @@ class Case:
         """Adds the further configurations if ALL_KERNELS. If the kernel is one that a developer named, leaves only
         the guests with this kernel."""
         if all_kernels or IS_IMAGE:
-            self.configs, self.further = (*self.configs, *self.further) if self.configs else None, ()
+            self.configs, self.further = (*self.configs, *self.further), ()
         if IS_IMAGE:
-            self.configs = tuple(c for c in self.configs or () if c.suite in KERNELS)
+            self.configs = tuple(c for c in self.configs if c and c.suite in KERNELS)
 
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
@@ -80,14 +80,17 @@ NEWEST = Config("sid", 2, in_turn=True, btf=BTF)
 OLDEST = Config("bullseye", 1, btf=BTF)
 
 
+OWN_GUESTS = (None,)
+
+
 def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
-    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By default it
-    runs with two vCPUs on both kernels, and with one vCPU on one of them. FURTHER: configurations that a run of all cases
-    uses only with --all-kernels, because they take long. ALONE: it measures durations; all cases
-    with counted instructions are alone, too: such a guest uses a CPU even while it is idle."""
+    """Registers a case: f(t) with t.guest, t.hv, t.lab. By default it runs with two vCPUs on both kernels, and with one
+    vCPU on one of them. CONFIGS OWN_GUESTS: it makes its guests itself. FURTHER: configurations that a run of all cases
+    uses only with --all-kernels, because they take long; OWN_GUESTS, without CONFIGS: the case itself. ALONE: it measures
+    durations; all cases with counted instructions are alone, too: such a guest uses a CPU even while it is idle."""
 
     def register(run):
-        CASES.append(Case(run, configs and tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
+        CASES.append(Case(run, tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
         return run
 
     return register
@@ -395,14 +398,14 @@ def matches(case_, config, patterns):
 
 def parts_of(cases, patterns):
     """Returns the parts of CASES, with all cases of a guest together."""
-    configs = dict.fromkeys(config for case_ in cases for config in case_.configs or ())
+    configs = dict.fromkeys(config for case_ in cases for config in case_.configs if config)
     parts = []
     for config in configs:
-        mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
+        mine = [c for c in cases if config in c.configs and matches(c, config, patterns)]
         # A case that ends its guest comes last, so that no guest must be booted again for others.
         mine.sort(key=lambda c: c.fresh)
         parts += [Part(config, mine)] if mine else []
-    return parts + [Part(None, [c]) for c in cases if c.configs is None]
+    return parts + [Part(None, [c]) for c in cases if None in c.configs]
 
 
 def weight(part):
@@ -457,7 +460,7 @@ def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
     for case_ in CASES:
         case_.use(all_kernels or patterns)
     left_out = sum(len(case_.further) for case_ in CASES)
-    cases = [c for c in CASES if c.configs != () and any(matches(c, config, patterns) for config in c.configs or (None,))]
+    cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs)]
     if list_only:
         for case_ in cases:
             say(f"{case_.name}: {' '.join((case_.run.__doc__ or '').split())}")

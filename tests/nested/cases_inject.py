@@ -19,7 +19,7 @@ from lib.channel import Channel
 from lib.daemons import virsh
 from lib.domain import RUN, Config, script
 from lib.memory import Memory
-from lib.suite import bad_dmesg, case
+from lib.suite import OWN_GUESTS, bad_dmesg, case
 from lib.wait import HANG_SECONDS, until
 
 BARE = Config("bookworm", 2, shmem_mib=0, shared_ram=False)
@@ -162,7 +162,7 @@ RAM = {
 }  # fmt: skip
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def kinds_of_ram(t):
     """QEMU without libvirt, with its sandbox on: private and shared huge pages (2 MiB), and two NUMA nodes: one shared,
     the other private and partly above 4 GiB."""

@@ -14,7 +14,7 @@ import time
 
 from lib import ftrace
 from lib.own import APPEND, SHELL, OwnMachine, kernel_file, unpack_vmlinux
-from lib.suite import Skip, bad_dmesg, case
+from lib.suite import OWN_GUESTS, Skip, bad_dmesg, case
 
 ROUNDS = 100
 KTHREADD = 2
@@ -140,7 +140,7 @@ def boots(t, suite, *options, ends=detach, **more):
     t.note(f"{release}: {events} events; host's moments {widest * 1e3:.0f} ms apart")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_bzimage(t):
     """bookworm's bzImage: two vCPUs, traced as counted, host's clock, detached, switched off."""
     boots(t, "bookworm", "--memory", "0.75G")
@@ -166,7 +166,7 @@ def changed_bytes(pid):
     return [nr for nr in differ if nr]
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_shadow_text(t):
     """--patch=shadow: only copies are changed. The pages of the RAM stay unchanged, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
@@ -198,14 +198,14 @@ def own_shadow_text(t):
     t.note(f"{events} events; {len(pages)} pages for some functions, {nr} for all")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_bzimage_of_trixie(t):
     """As above with trixie's bzImage. Its service is killed, although the command line requests a tracer: the machine
     continues, and its exit status reports that tracing failed."""
     boots(t, "trixie", "-p", "function_graph", "-l", "vfs_*", ends=kill_service)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_vmlinux(t):
     """As above with the ELF file in trixie's bzImage, and the VMM is killed."""
     with tempfile.NamedTemporaryFile() as file:
@@ -260,13 +260,13 @@ def trace_boot(t, suite, end):
     t.note(f"{len(events)} events, {names.count('do_one_initcall')} initcalls{late}")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_trace_from_boot(t):
     """rest_init, kernel_init, the initcalls and the last calls before the reset are in the file, in order."""
     trace_boot(t, "bookworm", lambda machine: ends_well(machine, "reboot -f"))
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_trace_from_boot_of_trixie(t):
     """As above with trixie's kernel, and a detach at the end."""
 
@@ -277,7 +277,7 @@ def own_trace_from_boot_of_trixie(t):
     trace_boot(t, "trixie", detach)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_graph_from_boot(t):
     """Calls and returns from the boot on. Detach works although the first task's stack begins in freed code."""
     with tempfile.TemporaryDirectory() as directory:
@@ -299,7 +299,7 @@ def own_graph_from_boot(t):
     t.note(f"{text.count(chr(10))} lines")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_refusals(t):
     """Files that cannot be booted are refused with one line each."""
     kernel, initrd = kernel_file("bookworm")
@@ -347,7 +347,7 @@ def on_terminal(t, act):
         os.close(theirs)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_terminal(t):
     """Ctrl-A x ends the machine with success, SIGTERM with that signal. The terminal is as before."""
     got = on_terminal(t, lambda _process, terminal: os.write(terminal, b"\x01x"))

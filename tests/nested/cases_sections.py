@@ -7,7 +7,7 @@ import re
 from cases_latency import HEAD, TRIES, longest, same_length
 from cases_own import ends_well, healthy
 from lib.own import OwnMachine
-from lib.suite import STANDARD, case
+from lib.suite import OWN_GUESTS, STANDARD, case
 from lib.tool import Traced
 
 READS = 1000000  # of the clock, which take about half a second
@@ -49,7 +49,7 @@ def sections_on_kvm(t):
         check_tracers(t, traced, t.guest)
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def own_sections(t):
     """Planted sections of an `hvtrace run` machine are the longest ones."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2") as m:

@@ -12,7 +12,7 @@ import types
 
 from cases_own import count_calls, healthy
 from lib.own import APPEND, SHELL, OwnMachine, kernel_file
-from lib.suite import case
+from lib.suite import OWN_GUESTS, case
 from lib.wait import until
 
 KINDS = ("firecracker", "cloud-hypervisor")
@@ -47,7 +47,7 @@ def listed(t):
     return {row["name"]: row for row in json.loads(t.hv("list", "--json"))}
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def vmms_without_monitor(t):
     """`list` shows them by id, `attach` proves its calls and makes them in the main thread, the calls of a workload
     arrive, and after detach the guest's text is its own. The VMM lives, also after kill -9 of all of hvtrace."""
@@ -76,7 +76,7 @@ def vmms_without_monitor(t):
             t.note(f"{kind}: {nr} events, {transport}")
 
 
-@case(configs=None)
+@case(configs=OWN_GUESTS)
 def vmms_that_lie(t):
     """Two processes claim the same id: it is refused, and each is reached by its pid. An id with other characters than
     harmless ones is none. A paused guest is refused."""
