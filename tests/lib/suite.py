@@ -480,6 +480,6 @@ def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
     for title in runner.failures:
         say(f"failed: {title}")
     if left_out:
-        say(f"skip {left_out} runs of cases on further kernels: only --all-kernels runs them")
+        say(f"skip {left_out} slow runs of cases: only --all-kernels runs them")
     say(f"{runner.passed} passed, {runner.failed} failed, {runner.skipped} skipped")
     return 1 if runner.failed else 0
