@@ -19,7 +19,6 @@
 #include "cli/verbs/profile/switches.h"
 #include "cli/verbs/profile/ticks.h"
 #include "cli/verbs/profile/write.h"
-#include "cli/verbs/record/apart.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/record/request.h"
 #include "cli/verbs/verb.h"
@@ -73,10 +72,10 @@ struct profile {
 	struct profile_ticks ticks;
 	struct profile_switches switches;
 	struct programs programs;
-	int file, signals; /* fds */
-	bool is_new;	   /* created by us; removed again if nothing is written */
-	bool compares;	   /* two files */
-	bool is_of_guest;  /* an option needs a guest */
+	struct profile_file file;
+	int signals;	  /* fd */
+	bool compares;	  /* two files */
+	bool is_of_guest; /* an option needs a guest */
 	uint64_t begin_ns, end_ns;
 	struct hv_text gaps; /* things that are not sampled, a line each */
 	bool is_cut;	     /* the file would be larger than FILE_MAX */
@@ -89,9 +88,7 @@ static void profile_deinit(struct profile *r)
 	recording_deinit(&r->recording);
 	programs_deinit(&r->programs);
 	hv_text_deinit(&r->gaps);
-	if (r->is_new)
-		unlink(r->path);
-	hv_close_at(&r->file);
+	profile_file_close(&r->file);
 	hv_close_at(&r->signals);
 }
 
@@ -363,12 +360,11 @@ static struct hv_err *show(struct profile *r)
 
 	hv_flame_make(&r->samples->chains, &f);
 	r->is_cut = !add_output(r, &f, &out);
-	if (r->file < 0) {
+	if (r->file.fd < 0) {
 		r->out_error = put_out(out.data, out.len_bytes);
 		return NULL;
 	}
-	r->is_new = false;
-	err = profile_write(r->path, r->file, &out);
+	err = profile_file_write(&r->file, &out);
 	add_summary(r, &f, &summary);
 	if (!err)
 		r->out_error = put_out(summary.data, summary.len_bytes);
@@ -376,13 +372,6 @@ static struct hv_err *show(struct profile *r)
 }
 
 /* -- the verb ----------------------------------------------------------------------------------- */
-
-static struct hv_err *open_file(struct profile *r)
-{
-	if (!r->path)
-		return NULL;
-	return output_open(r->path, OUTPUT_FOLLOWS_LINKS, &r->file, &r->is_new);
-}
 
 /* SYMFS may be NULL. */
 static struct hv_err *leave_rights(const char *symfs)
@@ -398,7 +387,7 @@ static struct hv_err *leave_rights(const char *symfs)
 
 static struct hv_err *profile(const struct cli *cli, struct profile *r)
 {
-	struct hv_err *err = open_file(r);
+	struct hv_err *err = r->path ? profile_file_open(&r->file, r->path) : NULL;
 
 	if (!err)
 		err = own_session_open(cli, r->request.spec, &r->session);
@@ -535,7 +524,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		.min_ppm = MIN_PPM,
 		.request.for_ns = FOR_NS,
 		.request.max_overhead_ppm = OVERHEAD_PPM,
-		.file = -1,
+		.file = PROFILE_FILE_NONE,
 		.signals = -1,
 	};
 	int option, exit_code;

@@ -11,7 +11,6 @@
 #include "base/guard.h"
 #include "base/prefix.h"
 #include "cli/verbs/profile/write.h"
-#include "cli/verbs/record/apart.h"
 #include "cli/verbs/verb.h"
 #include "profile/diff.h"
 #include "profile/read.h"
@@ -22,7 +21,8 @@
 
 struct comparison {
 	const struct profile_diff *d;
-	int fds[2], out; /* owned */
+	int fds[2]; /* owned */
+	struct profile_file out;
 	struct hv_chains chains;
 	struct hv_diff diff;
 	struct hv_read reads[2];
@@ -32,7 +32,7 @@ static void comparison_deinit(struct comparison *c)
 {
 	hv_close_at(&c->fds[0]);
 	hv_close_at(&c->fds[1]);
-	hv_close_at(&c->out);
+	profile_file_close(&c->out);
 	hv_read_deinit(&c->reads[0]);
 	hv_read_deinit(&c->reads[1]);
 	hv_diff_deinit(&c->diff);
@@ -41,15 +41,12 @@ static void comparison_deinit(struct comparison *c)
 
 static struct hv_err *open_files(struct comparison *c)
 {
-	bool is_new;
-
 	for (size_t i = 0; i < HV_ARRAY_LEN(c->fds); i++) {
 		c->fds[i] = open(c->d->paths[i], O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (c->fds[i] < 0)
 			return hv_err_new(errno, "%s: %s", c->d->paths[i], strerror(errno));
 	}
-	return c->d->out_path ? output_open(c->d->out_path, OUTPUT_FOLLOWS_LINKS, &c->out, &is_new)
-			      : NULL;
+	return c->d->out_path ? profile_file_open(&c->out, c->d->out_path) : NULL;
 }
 
 static struct hv_err *read_file(struct hv_read *r, int fd)
@@ -123,7 +120,7 @@ static struct hv_err *write_output(struct comparison *c, bool *ret_complete)
 	*ret_complete = hv_ends_with(c->d->out_path, ".svg")
 				? hv_flame_svg(&c->diff.flame, title, FILE_MAX, &out)
 				: hv_diff_folded(&c->diff, FILE_MAX, &out);
-	return profile_write(c->d->out_path, c->out, &out);
+	return profile_file_write(&c->out, &out);
 }
 
 static struct hv_err *show(struct comparison *c, int *ret_out_error)
@@ -146,7 +143,8 @@ static struct hv_err *show(struct comparison *c, int *ret_out_error)
 
 struct hv_err *profile_diff(const struct profile_diff *d, int *ret_out_error)
 {
-	hv_cleanup(comparison_deinit) struct comparison c = {.d = d, .fds = {-1, -1}, .out = -1};
+	hv_cleanup(comparison_deinit) struct comparison c = {
+		.d = d, .fds = {-1, -1}, .out = PROFILE_FILE_NONE};
 	struct hv_confinement none = HV_CONFINEMENT_NONE;
 	struct hv_err *err = open_files(&c);
 

@@ -22,6 +22,12 @@ hvtrace profile --diff a.folded b.jsonl -o c.svg
 grep -c 'class="hvf"' c.svg
 hvtrace profile --diff a.folded wrong
 hvtrace profile --diff a.folded empty
+# a new file is removed again, and another keeps its contents
+hvtrace profile --diff a.folded wrong -o new.folded
+[ -e new.folded ] && echo new.folded is left
+cp a.folded old.folded
+hvtrace profile --diff a.folded wrong -o old.folded
+cmp a.folded old.folded
 hvtrace profile --diff b.jsonl ns.jsonl
 hvtrace profile --diff a.folded nosuch
 hvtrace profile --diff a.folded a.folded -o x.perf
