@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +37,10 @@ static const char *const texts[] = {
 
 static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
 static struct input in; /* used by the service only while a program uses the library */
-static sem_t all_closed;
 
 struct client {
 	int fd;
+	bool is_last; /* closed after all others; sends nothing */
 	size_t len_bytes, nr_reads;
 	const char *text; /* of the file that was opened last */
 	uint8_t buf[WIRE_HEAD_LEN + WIRE_DATA_MAX];
@@ -125,6 +125,19 @@ static bool serve(struct client *c)
 	return true;
 }
 
+/* await_service() has a socket with a name, the library has none. */
+static int accept_one(int listen_fd, bool *ret_last)
+{
+	struct sockaddr_un name;
+	socklen_t len = sizeof(name);
+	int fd = accept(listen_fd, (struct sockaddr *)&name, &len);
+
+	if (fd < 0)
+		abort();
+	*ret_last = len > sizeof(name.sun_family);
+	return fd;
+}
+
 static void *service_main(void *arg)
 {
 	static struct client clients[CLIENTS_MAX];
@@ -140,16 +153,16 @@ static void *service_main(void *arg)
 			close(clients[i].fd);
 			clients[i] = clients[--nr];
 			fds[i + 1] = fds[nr + 1];
-			if (!nr)
-				sem_post(&all_closed);
 		}
 		if (fds[0].revents && nr < CLIENTS_MAX) {
-			clients[nr].fd = accept(fds[0].fd, NULL, NULL);
+			clients[nr].fd = accept_one(fds[0].fd, &clients[nr].is_last);
 			clients[nr].len_bytes = 0;
 			clients[nr].text = NULL;
 			fds[nr + 1] = (struct pollfd){clients[nr].fd, POLLIN, 0};
 			nr++;
 		}
+		if (nr == 1 && clients[0].is_last)
+			close(clients[--nr].fd);
 	}
 	return NULL;
 }
@@ -181,10 +194,11 @@ static void remove_all(void)
 		abort();
 }
 
+static struct sockaddr_un address = {.sun_family = AF_UNIX};
+
 static void open_once(void)
 {
 	static int listen_fd = -1;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	HV_AUTO_FREE char *dir = NULL, *info = NULL;
 	pthread_t service;
 
@@ -204,11 +218,29 @@ static void open_once(void)
 	take_lock();
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", dir);
 	listen_fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	sem_init(&all_closed, 0, 0);
 	if (bind(listen_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
 	    listen(listen_fd, 16) != 0 ||
 	    pthread_create(&service, NULL, service_main, &listen_fd) != 0)
 		abort();
+}
+
+/* Waits until the service has closed the library's connections and no longer reads the input. */
+static void await_service(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	char byte;
+	ssize_t n;
+
+	/* without a path: the kernel chooses a name */
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address.sun_family)) != 0 ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		abort();
+	do
+		n = recv(fd, &byte, 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n != 0)
+		abort();
+	close(fd);
 }
 
 static void take_call(const struct hvt_call *call, void *data)
@@ -264,6 +296,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use(session);
 	hvt_session_close(session);
 	hvt_machine_free(machine);
-	sem_wait(&all_closed);
+	await_service();
 	return 0;
 }
