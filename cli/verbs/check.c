@@ -481,13 +481,14 @@ static void check_types(struct findings *f, const struct hv_types *types)
 {
 	static const char *const sources[] = {
 		[HV_TYPES_NONE] = "none",	   [HV_TYPES_IN_MEMORY] = "guest",
-		[HV_TYPES_IN_VMLINUX] = "vmlinux", [HV_TYPES_IN_FILE] = "file",
-		[HV_TYPES_DERIVED] = "derived",
+		[HV_TYPES_IN_VMLINUX] = "vmlinux", [HV_TYPES_IN_DWARF] = "dwarf",
+		[HV_TYPES_IN_FILE] = "file",	   [HV_TYPES_DERIVED] = "derived",
 	};
 	static const char *const texts[] = {
 		[HV_TYPES_NONE] = "none",
 		[HV_TYPES_IN_MEMORY] = "BTF in the guest's memory",
 		[HV_TYPES_IN_VMLINUX] = "BTF of the vmlinux",
+		[HV_TYPES_IN_DWARF] = "DWARF of the vmlinux",
 	};
 	const struct hv_btf_proof *proof = &types->proof;
 	HV_AUTO_TEXT struct hv_text unproved = {0};

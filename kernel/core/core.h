@@ -46,6 +46,7 @@ enum hv_types_from {
 	HV_TYPES_NONE,
 	HV_TYPES_IN_MEMORY,
 	HV_TYPES_IN_VMLINUX,
+	HV_TYPES_IN_DWARF, /* of the vmlinux */
 	HV_TYPES_IN_FILE,
 	HV_TYPES_DERIVED, /* from the guest's code and memory (derive/derive.h) */
 };

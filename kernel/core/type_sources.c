@@ -41,14 +41,15 @@ static struct hv_err *from_memory(struct hv_kernel_core *core,
 static struct hv_err *from_vmlinux(struct hv_kernel_core *core, const struct hv_type_files *files,
 				   const struct hv_identity *id hv_unused)
 {
-	const struct hv_vmlinux *v = files->vmlinux;
-	struct hv_err *err;
+	struct hv_vmlinux *v = files->vmlinux;
+	bool is_dwarf = v && !v->btf && v->has_dwarf;
+	struct hv_err *err = is_dwarf ? hv_vmlinux_read_dwarf(v) : NULL;
 
-	if (!v || !v->btf)
-		return NULL;
+	if (err || !v || !v->btf)
+		return err;
 	err = hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &core->btf);
 	if (!err)
-		core->types.from = HV_TYPES_IN_VMLINUX;
+		core->types.from = is_dwarf ? HV_TYPES_IN_DWARF : HV_TYPES_IN_VMLINUX;
 	return err;
 }
 

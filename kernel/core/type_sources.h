@@ -3,7 +3,8 @@
  * The sources are tried in this order, and the first one that has types is used:
  *
  *   the guest's memory  BTF in the image, as distributions build kernels
- *   a vmlinux           .BTF of the file that the user provides; its build id is the guest's
+ *   a vmlinux           .BTF of the file that the user provides, or its DWARF; its build id is the
+ *                       guest's
  *   a BTF file          of the kernel's release; btf_proof.h must prove that it is the guest's
  *
  * If none has them, derive/derive.h finds the most important members in the guest's code and memory.
@@ -17,7 +18,7 @@ struct hv_vmlinux;
 
 /* The user's files; each may be NULL. */
 struct hv_type_files {
-	const struct hv_vmlinux *vmlinux;
+	struct hv_vmlinux *vmlinux;
 	const struct hv_btf_files *btf;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/prefix.h"
+#include "kernel/image/dwarf.h"
 
 /* An allyesconfig kernel has some 500,000 symbols. */
 #define SYMBOLS_MAX 4000000u
@@ -393,13 +394,14 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 	return NULL;
 }
 
+static struct file opened(const struct hv_vmlinux_file *file)
+{
+	return (struct file){.path = file->path, .fd = file->fd, .is_borrowed = file->fd >= 0};
+}
+
 struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vmlinux *ret)
 {
-	hv_cleanup(file_close) struct file f = {
-		.path = file->path,
-		.fd = file->fd,
-		.is_borrowed = file->fd >= 0,
-	};
+	hv_cleanup(file_close) struct file f = opened(file);
 	struct hv_vmlinux v = {0};
 	struct hv_err *err = file_open(&f);
 
@@ -414,8 +416,22 @@ struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vml
 		return err;
 	}
 	v.arch = f.machine->arch;
+	v.has_dwarf = hv_dwarf_exists(f.elf);
+	v.file = *file;
 	*ret = v;
 	return NULL;
+}
+
+struct hv_err *hv_vmlinux_read_dwarf(struct hv_vmlinux *v)
+{
+	hv_cleanup(file_close) struct file f = opened(&v->file);
+	struct hv_err *err = file_open(&f);
+
+	if (!err)
+		err = hv_err_in(
+			hv_dwarf_to_btf(f.elf, HV_DWARF_TYPES_MAX, &v->btf, &v->btf_len_bytes),
+			"%s", f.path);
+	return err;
 }
 
 void hv_vmlinux_deinit(struct hv_vmlinux *v)

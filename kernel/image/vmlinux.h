@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A vmlinux or debug file that the user provides, read with libelf: build id, symbols,
- * __mcount_loc, BTF. Addresses are link-time addresses; the caller adds the KASLR offset. The file
+ * __mcount_loc, BTF or DWARF. Addresses are link-time addresses; the caller adds the KASLR offset. The file
  * is untrusted: libelf and this code check it. */
 #pragma once
 
 #include "kernel/image/symbols.h"
+
+/* The file that the user provides. */
+struct hv_vmlinux_file {
+	const char *path;
+	int fd; /* borrowed; -1: open PATH */
+};
 
 struct hv_vmlinux {
 	const char *arch; /* the name in struct hv_arch */
@@ -15,14 +21,13 @@ struct hv_vmlinux {
 	size_t nr_mcount_locs;
 	uint8_t *btf; /* owned; NULL if missing */
 	size_t btf_len_bytes;
-};
-
-/* The file that the user provides. */
-struct hv_vmlinux_file {
-	const char *path;
-	int fd; /* borrowed; -1: open PATH */
+	bool has_dwarf;
+	struct hv_vmlinux_file file; /* borrowed */
 };
 
 struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file,
 			       struct hv_vmlinux *ret) hv_must_use;
+/* Sets V->btf from the DWARF of the file, which it opens again. This takes some seconds for a
+ * distribution's kernel. Fails with ENOEXEC if the DWARF cannot be read. */
+struct hv_err *hv_vmlinux_read_dwarf(struct hv_vmlinux *v) hv_must_use;
 void hv_vmlinux_deinit(struct hv_vmlinux *v);

@@ -6,34 +6,10 @@
 #include <string.h>
 
 #include "base/cancel.h"
-
-/* Same values as BTF_KIND_*. */
-enum btf_kind {
-	KIND_VOID = 0,
-	KIND_INT,
-	KIND_PTR,
-	KIND_ARRAY,
-	KIND_STRUCT,
-	KIND_UNION,
-	KIND_ENUM,
-	KIND_FWD,
-	KIND_TYPEDEF,
-	KIND_VOLATILE,
-	KIND_CONST,
-	KIND_RESTRICT,
-	KIND_FUNC,
-	KIND_FUNC_PROTO,
-	KIND_VAR,
-	KIND_DATASEC,
-	KIND_FLOAT,
-	KIND_DECL_TAG,
-	KIND_TYPE_TAG,
-	KIND_ENUM64,
-	NR_KINDS,
-};
+#include "kernel/types/btf_kinds.h"
 
 struct btf_type {
-	enum btf_kind kind;
+	enum hv_btf_kind kind;
 	uint32_t vlen;
 	bool kind_flag;
 	uint32_t name_off;
@@ -97,17 +73,17 @@ enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12
 static const struct {
 	uint8_t fixed;
 	uint8_t each;
-} extra_bytes[NR_KINDS] = {
-	[KIND_INT] = {4, 0},
-	[KIND_ARRAY] = {12, 0},
-	[KIND_STRUCT] = {0, MEMBER_BYTES},
-	[KIND_UNION] = {0, MEMBER_BYTES},
-	[KIND_ENUM] = {0, 8},
-	[KIND_FUNC_PROTO] = {0, 8},
-	[KIND_VAR] = {4, 0},
-	[KIND_DATASEC] = {0, 12},
-	[KIND_DECL_TAG] = {4, 0},
-	[KIND_ENUM64] = {0, 12},
+} extra_bytes[HV_NR_BTF_KINDS] = {
+	[HV_BTF_KIND_INT] = {4, 0},
+	[HV_BTF_KIND_ARRAY] = {12, 0},
+	[HV_BTF_KIND_STRUCT] = {0, MEMBER_BYTES},
+	[HV_BTF_KIND_UNION] = {0, MEMBER_BYTES},
+	[HV_BTF_KIND_ENUM] = {0, 8},
+	[HV_BTF_KIND_FUNC_PROTO] = {0, 8},
+	[HV_BTF_KIND_VAR] = {4, 0},
+	[HV_BTF_KIND_DATASEC] = {0, 12},
+	[HV_BTF_KIND_DECL_TAG] = {4, 0},
+	[HV_BTF_KIND_ENUM64] = {0, 12},
 };
 
 /* Returns the string at OFF, or "" if not found. */
@@ -185,7 +161,7 @@ static const char *entry_name(const struct hv_btf *btf, const struct btf_entry *
 
 	if (!btf_type_get(btf, e->type_id, &t))
 		return "";
-	if (t.kind != KIND_ENUM && t.kind != KIND_ENUM64)
+	if (t.kind != HV_BTF_KIND_ENUM && t.kind != HV_BTF_KIND_ENUM64)
 		return btf_string(btf, t.name_off);
 	hv_span_u32(t.in, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index, &name_off);
 	return btf_string(btf, name_off);
@@ -257,17 +233,17 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct btf_type *t
 	const char *name = btf_string(btf, t->name_off);
 
 	switch (t->kind) {
-	case KIND_STRUCT:
-	case KIND_UNION:
-	case KIND_TYPEDEF:
-	case KIND_INT:
-	case KIND_FLOAT:
-	case KIND_FUNC:
+	case HV_BTF_KIND_STRUCT:
+	case HV_BTF_KIND_UNION:
+	case HV_BTF_KIND_TYPEDEF:
+	case HV_BTF_KIND_INT:
+	case HV_BTF_KIND_FLOAT:
+	case HV_BTF_KIND_FUNC:
 		if (*name)
 			names_add(&btf->type_names, id, 0, name);
 		break;
-	case KIND_ENUM:
-	case KIND_ENUM64:
+	case HV_BTF_KIND_ENUM:
+	case HV_BTF_KIND_ENUM64:
 		index_enumerators(btf, id, t);
 		break;
 	default:
@@ -286,7 +262,7 @@ static struct hv_err *index_types(struct hv_btf *btf)
 		if (!type_parse(btf->types, off, &t))
 			return hv_err_new(EINVAL, "BTF: type %u ends outside the section",
 					  btf->nr + 1);
-		if (t.kind == KIND_VOID || t.kind >= NR_KINDS)
+		if (t.kind == HV_BTF_KIND_VOID || t.kind >= HV_NR_BTF_KINDS)
 			break;
 		if (!hv_span_has(btf->types, t.extra_off, type_extra_bytes(&t)))
 			return hv_err_new(EINVAL, "BTF: type %u ends outside the section",
@@ -417,11 +393,11 @@ static bool btf_resolve(const struct hv_btf *btf, uint32_t id, struct btf_type *
 		if (!btf_type_get(btf, id, ret))
 			return false;
 		switch (ret->kind) {
-		case KIND_TYPEDEF:
-		case KIND_VOLATILE:
-		case KIND_CONST:
-		case KIND_RESTRICT:
-		case KIND_TYPE_TAG:
+		case HV_BTF_KIND_TYPEDEF:
+		case HV_BTF_KIND_VOLATILE:
+		case HV_BTF_KIND_CONST:
+		case HV_BTF_KIND_RESTRICT:
+		case HV_BTF_KIND_TYPE_TAG:
 			id = ret->size_or_type;
 			break;
 		default:
@@ -441,21 +417,21 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 		if (!btf_resolve(btf, id, &t))
 			return false;
 		switch (t.kind) {
-		case KIND_ARRAY:
+		case HV_BTF_KIND_ARRAY:
 			if (!hv_span_u32(t.in, t.extra_off, &id) ||
 			    !hv_span_u32(t.in, t.extra_off + 8, &nr_elems))
 				return false;
 			nr *= nr_elems;
 			break;
-		case KIND_INT:
-		case KIND_FLOAT:
-		case KIND_STRUCT:
-		case KIND_UNION:
-		case KIND_ENUM:
-		case KIND_ENUM64:
+		case HV_BTF_KIND_INT:
+		case HV_BTF_KIND_FLOAT:
+		case HV_BTF_KIND_STRUCT:
+		case HV_BTF_KIND_UNION:
+		case HV_BTF_KIND_ENUM:
+		case HV_BTF_KIND_ENUM64:
 			nr *= t.size_or_type;
 			break;
-		case KIND_PTR:
+		case HV_BTF_KIND_PTR:
 			nr *= 8;
 			break;
 		default:
@@ -463,7 +439,7 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 		}
 		if (nr > UINT32_MAX)
 			return false;
-		if (t.kind != KIND_ARRAY) {
+		if (t.kind != HV_BTF_KIND_ARRAY) {
 			*ret = (uint32_t)nr;
 			return true;
 		}
@@ -477,8 +453,8 @@ static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct btf_t
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
 		if (!btf_resolve(btf, id, ret))
 			return false;
-		if (ret->kind != KIND_ARRAY)
-			return ret->kind == KIND_STRUCT || ret->kind == KIND_UNION;
+		if (ret->kind != HV_BTF_KIND_ARRAY)
+			return ret->kind == HV_BTF_KIND_STRUCT || ret->kind == HV_BTF_KIND_UNION;
 		if (!hv_span_u32(ret->in, ret->extra_off, &id))
 			return false;
 	}
@@ -626,7 +602,7 @@ bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 		return false;
 	off = t.extra_off + (size_t)extra_bytes[t.kind].each * e->index;
 	hv_span_u32(t.in, off + 4, &low);
-	if (t.kind == KIND_ENUM64) {
+	if (t.kind == HV_BTF_KIND_ENUM64) {
 		hv_span_u32(t.in, off + 8, &high);
 		*ret = (int64_t)((uint64_t)high << 32 | low);
 	} else {
@@ -655,7 +631,7 @@ uint32_t hv_btf_section(const struct hv_btf *btf, const char *name)
 	struct btf_type t;
 	uint32_t id = btf->nr;
 
-	while (id && !(btf_type_get(btf, id, &t) && t.kind == KIND_DATASEC &&
+	while (id && !(btf_type_get(btf, id, &t) && t.kind == HV_BTF_KIND_DATASEC &&
 		       !strcmp(btf_string(btf, t.name_off), name)))
 		id--;
 	return id;
@@ -665,7 +641,7 @@ uint32_t hv_btf_section_len(const struct hv_btf *btf, uint32_t section)
 {
 	struct btf_type t;
 
-	return btf_type_get(btf, section, &t) && t.kind == KIND_DATASEC ? t.vlen : 0;
+	return btf_type_get(btf, section, &t) && t.kind == HV_BTF_KIND_DATASEC ? t.vlen : 0;
 }
 
 bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
@@ -675,11 +651,11 @@ bool hv_btf_variable(const struct hv_btf *btf, uint32_t section, uint32_t index,
 	size_t at;
 	uint32_t id;
 
-	if (!btf_type_get(btf, section, &in) || in.kind != KIND_DATASEC || index >= in.vlen)
+	if (!btf_type_get(btf, section, &in) || in.kind != HV_BTF_KIND_DATASEC || index >= in.vlen)
 		return false;
 	at = in.extra_off + (size_t)VARIABLE_BYTES * index;
 	if (!hv_span_u32(in.in, at, &id) || !hv_span_u32(in.in, at + 4, ret_off) ||
-	    !btf_type_get(btf, id, &variable) || variable.kind != KIND_VAR)
+	    !btf_type_get(btf, id, &variable) || variable.kind != HV_BTF_KIND_VAR)
 		return false;
 	*ret_name = btf_string(btf, variable.name_off);
 	return true;
@@ -697,7 +673,7 @@ static bool func_of_proto(const struct hv_btf *btf, uint32_t id, struct hv_btf_f
 {
 	struct btf_type t;
 
-	if (!btf_type_get(btf, id, &t) || t.kind != KIND_FUNC_PROTO || t.vlen > PARAMS_MAX)
+	if (!btf_type_get(btf, id, &t) || t.kind != HV_BTF_KIND_FUNC_PROTO || t.vlen > PARAMS_MAX)
 		return false;
 	*ret = (struct hv_btf_func){id, t.vlen, t.size_or_type};
 	return true;
@@ -709,7 +685,7 @@ bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_
 	struct btf_type t;
 
 	for (; e; e = btf_next_type(btf, e, name))
-		if (btf_type_get(btf, e->type_id, &t) && t.kind == KIND_FUNC)
+		if (btf_type_get(btf, e->type_id, &t) && t.kind == HV_BTF_KIND_FUNC)
 			return func_of_proto(btf, t.size_or_type, ret);
 	return false;
 }
@@ -718,7 +694,7 @@ const char *hv_btf_func_name(const struct hv_btf *btf, uint32_t id)
 {
 	struct btf_type t;
 
-	if (!btf_type_get(btf, id, &t) || t.kind != KIND_FUNC)
+	if (!btf_type_get(btf, id, &t) || t.kind != HV_BTF_KIND_FUNC)
 		return NULL;
 	return btf_string(btf, t.name_off);
 }
@@ -739,27 +715,28 @@ const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *fun
 	return btf_string(btf, name_off);
 }
 
-static bool is_modifier(enum btf_kind kind)
+static bool is_modifier(enum hv_btf_kind kind)
 {
-	return kind == KIND_TYPEDEF || kind == KIND_VOLATILE || kind == KIND_CONST ||
-	       kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
+	return kind == HV_BTF_KIND_TYPEDEF || kind == HV_BTF_KIND_VOLATILE ||
+	       kind == HV_BTF_KIND_CONST || kind == HV_BTF_KIND_RESTRICT ||
+	       kind == HV_BTF_KIND_TYPE_TAG;
 }
 
-static enum hv_btf_form form_of(enum btf_kind kind)
+static enum hv_btf_form form_of(enum hv_btf_kind kind)
 {
 	switch (kind) {
-	case KIND_INT:
+	case HV_BTF_KIND_INT:
 		return HV_BTF_INT;
-	case KIND_ENUM:
+	case HV_BTF_KIND_ENUM:
 		return HV_BTF_ENUM;
-	case KIND_ENUM64:
+	case HV_BTF_KIND_ENUM64:
 		return HV_BTF_ENUM64;
-	case KIND_PTR:
+	case HV_BTF_KIND_PTR:
 		return HV_BTF_POINTER;
-	case KIND_ARRAY:
+	case HV_BTF_KIND_ARRAY:
 		return HV_BTF_ARRAY;
-	case KIND_STRUCT:
-	case KIND_UNION:
+	case HV_BTF_KIND_STRUCT:
+	case HV_BTF_KIND_UNION:
 		return HV_BTF_COMPOUND;
 	default:
 		return HV_BTF_OTHER;
@@ -768,7 +745,7 @@ static enum hv_btf_form form_of(enum btf_kind kind)
 
 bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *ret)
 {
-	struct btf_type t = {.kind = KIND_VOID};
+	struct btf_type t = {.kind = HV_BTF_KIND_VOID};
 	uint32_t extra = 0;
 
 	for (unsigned depth = 0; id; depth++, id = t.size_or_type) {
@@ -804,7 +781,7 @@ bool hv_btf_struct(const struct hv_btf *btf, const char *name, struct hv_btf_val
 	struct btf_type t;
 
 	for (; e; e = btf_next_type(btf, e, name))
-		if (btf_type_get(btf, e->type_id, &t) && t.kind == KIND_STRUCT)
+		if (btf_type_get(btf, e->type_id, &t) && t.kind == HV_BTF_KIND_STRUCT)
 			return hv_btf_value(btf, e->type_id, ret);
 	return false;
 }

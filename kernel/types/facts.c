@@ -6,14 +6,10 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "kernel/types/btf_kinds.h"
+#include "kernel/types/btf_writer.h"
 
 enum {
-	BTF_MAGIC = 0xeb9f,
-	HEADER_BYTES = 24,
-	KIND_INT = 1,
-	KIND_ARRAY = 3,
-	KIND_STRUCT = 4,
-	KIND_ENUM = 6,
 	ID_U8 = 1, /* four integers come first */
 	ID_U16,
 	ID_U32,
@@ -80,31 +76,9 @@ void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member
 		fact->proofs |= proofs;
 }
 
-/* A flag in the info word of a structure: the upper 8 bits of an offset are the length of a
- * bit-field. */
-#define HAS_BIT_FIELDS (1u << 31)
-
-struct bytes {
-	uint8_t *list; /* owned */
-	size_t nr, cap;
-};
-
-static void add_bytes(struct bytes *b, const void *from, size_t nr)
-{
-	while (b->cap - b->nr < nr)
-		b->list = hv_grow(b->list, b->cap, &b->cap, 4096, 1);
-	memcpy(b->list + b->nr, from, nr);
-	b->nr += nr;
-}
-
-static void add_u32(struct bytes *b, uint32_t value)
-{
-	add_bytes(b, &value, sizeof(value));
-}
-
 struct making {
 	const struct hv_facts *facts;
-	struct bytes types, strings;
+	struct hv_btf_writer out;
 	const char **names; /* owned: of the structures */
 	uint32_t nr_names;
 	uint32_t nr_arrays;
@@ -112,24 +86,13 @@ struct making {
 
 static void making_deinit(struct making *m)
 {
-	free(m->types.list);
-	free(m->strings.list);
+	hv_btf_writer_deinit(&m->out);
 	free(m->names);
 }
 
-static uint32_t add_string(struct making *m, const char *text)
+static void add_type(struct making *m, const char *name, uint32_t kind, uint32_t nr, uint32_t size)
 {
-	uint32_t off = (uint32_t)m->strings.nr;
-
-	add_bytes(&m->strings, text, strlen(text) + 1);
-	return off;
-}
-
-static void add_type(struct making *m, const char *name, unsigned kind, uint32_t nr, uint32_t size)
-{
-	add_u32(&m->types, name ? add_string(m, name) : 0);
-	add_u32(&m->types, kind << 24 | nr);
-	add_u32(&m->types, size);
+	hv_btf_write_type(&m->out, name ? hv_btf_write_string(&m->out, name) : 0, kind, nr, size);
 }
 
 static uint32_t index_of(struct making *m, const char *name)
@@ -191,18 +154,19 @@ static void add_struct(struct making *m, const char *name)
 		if (strcmp(facts->list[i].type, name) != 0)
 			continue;
 		nr++;
-		flag |= facts->list[i].bits ? HAS_BIT_FIELDS : 0;
+		flag |= facts->list[i].bits ? HV_BTF_KIND_FLAG : 0;
 	}
-	add_type(m, name, KIND_STRUCT, nr | flag, size_of(facts, name));
+	add_type(m, name, HV_BTF_KIND_STRUCT | flag, nr, size_of(facts, name));
 	for (size_t i = 0; i < facts->nr; i++) {
 		const struct hv_fact *f = &facts->list[i];
 
 		if (strcmp(f->type, name) != 0)
 			continue;
-		add_u32(&m->types, add_string(m, f->member));
-		add_u32(&m->types, is_array(facts, f) ? ID_STRUCTS + m->nr_names + m->nr_arrays++
-						      : element_id(m, f));
-		add_u32(&m->types, (uint32_t)f->bits << 24 | (f->off * 8 + f->bit));
+		hv_btf_write_word(&m->out, hv_btf_write_string(&m->out, f->member));
+		hv_btf_write_word(&m->out, is_array(facts, f)
+						   ? ID_STRUCTS + m->nr_names + m->nr_arrays++
+						   : element_id(m, f));
+		hv_btf_write_word(&m->out, (uint32_t)f->bits << 24 | (f->off * 8 + f->bit));
 	}
 }
 
@@ -210,25 +174,26 @@ static void add_array(struct making *m, const struct hv_fact *f)
 {
 	uint32_t element = f->of ? size_of(m->facts, f->of) : 1;
 
-	add_type(m, NULL, KIND_ARRAY, 0, 0);
-	add_u32(&m->types, f->of ? ID_STRUCTS + index_of(m, f->of) : ID_U8);
-	add_u32(&m->types, ID_U32);
-	add_u32(&m->types, element ? f->len_bytes / element : 0);
+	add_type(m, NULL, HV_BTF_KIND_ARRAY, 0, 0);
+	hv_btf_write_word(&m->out, f->of ? ID_STRUCTS + index_of(m, f->of) : ID_U8);
+	hv_btf_write_word(&m->out, ID_U32);
+	hv_btf_write_word(&m->out, element ? f->len_bytes / element : 0);
 }
 
 static void add_types(struct making *m)
 {
 	const struct hv_facts *facts = m->facts;
 
-	add_string(m, "");
+	hv_btf_write_string(&m->out, "");
 	for (unsigned i = 0; i < 4; i++) {
-		add_type(m, (const char *[]){"u8", "u16", "u32", "u64"}[i], KIND_INT, 0, 1u << i);
-		add_u32(&m->types, 8u << i);
+		add_type(m, (const char *[]){"u8", "u16", "u32", "u64"}[i], HV_BTF_KIND_INT, 0,
+			 1u << i);
+		hv_btf_write_word(&m->out, 8u << i);
 	}
-	add_type(m, NULL, KIND_ENUM, (uint32_t)facts->nr_numbers, 4);
+	add_type(m, NULL, HV_BTF_KIND_ENUM, (uint32_t)facts->nr_numbers, 4);
 	for (size_t i = 0; i < facts->nr_numbers; i++) {
-		add_u32(&m->types, add_string(m, facts->numbers[i].name));
-		add_u32(&m->types, (uint32_t)facts->numbers[i].value);
+		hv_btf_write_word(&m->out, hv_btf_write_string(&m->out, facts->numbers[i].name));
+		hv_btf_write_word(&m->out, (uint32_t)facts->numbers[i].value);
 	}
 	m->names = hv_alloc((facts->nr + 1) * 2 * sizeof(*m->names));
 	for (size_t i = 0; i < facts->nr; i++) {
@@ -249,16 +214,10 @@ static void add_types(struct making *m)
 struct hv_err *hv_facts_to_btf(const struct hv_facts *f, struct hv_btf **ret)
 {
 	hv_cleanup(making_deinit) struct making m = {.facts = f};
-	hv_cleanup(making_deinit) struct making all = {0};
+	uint8_t *bytes;
+	size_t len_bytes;
 
 	add_types(&m);
-	add_u32(&all.types, BTF_MAGIC | 1u << 16); /* version 1, no flags */
-	add_u32(&all.types, HEADER_BYTES);
-	add_u32(&all.types, 0);
-	add_u32(&all.types, (uint32_t)m.types.nr);
-	add_u32(&all.types, (uint32_t)m.types.nr);
-	add_u32(&all.types, (uint32_t)m.strings.nr);
-	add_bytes(&all.types, m.types.list, m.types.nr);
-	add_bytes(&all.types, m.strings.list, m.strings.nr);
-	return hv_btf_new((struct hv_span){all.types.list, all.types.nr}, NULL, ret);
+	bytes = hv_btf_write_end(&m.out, &len_bytes);
+	return hv_btf_new_take(bytes, len_bytes, ret);
 }
