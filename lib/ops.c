@@ -9,19 +9,13 @@
 #include <sys/epoll.h>
 
 #include "lib/alloc.h"
-#include "lib/format.h"
-#include "lib/lanes.h"
-#include "lib/session.h"
+#include "lib/ops.h"
 
-#define CPUS_MAX	4096
-#define QUIET_MS	20 /* events that are held back are delivered after this time */
-#define READS_MIN	2  /* a second read shows that the first one got everything */
-#define READS_MAX	32
-#define REPLIES_MAX	8192 /* taken by one call of ops_dispatch() */
-#define PREEMPT_MASK	15
-#define MIGRATE_SHIFT	4
-#define DEFAULT_PAGE	4096
-#define FUNCTION_FORMAT "events/ftrace/function/format"
+#define CPUS_MAX    4096
+#define QUIET_MS    20 /* events that are held back are delivered after this time */
+#define READS_MIN   2  /* a second read shows that the first one got everything */
+#define READS_MAX   32
+#define REPLIES_MAX 8192 /* taken by one call of ops_dispatch() */
 
 struct source {
 	uint32_t handle; /* of trace_pipe_raw */
@@ -32,46 +26,68 @@ struct source {
 	unsigned depth; /* number of reads in the next turn */
 };
 
-struct hvt_ops {
-	hvt_function_t function;
-	hvt_lost_t lost;
-	void *data;
-	char *filter, *notrace; /* owned, or NULL */
-	/* If registered: */
-	struct hvt_session *session; /* NULL: not registered */
-	struct hvt_ops *next;
-	struct conn *conn;
-	char *path;
-	struct source *sources; /* one for each vCPU */
-	struct lanes lanes;
-	size_t page_bytes;
-	uint16_t function_id;
-	struct format_field ip, parent_ip, pid, flags, preempt_count;
-	uint64_t round;	  /* of the session when they were dispatched last */
-	bool has_replies; /* a WIRE_READY was answered since the last turn, or recording ended */
-	int failed;	  /* errno of such a reply, or 0 */
-	bool dispatches, is_freed;
+/* A file of the instance that the program has set. */
+struct ops_setting {
+	struct ops_setting *next;
+	char *name, *text; /* owned */
 };
 
-struct hvt_error *hvt_ops_new(hvt_function_t function, hvt_lost_t lost, void *data,
+static struct hvt_error *make(const struct ops_kind *kind, hvt_lost_t lost, void *data,
 			      struct hvt_ops **ret)
 {
 	struct hvt_ops *ops;
 
-	if (!function || !ret)
-		return error_null(function ? "ret" : "function");
+	if (!ret)
+		return error_null("ret");
 	ops = lib_alloc(sizeof(*ops));
 	if (!ops)
 		return error_no_memory();
-	ops->function = function;
+	ops->kind = kind;
 	ops->lost = lost;
 	ops->data = data;
 	*ret = ops;
 	return NULL;
 }
 
+struct hvt_error *hvt_ops_new(hvt_function_t function, hvt_lost_t lost, void *data,
+			      struct hvt_ops **ret)
+{
+	struct hvt_error *error =
+		function ? make(&ops_of_functions, lost, data, ret) : error_null("function");
+
+	if (!error)
+		(*ret)->function = function;
+	return error;
+}
+
+struct hvt_error *hvt_ops_new_graph(hvt_graph_t call, hvt_graph_t returned, hvt_lost_t lost,
+				    void *data, struct hvt_ops **ret)
+{
+	struct hvt_error *error =
+		call || returned ? make(&ops_of_graph, lost, data, ret) : error_null("call");
+
+	if (error)
+		return error;
+	(*ret)->graph_call = call;
+	(*ret)->graph_return = returned;
+	return NULL;
+}
+
+static void free_setting(struct ops_setting *setting)
+{
+	free(setting->name);
+	free(setting->text);
+	free(setting);
+}
+
 static void free_now(struct hvt_ops *ops)
 {
+	while (ops->settings) {
+		struct ops_setting *next = ops->settings->next;
+
+		free_setting(ops->settings);
+		ops->settings = next;
+	}
 	free(ops->filter);
 	free(ops->notrace);
 	free(ops);
@@ -116,23 +132,6 @@ static struct hvt_error *read_page_bytes(struct hvt_ops *ops)
 	    size < 64 || size > LANE_PAGE_BYTES_MAX - off)
 		return error_new(EPROTO, "%s: pages of %u bytes cannot be used", path, size);
 	ops->page_bytes = off + size;
-	return NULL;
-}
-
-static struct hvt_error *read_format(struct hvt_ops *ops)
-{
-	HV_AUTO_FREE char *text = NULL;
-	struct hvt_error *error =
-		conn_read_file(ops->conn, WIRE_OPEN, FUNCTION_FORMAT, &text, NULL);
-
-	if (error)
-		return error;
-	if (!format_id(text, &ops->function_id) || !format_field(text, "ip", &ops->ip) ||
-	    !format_field(text, "parent_ip", &ops->parent_ip) ||
-	    !format_field(text, "common_pid", &ops->pid) ||
-	    !format_field(text, "common_flags", &ops->flags) ||
-	    !format_field(text, "common_preempt_count", &ops->preempt_count))
-		return error_new(EPROTO, FUNCTION_FORMAT ": lacks a field of the event");
 	return NULL;
 }
 
@@ -196,14 +195,16 @@ static struct hvt_error *start(struct hvt_ops *ops)
 		error = put(ops, "set_ftrace_filter", ops->filter);
 	if (!error && ops->notrace)
 		error = put(ops, "set_ftrace_notrace", ops->notrace);
+	for (const struct ops_setting *at = ops->settings; at && !error; at = at->next)
+		error = put(ops, at->name, at->text);
 	if (!error)
 		error = read_page_bytes(ops);
 	if (!error)
-		error = read_format(ops);
+		error = ops->kind->read_formats(ops);
 	if (!error)
 		error = count_cpus(ops, &nr);
 	if (!error)
-		error = put(ops, "current_tracer", "function");
+		error = put(ops, "current_tracer", ops->kind->tracer);
 	if (!error)
 		error = open_sources(ops, nr);
 	return error ? error : put(ops, "tracing_on", "1");
@@ -409,6 +410,63 @@ struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions
 		   : error_null("ops");
 }
 
+/* Returns where the setting of NAME is, or where it is to be added. */
+static struct ops_setting **find_setting(struct hvt_ops *ops, const char *name)
+{
+	struct ops_setting **at = &ops->settings;
+
+	while (*at && strcmp((*at)->name, name) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct hvt_error *keep_setting(struct hvt_ops *ops, const char *name, const char *text)
+{
+	struct ops_setting **at = find_setting(ops, name), *made = lib_alloc(sizeof(*made));
+
+	if (!made)
+		return error_no_memory();
+	made->name = lib_strdup(name);
+	made->text = lib_strdup(text);
+	if (!made->name || !made->text) {
+		free_setting(made);
+		return error_no_memory();
+	}
+	if (*at) {
+		made->next = (*at)->next;
+		free_setting(*at);
+	}
+	*at = made;
+	return NULL;
+}
+
+/* Files that the library itself uses. */
+static bool is_own_file(const char *name)
+{
+	static const char *const own[] = {"buffer_percent", "current_tracer", "set_ftrace_filter",
+					  "set_ftrace_notrace", "tracing_on"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(own); i++)
+		if (strcmp(own[i], name) == 0)
+			return true;
+	return false;
+}
+
+struct hvt_error *hvt_ops_set_file(struct hvt_ops *ops, const char *name, const char *text)
+{
+	struct hvt_error *error = NULL;
+
+	if (!ops || !name || !text)
+		return error_null(!ops ? "ops" : !name ? "name" : "text");
+	if (is_own_file(name))
+		return error_new(EPERM, "the library uses %s itself", name);
+	if (ops->session)
+		error = check_registered(ops);
+	if (!error && ops->session)
+		error = put(ops, name, text);
+	return error ? error : keep_setting(ops, name, text);
+}
+
 /* -- reading ---------------------------------------------------------------------------------- */
 
 static struct hvt_error *request_pages(struct hvt_ops *ops)
@@ -532,26 +590,6 @@ static struct hvt_error *turn(struct hvt_ops *ops)
 
 /* -- delivery --------------------------------------------------------------------------------- */
 
-static bool decode(const struct hvt_ops *ops, const struct lane_event *e, struct hvt_call *ret)
-{
-	uint64_t pid, flags, preempt;
-	uint16_t id;
-
-	*ret = (struct hvt_call){.time_ns = e->time_ns, .cpu = e->cpu};
-	if (!hv_span_u16(e->payload, 0, &id) || id != ops->function_id ||
-	    !format_value(&ops->ip, e->payload, &ret->ip) ||
-	    !format_value(&ops->parent_ip, e->payload, &ret->parent_ip) ||
-	    !format_value(&ops->pid, e->payload, &pid) ||
-	    !format_value(&ops->flags, e->payload, &flags) ||
-	    !format_value(&ops->preempt_count, e->payload, &preempt))
-		return false;
-	ret->pid = (uint32_t)pid;
-	ret->flags = (uint32_t)flags;
-	ret->preempt_depth = preempt & PREEMPT_MASK;
-	ret->migrate_depth = preempt >> MIGRATE_SHIFT & PREEMPT_MASK;
-	return true;
-}
-
 /* Stops when a callback has unregistered the ops or closed the session. */
 static bool is_active(const struct hvt_ops *ops, const struct hvt_session *s)
 {
@@ -560,17 +598,17 @@ static bool is_active(const struct hvt_ops *ops, const struct hvt_session *s)
 
 static void deliver(struct hvt_ops *ops, struct hvt_session *s, size_t max, size_t *nr)
 {
+	union ops_record record;
 	struct lane_event e;
-	struct hvt_call call;
 
 	while (is_active(ops, s) && (!max || *nr < max) && lanes_next(&ops->lanes, &e)) {
-		bool is_call = decode(ops, &e, &call);
+		bool is_known = ops->kind->decode(ops, &e, &record);
 
 		if (e.has_lost && ops->lost)
 			ops->lost(e.cpu, e.nr_lost, ops->data);
-		if (!is_call || !is_active(ops, s))
+		if (!is_known || !is_active(ops, s))
 			continue;
-		ops->function(&call, ops->data);
+		ops->kind->call(ops, &record);
 		(*nr)++;
 	}
 }

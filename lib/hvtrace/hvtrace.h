@@ -398,7 +398,7 @@ struct hvt_call {
 	uint8_t migrate_depth;
 };
 
-/* Flags of struct hvt_call, as in the kernel's enum trace_flag_type. */
+/* Flags of struct hvt_call and others, as in the kernel's enum trace_flag_type. */
 #define HVT_CALL_IRQS_OFF	0x01 /* interrupts were disabled */
 #define HVT_CALL_NEED_RESCHED	0x04 /* the task was about to be preempted */
 #define HVT_CALL_HARDIRQ	0x08 /* in an interrupt handler */
@@ -417,12 +417,59 @@ struct hvt_call {
 typedef void (*hvt_function_t)(const struct hvt_call *call, void *data);
 
 /**
- * typedef hvt_lost_t - Called when calls were lost
+ * struct hvt_graph - A call of a function of the guest's kernel, or its return
+ * @ip: the address of the function
+ * @time_ns: the time in nanoseconds, by the trace_clock of the ops' instance (local)
+ * @duration_ns: the time between call and return, by the same clock; 0 for a call
+ * @return_value: what the function returned, whatever its type is; 0 without HVT_GRAPH_HAS_VALUE
+ * @host_ns: the part of @duration_ns in which the host did not run the vCPU; 0 without
+ *           HVT_GRAPH_HAS_HOST
+ * @what: HVT_GRAPH_...
+ * @depth: the number of traced calls that this one is in
  * @cpu: the vCPU
- * @nr: the number of lost calls; 0: it is unknown
- * @data: as given to hvt_ops_new()
+ * @pid: the task's pid in the guest's initial pid namespace
+ * @flags: HVT_CALL_...
+ * @preempt_depth: how often preemption was disabled, at most 15
+ * @migrate_depth: how often migration was disabled, at most 15
  *
- * They were lost because the program took them too slowly, just before the next call of this vCPU.
+ * The guest chooses all values. Use only the members that the version of this header has.
+ */
+struct hvt_graph {
+	uint64_t ip;
+	uint64_t time_ns;
+	uint64_t duration_ns;
+	uint64_t return_value;
+	uint64_t host_ns;
+	uint32_t what;
+	uint32_t depth;
+	uint32_t cpu;
+	uint32_t pid;
+	uint32_t flags;
+	uint8_t preempt_depth;
+	uint8_t migrate_depth;
+};
+
+/* What struct hvt_graph has. */
+#define HVT_GRAPH_RETURN    0x01 /* the function returned; otherwise it was called */
+#define HVT_GRAPH_HAS_VALUE 0x02 /* return_value; with options/funcgraph-retval */
+#define HVT_GRAPH_HAS_HOST  0x04 /* host_ns; with options/funcgraph-host */
+
+/**
+ * typedef hvt_graph_t - Called for each call of a function, or for each return
+ * @graph: the call or return, valid until the callback returns
+ * @data: as given to hvt_ops_new_graph()
+ *
+ * As for hvt_function_t.
+ */
+typedef void (*hvt_graph_t)(const struct hvt_graph *graph, void *data);
+
+/**
+ * typedef hvt_lost_t - Called when events were lost
+ * @cpu: the vCPU
+ * @nr: the number of lost events; 0: it is unknown
+ * @data: as given when the ops were made
+ *
+ * They were lost because the program took them too slowly, just before the next event of this vCPU.
  */
 typedef void (*hvt_lost_t)(uint32_t cpu, uint64_t nr, void *data);
 
@@ -439,6 +486,24 @@ typedef void (*hvt_lost_t)(uint32_t cpu, uint64_t nr, void *data);
  */
 struct hvt_error *hvt_ops_new(hvt_function_t function, hvt_lost_t lost, void *data,
 			      struct hvt_ops **ret);
+
+/**
+ * hvt_ops_new_graph() - Make callbacks for calls and returns of functions
+ * @call: called for each call; may be NULL if @returned is not
+ * @returned: called for each return; may be NULL if @call is not
+ * @lost: called when calls or returns were lost; may be NULL
+ * @data: for the callbacks
+ * @ret: the ops; free them with hvt_ops_free()
+ *
+ * Like the kernel's struct fgraph_ops and its function_graph. A call that is open when the ops are
+ * registered has no return, and one that is open when they are unregistered neither.
+ * hvt_ops_set_file() sets more: "set_graph_function" chooses functions that are traced with all
+ * that they call, "options/funcgraph-retval" 1 records return values.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_ops_new_graph(hvt_graph_t call, hvt_graph_t returned, hvt_lost_t lost,
+				    void *data, struct hvt_ops **ret);
 
 /**
  * hvt_ops_free() - Free ops, and unregister them if they are registered
@@ -464,6 +529,22 @@ struct hvt_error *hvt_ops_set_filter(struct hvt_ops *ops, const char *functions)
  * Return: NULL, or an error, as for hvt_ops_set_filter().
  */
 struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions);
+
+/**
+ * hvt_ops_set_file() - Set a file of the instance that ops use
+ * @ops: the ops, registered or not
+ * @name: its path in the instance, such as "set_ftrace_pid" or "options/funcgraph-retval"
+ * @text: what to write, as for hvt_file_write() with HVT_WRITE_REPLACE
+ *
+ * The file is written at each registration before the first event, in the order in which the files
+ * were set first, and now if @ops are registered. Options that change the format of events, such
+ * as funcgraph-retval, have an effect only at a registration.
+ *
+ * Return: NULL, or an error: EPERM if the library uses the file itself (current_tracer,
+ * set_ftrace_filter, set_ftrace_notrace, tracing_on, buffer_percent). If @ops are registered, those
+ * of the file, and the setting is then the old one.
+ */
+struct hvt_error *hvt_ops_set_file(struct hvt_ops *ops, const char *name, const char *text);
 
 /**
  * hvt_ops_register() - Start to trace
@@ -513,8 +594,7 @@ struct hvt_error *hvt_ops_resume(struct hvt_ops *ops);
  * hvt_ops_path() - Get the path of the instance that ops use
  * @ops: the ops
  *
- * Through its files, a program can choose tasks (set_ftrace_pid), vCPUs, and the size of the
- * buffer. Do not change current_tracer.
+ * Its files show what was recorded. hvt_ops_set_file() sets them.
  *
  * Return: the path, such as "instances/api-4711-1", valid until the ops are unregistered; NULL if
  * they are not registered.

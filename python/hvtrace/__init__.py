@@ -21,10 +21,10 @@ import enum
 import select
 import time
 from types import TracebackType
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Type
+from typing import Callable, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Type, TypeVar
 
-__all__ = ["Calls", "Call", "Error", "Flag", "Instance", "Machine", "Ops", "Session", "State", "Symbol", "Symbols",
-           "attach", "find", "join", "machines", "version"]
+__all__ = ["Call", "Error", "Flag", "Graph", "Instance", "Machine", "Ops", "Records", "Session", "State", "Symbol",
+           "Symbols", "attach", "find", "join", "machines", "version"]
 
 
 class Error(OSError):
@@ -67,6 +67,27 @@ class Call(NamedTuple):
     migrate_depth: int
 
 
+class Graph(NamedTuple):
+    """A call of a function of the guest's kernel, or its return. duration_ns: None for a call. return_value: None
+    without options/funcgraph-retval. host_ns: None without options/funcgraph-host."""
+
+    ip: int
+    time_ns: int
+    duration_ns: Optional[int]
+    return_value: Optional[int]
+    host_ns: Optional[int]
+    depth: int
+    cpu: int
+    pid: int
+    flags: Flag
+    preempt_depth: int
+    migrate_depth: int
+
+    @property
+    def is_return(self) -> bool:
+        return self.duration_ns is not None
+
+
 class Symbol(NamedTuple):
     """The symbol at or before an address."""
 
@@ -92,8 +113,18 @@ class _Call(ctypes.Structure):
                 ("migrate_depth", ctypes.c_uint8)]
 
 
+class _Graph(ctypes.Structure):
+    _fields_ = [("ip", ctypes.c_uint64), ("time_ns", ctypes.c_uint64), ("duration_ns", ctypes.c_uint64),
+                ("return_value", ctypes.c_uint64), ("host_ns", ctypes.c_uint64), ("what", ctypes.c_uint32),
+                ("depth", ctypes.c_uint32), ("cpu", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("preempt_depth", ctypes.c_uint8), ("migrate_depth", ctypes.c_uint8)]
+
+
+_GRAPH_RETURN, _GRAPH_HAS_VALUE, _GRAPH_HAS_HOST = 1, 2, 4
+
 _P, _S, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Call), _P)
+_GRAPH = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Graph), _P)
 _LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
 _lib = ctypes.CDLL("libhvtrace.so.0")
 
@@ -131,9 +162,11 @@ _FUNCTIONS = {
     "hvt_instance_remove": (_E, [_P]),
     "hvt_instance_free": (None, [_P]),
     "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
+    "hvt_ops_new_graph": (_E, [_GRAPH, _GRAPH, _LOST, _P, _P]),
     "hvt_ops_free": (None, [_P]),
     "hvt_ops_set_filter": (_E, [_P, _S]),
     "hvt_ops_set_notrace": (_E, [_P, _S]),
+    "hvt_ops_set_file": (_E, [_P, _S, _S]),
     "hvt_ops_register": (_E, [_P, _P]),
     "hvt_ops_unregister": (_E, [_P]),
     "hvt_ops_pause": (_E, [_P]),
@@ -336,14 +369,30 @@ class Session(_Handle):
         return Instance(pointer.value, self)
 
     def register(self, function: Callable[[Call], None], filter: Optional[str] = None, notrace: Optional[str] = None,
-                 lost: Optional[Callable[[int, int], None]] = None) -> Ops:
+                 lost: Optional[Lost] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
         """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, and
-        LOST with the vCPU and the number (0: unknown) if calls were lost."""
-        return Ops(self, function, filter, notrace, lost)
+        LOST with the vCPU and the number (0: unknown) if events were lost. FILES are set in the instance before."""
+        ops = Ops(self)
+        callback = _FUNCTION(ops._guarded(function, _call))
+        return ops._begin(lambda lost, ret: _lib.hvt_ops_new(callback, lost, None, ret), lost, filter, notrace, files)
 
-    def trace(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None) -> Calls:
+    def register_graph(self, call: Optional[Callable[[Graph], None]] = None, returned: Optional[Callable[[Graph], None]] = None,
+                       filter: Optional[str] = None, notrace: Optional[str] = None, lost: Optional[Lost] = None,
+                       files: Optional[Mapping[str, str]] = None) -> Ops:
+        """Calls CALL for each call of functions, and RETURNED for each return. The rest as for register()."""
+        ops = Ops(self)
+        callbacks = [_GRAPH(ops._guarded(each, _graph)) if each else _GRAPH() for each in (call, returned)]
+        return ops._begin(lambda lost, ret: _lib.hvt_ops_new_graph(*callbacks, lost, None, ret), lost, filter, notrace, files)
+
+    def trace(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None,
+              files: Optional[Mapping[str, str]] = None) -> Records[Call]:
         """Iterates over the calls of functions, for SECONDS or forever."""
-        return Calls(self, filter, notrace, seconds)
+        return Records(self, lambda add, lost: self.register(add, filter, notrace, lost, files), seconds)
+
+    def graph(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None,
+              files: Optional[Mapping[str, str]] = None) -> Records[Graph]:
+        """Iterates over calls and returns of functions, for SECONDS or forever."""
+        return Records(self, lambda add, lost: self.register_graph(add, add, filter, notrace, lost, files), seconds)
 
     def fileno(self) -> int:
         """The descriptor that is readable when dispatch() has something to do, for select and asyncio."""
@@ -402,38 +451,63 @@ class Instance(_Handle):
         _check(_lib.hvt_instance_remove(self._p))
 
 
+Lost = Callable[[int, int], None]
+
+
+def _call(pointer) -> Call:  # type: ignore[no-untyped-def]
+    c = pointer.contents
+    return Call(c.ip, c.parent_ip, c.time_ns, c.cpu, c.pid, Flag(c.flags), c.preempt_depth, c.migrate_depth)
+
+
+def _graph(pointer) -> Graph:  # type: ignore[no-untyped-def]
+    g = pointer.contents
+    return Graph(g.ip, g.time_ns, g.duration_ns if g.what & _GRAPH_RETURN else None,
+                 g.return_value if g.what & _GRAPH_HAS_VALUE else None, g.host_ns if g.what & _GRAPH_HAS_HOST else None,
+                 g.depth, g.cpu, g.pid, Flag(g.flags), g.preempt_depth, g.migrate_depth)
+
+
 class Ops(_Handle):
     """Registered callbacks. close() unregisters them."""
 
     _free = "hvt_ops_free"
 
-    def __init__(self, session: Session, function: Callable[[Call], None], filter: Optional[str], notrace: Optional[str],
-                 lost: Optional[Callable[[int, int], None]]) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(None)
         self._session = session
+
+    def _begin(self, make, lost: Optional[Lost], filter: Optional[str], notrace: Optional[str],  # type: ignore[no-untyped-def]
+               files: Optional[Mapping[str, str]]) -> Ops:
+        """MAKE makes the ops, with a callback for lost events and a pointer to the result."""
         pointer = _P()
 
-        def call_function(call, _data):  # type: ignore[no-untyped-def]
-            if session._raised is None:
-                c = call.contents
-                self._guard(function, Call(c.ip, c.parent_ip, c.time_ns, c.cpu, c.pid, Flag(c.flags), c.preempt_depth, c.migrate_depth))
-
         def call_lost(cpu, nr, _data):  # type: ignore[no-untyped-def]
-            if lost and session._raised is None:
+            if lost and self._session._raised is None:
                 self._guard(lost, cpu, nr)
 
         # The library calls these as long as the object exists.
-        self._callbacks = _FUNCTION(call_function), _LOST(call_lost)
-        _check(_lib.hvt_ops_new(*self._callbacks, None, ctypes.byref(pointer)))
+        self._callbacks = make, _LOST(call_lost)
+        _check(make(self._callbacks[1], ctypes.byref(pointer)))
         self._pointer = pointer.value
         try:
             self.set_filter(filter)
             self.set_notrace(notrace)
-            _check(_lib.hvt_ops_register(self._p, session._p))
+            for name, text in (files or {}).items():
+                self.set_file(name, text)
+            _check(_lib.hvt_ops_register(self._p, self._session._p))
         except BaseException:
             self.close()
             raise
-        session._ops.append(self)
+        self._session._ops.append(self)
+        return self
+
+    def _guarded(self, function, convert):  # type: ignore[no-untyped-def]
+        """A callback of the library that calls FUNCTION with what CONVERT makes of a structure."""
+
+        def callback(pointer, _data):  # type: ignore[no-untyped-def]
+            if self._session._raised is None:
+                self._guard(function, convert(pointer))
+
+        return callback
 
     def _guard(self, function, *arguments) -> None:  # type: ignore[no-untyped-def]
         try:
@@ -455,8 +529,12 @@ class Ops(_Handle):
         """Chooses functions to leave out; None: none."""
         _check(_lib.hvt_ops_set_notrace(self._p, functions if functions is None else _bytes(functions)))
 
+    def set_file(self, name: str, text: str) -> None:
+        """Sets a file of the instance that the callbacks use."""
+        _check(_lib.hvt_ops_set_file(self._p, _bytes(name), _bytes(text)))
+
     def pause(self) -> None:
-        """Records no more calls until resume()."""
+        """Records no more events until resume()."""
         _check(_lib.hvt_ops_pause(self._p))
 
     def resume(self) -> None:
@@ -468,34 +546,37 @@ class Ops(_Handle):
         super().close()
 
 
-class Calls:
-    """An iterator over calls of functions. LOST is the number of lost calls whose number is known."""
+R = TypeVar("R")
 
-    def __init__(self, session: Session, filter: Optional[str], notrace: Optional[str], seconds: Optional[float]) -> None:
+
+class Records(Generic[R]):
+    """An iterator over recorded events. LOST is the number of lost ones whose number is known."""
+
+    def __init__(self, session: Session, register: Callable[[Callable[[R], None], Lost], Ops], seconds: Optional[float]) -> None:
         self._session, self._end = session, None if seconds is None else time.monotonic() + seconds
-        self._calls: collections.deque[Call] = collections.deque()
+        self._records: collections.deque[R] = collections.deque()
         self.lost = 0
-        self.ops = session.register(self._calls.append, filter, notrace, self._count_lost)
+        self.ops = register(self._records.append, self._count_lost)
 
     def _count_lost(self, _cpu: int, nr: int) -> None:
         self.lost += nr
 
-    def __iter__(self) -> Iterator[Call]:
+    def __iter__(self) -> Iterator[R]:
         return self
 
-    def __next__(self) -> Call:
-        while not self._calls:
+    def __next__(self) -> R:
+        while not self._records:
             left = None if self._end is None else self._end - time.monotonic()
             if left is not None and left <= 0:
                 raise StopIteration
             if self._session.wait(left):
                 self._session.dispatch()
-        return self._calls.popleft()
+        return self._records.popleft()
 
     def close(self) -> None:
         self.ops.close()
 
-    def __enter__(self) -> Calls:
+    def __enter__(self) -> Records[R]:
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:

@@ -20,7 +20,7 @@ struct use {
 	size_t nr;
 	struct hvt_session *session;
 	struct hvt_instance *instance;
-	struct hvt_ops *ops;
+	struct hvt_ops *ops, *graph;
 	struct hvt_symbols *symbols;
 	char *text, *names;
 	unsigned nr_calls;
@@ -76,6 +76,26 @@ static struct hvt_error *use_ops(struct use *u)
 	return error ? error : hvt_session_task_name(u->session, 61, name);
 }
 
+static void count_graph(const struct hvt_graph *graph, void *data)
+{
+	struct use *u = data;
+
+	u->nr_calls += graph->ip != 0;
+}
+
+static struct hvt_error *use_graph(struct use *u)
+{
+	struct hvt_error *error = hvt_ops_new_graph(count_graph, NULL, NULL, u, &u->graph);
+
+	if (!error)
+		error = hvt_ops_set_file(u->graph, "options/funcgraph-retval", "0");
+	if (!error)
+		error = hvt_ops_set_file(u->graph, "options/funcgraph-retval", "1");
+	if (!error)
+		error = hvt_ops_register(u->graph, u->session);
+	return error ? error : hvt_session_dispatch(u->session, 0, NULL);
+}
+
 static struct hvt_error *use_all(const struct hvt_config *config, const char *name, struct use *u)
 {
 	struct hvt_error *error = hvt_machine_list(config, &u->list, &u->nr);
@@ -86,7 +106,9 @@ static struct hvt_error *use_all(const struct hvt_config *config, const char *na
 		error = hvt_session_join(u->machine, &u->session);
 	if (!error)
 		error = use_files(u);
-	return error ? error : use_ops(u);
+	if (!error)
+		error = use_ops(u);
+	return error ? error : use_graph(u);
 }
 
 /* Returns whether events are reported after a dispatch that failed. */
@@ -101,6 +123,7 @@ static int goes_on(struct use *u)
 static void release(struct use *u)
 {
 	hvt_ops_free(u->ops);
+	hvt_ops_free(u->graph);
 	hvt_symbols_free(u->symbols);
 	hvt_instance_free(u->instance);
 	hvt_session_close(u->session);

@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 	if (argc != 2 || c->nr > EVENTS_MAX)
 		return 2;
 	for (size_t i = 0; i < c->nr; i++) {
-		hv_event_format_add(&formats[i], c, &c->types[i], NULL);
+		hv_event_format_add(&formats[i], c, &c->types[i], NULL, 0);
 		events[head.nr_events++] =
 			(struct hv_export_event){"ftrace", {formats[i].data, formats[i].len_bytes}};
 	}

@@ -25,14 +25,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define COMMON                                                                                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+#define GRAPH                                                                                      \
+	COMMON "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"                      \
+	       "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+
 static const char *const texts[] = {
 	"cpu0/\ncpu1/\n",
 	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
-	"ID: 1\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-	"\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"ID: 1\n" COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+	"ID: 11\n" GRAPH,
+	"ID: 10\n" GRAPH "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long retval;\toffset:40;\tsize:8;\tsigned:0;\n",
 };
 
 static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
@@ -53,7 +62,11 @@ static const char *text_of(const struct wire_frame *request)
 
 	if (strstr(path, "per_cpu"))
 		return texts[0];
-	return strstr(path, "header_page") ? texts[1] : strstr(path, "format") ? texts[2] : "";
+	if (strstr(path, "header_page"))
+		return texts[1];
+	if (strstr(path, "funcgraph"))
+		return strstr(path, "entry") ? texts[3] : texts[4];
+	return strstr(path, "format") ? texts[2] : "";
 }
 
 static void send_frame(int fd, const struct wire_frame *frame)
@@ -254,6 +267,12 @@ static void take_call(const struct hvt_call *call, void *data)
 		abort();
 }
 
+static void take_graph(const struct hvt_graph *graph, void *data)
+{
+	if (data || (!(graph->what & HVT_GRAPH_RETURN) && graph->duration_ns))
+		abort();
+}
+
 static void check(struct hvt_error *error)
 {
 	for (const char *c = hvt_error_message(error); *c; c++)
@@ -264,14 +283,19 @@ static void check(struct hvt_error *error)
 	hvt_error_free(error);
 }
 
-static void use(struct hvt_session *session)
+/* WHICH: the kind of ops. */
+static void use(struct hvt_session *session, unsigned which)
 {
 	struct hvt_symbols *symbols = NULL;
 	struct hvt_ops *ops = NULL;
 	char *text = NULL, name[16];
 
 	check(hvt_symbols_read(session, &symbols));
-	check(hvt_ops_new(take_call, NULL, symbols, &ops));
+	if (which & 1)
+		check(hvt_ops_new_graph(take_graph, take_graph, NULL, NULL, &ops));
+	else
+		check(hvt_ops_new(take_call, NULL, symbols, &ops));
+	check(hvt_ops_set_file(ops, "options/funcgraph-retval", "1"));
 	check(hvt_ops_register(ops, session));
 	for (unsigned i = 0; i < 8; i++)
 		check(hvt_session_dispatch(session, i, NULL));
@@ -293,7 +317,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (hvt_machine_find(&config, "web1", &machine) || hvt_session_join(machine, &session) ||
 	    hvt_session_set_timeout(session, 20))
 		abort();
-	use(session);
+	use(session, size ? data[size - 1] : 0);
 	hvt_session_close(session);
 	hvt_machine_free(machine);
 	await_service();

@@ -8,13 +8,15 @@ import subprocess
 import sys
 import tempfile
 
-from lib import ftrace
+from lib import ftrace, graph
 from lib.domain import Config
 from lib.suite import Skip, case
 from lib.wait import HANG_SECONDS, until
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINE = re.compile(r"^(?P<comm>.+)-(?P<pid>\d+) \[(?P<cpu>\d+)\] (?P<time>\d+\.\d{6}): (?P<function>\S+) <-(?P<caller>\S+)$")
+GRAPH_LINE = re.compile(r"^ *(?P<cpu>\d+)\) +(?P<pid>\d+) \| *(?:(?P<us>\d+\.\d{3}) us)? *\| (?P<blanks> *)"
+                        r"(?:(?P<call>\S+)\(\) \{|\} (?P<left>\S+) = (?P<value>\S+))$")
 FUNCTIONS, SECONDS = "vfs_* do_exit", 5
 
 
@@ -24,6 +26,7 @@ class Examples:
     def __init__(self, t):
         build = os.path.dirname(os.path.dirname(t.hv.path))
         self.c = f"{build}/examples/functions"
+        self.graph = f"{build}/examples/graph"
         if not os.path.exists(self.c):
             raise Skip(f"{self.c} is not built")
         self.env = dict(t.hv.env, LD_LIBRARY_PATH=f"{build}/lib", PYTHONPATH=f"{TOP}/python", PYTHONDONTWRITEBYTECODE="1")
@@ -88,6 +91,68 @@ def check_equal(text, trace):
     return len(events)
 
 
+def graph_records(lines):
+    """Returns {cpu: [((is a return, pid, depth, function, value), us)]} of graph.parse()."""
+    found = {}
+    for line in lines:
+        of_cpu_ = found.setdefault(line.cpu, [])
+        value = line.value and int(line.value, 16)
+        if line.kind in (graph.ENTER, graph.LEAF):
+            of_cpu_.append(((False, line.pid, line.depth, line.name, None), None))
+        if line.kind in (graph.LEAVE, graph.LEAF):
+            of_cpu_.append(((True, line.pid, line.depth, line.name, value), line.us))
+    return found
+
+
+def graph_records_of(text):
+    """The same of the lines of examples/graph."""
+    found = {}
+    for line in text.splitlines():
+        match = GRAPH_LINE.match(line)
+        assert match, f"not a line of a graph: {line!r}"
+        key = bool(match["left"]), int(match["pid"]), len(match["blanks"]) // 2, match["call"] or match["left"]
+        found.setdefault(int(match["cpu"]), []).append(
+            ((*key, int(match["value"], 16) if match["left"] else None), match["us"] and float(match["us"])))
+    return found
+
+
+def are_equal(one, other, within=10.0):
+    """Long durations have one decimal place in `trace`, and both can differ by a step of the guest's clock, if hvtrace
+    notices the step between two reads of an event."""
+    return one[0] == other[0] and (one[1] is None or abs(one[1] - other[1]) <= within)
+
+
+def check_graph(text, trace):
+    """All lines of TEXT are in TRACE, in order, without others of the same vCPU in between."""
+    lines, lost = graph.parse(trace)
+    assert lost == 0, lost
+    theirs, nr = graph_records(lines), 0
+    for cpu, ours in graph_records_of(text).items():
+        all_ = theirs[cpu]
+        keys = [record[0] for record in ours]
+        starts = [i for i in range(len(all_) - len(ours) + 1) if [record[0] for record in all_[i : i + len(ours)]] == keys]
+        assert starts, f"vCPU {cpu}: these {len(ours)} records are not among {len(all_)} in trace: {ours[:10]}, {all_[:10]}"
+        start = min(starts, key=lambda i: sum(not are_equal(a, b, 0.1) for a, b in zip(ours, all_[i:])))
+        part = all_[start : start + len(ours)]
+        differ = [(i, a, b) for i, (a, b) in enumerate(zip(ours, part)) if not are_equal(a, b)]
+        assert not differ and len(part) == len(ours), f"vCPU {cpu}: {len(ours)} records, {len(part)} in trace: {differ[:3]}"
+        exact = sum(are_equal(a, b, 0.1) for a, b in zip(ours, part))
+        assert exact > 0.8 * len(ours), f"vCPU {cpu}: the durations of {len(ours) - exact} of {len(ours)} differ"
+        nr += len(ours)
+    assert nr > 100, f"{nr} calls and returns: {text[:500]}"
+    return nr
+
+
+def check_table(text):
+    """The table of examples/latency.py."""
+    rows = [line.split() for line in text.splitlines()[1:]]
+    names = {row[4] for row in rows}
+    assert {"vfs_read", "vfs_write"} <= names and all(name == "do_exit" or name.startswith("vfs_") for name in names), text
+    assert all(int(row[0]) > 0 and int(row[1]) <= int(row[0]) and 0 < float(row[2]) <= float(row[3]) for row in rows), text
+    failed = {row[4]: int(row[1]) for row in rows}
+    assert failed.get("vfs_statx", 0) > 0, f"no failure of a file that is not there: {text}"
+
+
 @case(configs=(Config("bookworm", vcpus=2),))
 def callbacks_agree_with_trace(t):
     """The examples of C and Python run at the same time, and each line is in `trace`. A program that is killed, and one
@@ -98,12 +163,23 @@ def callbacks_agree_with_trace(t):
         traced.echo("instances/all/buffer_size_kb", "8192")
         traced.echo("instances/all/set_ftrace_filter", *FUNCTIONS.split())
         traced.echo("instances/all/current_tracer", "function")
+        t.hv("mkdir", traced.domain, "instances/graph")
+        for name, text in (("buffer_size_kb", "8192"), ("set_ftrace_filter", FUNCTIONS), ("options/funcgraph-proc", "1"),
+                           ("options/funcgraph-tail", "1"), ("options/funcgraph-retval", "1"),
+                           ("options/funcgraph-retval-hex", "1"), ("current_tracer", "function_graph")):
+            traced.echo(f"instances/graph/{name}", *text.split())
         running = [examples.start(examples.c, traced.domain, FUNCTIONS, str(SECONDS)),
-                   examples.start_python("functions.py", traced.domain, FUNCTIONS, str(SECONDS))]
+                   examples.start_python("functions.py", traced.domain, FUNCTIONS, str(SECONDS)),
+                   examples.start(examples.graph, traced.domain, FUNCTIONS, str(SECONDS)),
+                   examples.start_python("latency.py", traced.domain, FUNCTIONS, str(SECONDS))]
         while None in [process.poll() for process, _ in running]:
-            t.guest.run("cat /proc/uptime; ls / >/dev/null; echo x >/tmp/x", timeout=HANG_SECONDS)
-        texts = [end(*program) for program in running]
+            t.guest.run("cat /proc/uptime; ls / >/dev/null; [ -e /nothing ]; echo x >/tmp/x", timeout=HANG_SECONDS)
+        *texts, graph_text, table = [end(*program) for program in running]
+        traced.echo("instances/graph/tracing_on", "0")
         traced.echo("instances/all/tracing_on", "0")
+        nr_graph = check_graph(graph_text, traced.text("instances/graph/trace"))
+        check_table(table)
+        t.hv("rmdir", traced.domain, "instances/graph")
         trace, lost = ftrace.parse(traced.text("instances/all/trace"))
         assert lost == 0, lost
         counts = [check_equal(text, trace) for text in texts]
@@ -131,4 +207,4 @@ def callbacks_agree_with_trace(t):
     for process, _ in ended:
         _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 1 and b"the session has ended" in err, (process.returncode, err)
-    t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace")
+    t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace, and {nr_graph} of a graph")

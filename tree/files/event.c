@@ -23,21 +23,22 @@
 
 /* -- format, id and hist ----------------------------------------------------------------------- */
 
-/* Returns whether TYPE is a function_graph return, whose records also have FIELD. */
-static bool has_host(const struct hv_file *f, const struct hv_event_type *type,
-		     struct hv_event_field *field)
+/* Finds the fields that records of TYPE have although the kernel's own lack them. */
+static struct hv_raw_more more_of(const struct hv_file *f, const struct hv_event_type *type)
 {
+	struct hv_raw_more more = {0};
 	struct hv_raw_layout layout;
 
-	return strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "funcgraph_exit") == 0 &&
-	       hv_path_raw_layout(&f->at, &layout, field);
+	if (strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "funcgraph_exit") == 0)
+		hv_path_raw_layout(&f->at, &layout, &more);
+	return more;
 }
 
 static struct hv_err *fill_format(struct hv_file *f)
 {
 	const struct hv_catalogue *c = hv_path_catalogue(&f->at);
 	const struct hv_event_type *type;
-	struct hv_event_field host;
+	struct hv_raw_more more;
 	struct hv_err *err;
 
 	if (f->nr_fills)
@@ -46,9 +47,11 @@ static struct hv_err *fill_format(struct hv_file *f)
 	if (!err && !type->has_fields)
 		err = hv_err_new(EOPNOTSUPP, "the kernel creates the fields of this event on first "
 					     "use, in a way that hvtrace does not know");
-	if (!err)
-		hv_event_format_add(&f->text, c, type, has_host(f, type, &host) ? &host : NULL);
-	return err;
+	if (err)
+		return err;
+	more = more_of(f, type);
+	hv_event_format_add(&f->text, c, type, more.list, more.nr);
+	return NULL;
 }
 
 static struct hv_err *fill_id(struct hv_file *f)

@@ -23,12 +23,17 @@ const struct hv_catalogue *hv_path_catalogue(const struct hv_path *at)
 	return hv_tracer_types();
 }
 
-bool hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
-			struct hv_event_field *host)
+void hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
+			struct hv_raw_more *ret_more)
 {
+	const struct hv_options *options = hv_instance_options(at->instance);
+
+	*ret_more = (struct hv_raw_more){0};
 	hv_raw_layout_init(ret, hv_path_catalogue(at));
-	return hv_options_on(hv_instance_options(at->instance), HV_OPT_FUNCGRAPH_HOST) &&
-	       hv_raw_layout_add_host(ret, host);
+	if (hv_options_on(options, HV_OPT_FUNCGRAPH_RETVAL))
+		hv_raw_layout_add(ret, HV_RAW_RETVAL, ret_more);
+	if (hv_options_on(options, HV_OPT_FUNCGRAPH_HOST))
+		hv_raw_layout_add(ret, HV_RAW_HOST, ret_more);
 }
 
 /* In a path in events/SYSTEM/, `entry` is the index of the system. It is valid only until the

@@ -12,10 +12,11 @@
 /* Returns the guest's catalogue, or only the tracers' types if it cannot be read. Borrowed until
  * the next hv_tree_refresh(). */
 const struct hv_catalogue *hv_path_catalogue(const struct hv_path *at);
-/* Fills in the record layout of trace_pipe_raw. Returns whether it includes HOST, the field that
- * the instance's option funcgraph-host adds to function_graph returns. */
-bool hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
-			struct hv_event_field *host);
+/* Fills in the record layout of trace_pipe_raw, and the fields that the instance's options
+ * funcgraph-retval (if the kernel's format lacks it) and funcgraph-host add to function_graph
+ * returns. */
+void hv_path_raw_layout(const struct hv_path *at, struct hv_raw_layout *ret,
+			struct hv_raw_more *ret_more);
 /* Returns the type of a path below events/SYSTEM/EVENT/, or NULL if the guest no longer has it. */
 const struct hv_event_type *hv_path_event_type(const struct hv_path *at);
 

@@ -114,10 +114,10 @@ static struct hv_err *open_raw(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 	struct raw *raw = f->state;
-	struct hv_event_field host;
+	struct hv_raw_more more;
 
 	hv_instance_pipes(in)->nr_raw++;
-	(void)hv_path_raw_layout(&f->at, &raw->layout, &host);
+	hv_path_raw_layout(&f->at, &raw->layout, &more);
 	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_UNNAMED);
 	return NULL;
 }

@@ -56,14 +56,15 @@ static void add_print_fmt(struct hv_text *out, const char *s)
 }
 
 void hv_event_format_add(struct hv_text *out, const struct hv_catalogue *c,
-			 const struct hv_event_type *type, const struct hv_event_field *more)
+			 const struct hv_event_type *type, const struct hv_event_field *more,
+			 size_t nr_more)
 {
 	hv_text_printf(out, "name: %s\nID: %" PRIu32 "\nformat:\n", type->name, type->id);
 	add_fields(out, &c->common, c->has_lens);
 	hv_text_add(out, "\n");
 	add_fields(out, &type->fields, c->has_lens);
-	if (more)
-		add_field(out, more, c->has_lens);
+	for (size_t i = 0; i < nr_more; i++)
+		add_field(out, &more[i], c->has_lens);
 	hv_text_add(out, "\nprint fmt: ");
 	add_print_fmt(out, type->print_fmt);
 	hv_text_add(out, "\n");

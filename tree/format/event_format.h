@@ -7,10 +7,11 @@
 #include "base/text.h"
 #include "kernel/events/catalogue.h"
 
-/* TYPE is in catalogue C and has_fields is true. MORE is an additional field after those of TYPE,
- * or NULL. */
+/* TYPE is in catalogue C and has_fields is true. MORE are NR_MORE additional fields after those
+ * of TYPE. */
 void hv_event_format_add(struct hv_text *out, const struct hv_catalogue *c,
-			 const struct hv_event_type *type, const struct hv_event_field *more);
+			 const struct hv_event_type *type, const struct hv_event_field *more,
+			 size_t nr_more);
 
 /* -- types of tracers -------------------------------------------------------------------------- */
 

@@ -4,12 +4,11 @@
 #include <endian.h>
 #include <string.h>
 
-#include "kernel/events/catalogue.h"
-
 /* -- layout of records ------------------------------------------------------------------------- */
 
 #define HOST	   "host_ns"
-#define HOST_BYTES 8
+#define RETVAL	   "retval"
+#define MORE_BYTES 8 /* of each additional field */
 
 #define COMMON                                                                                     \
 	[HV_RAW_TYPE] = {0, 2}, [HV_RAW_FLAGS] = {2, 1}, [HV_RAW_PREEMPT_COUNT] = {3, 1},          \
@@ -62,7 +61,7 @@ static const struct {
 				  {"overrun", HV_RAW_OVERRUN},
 				  {"calltime", HV_RAW_CALL_NS},
 				  {"rettime", HV_RAW_RETURN_NS},
-				  {"retval", HV_RAW_RETVAL},
+				  {RETVAL, HV_RAW_RETVAL},
 				  {HOST, HV_RAW_HOST}}},
 	[HV_EVENT_PRINT] = {"print", {{"ip", HV_RAW_IP}, {"buf", HV_RAW_REST}}},
 	[HV_EVENT_RAW_DATA] = {"raw_data", {{"id", HV_RAW_REST}}},
@@ -147,19 +146,24 @@ void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c)
 	}
 }
 
-bool hv_raw_layout_add_host(struct hv_raw_layout *l, struct hv_event_field *ret)
+bool hv_raw_layout_add(struct hv_raw_layout *l, enum hv_raw_field field, struct hv_raw_more *ret)
 {
 	struct hv_raw_record *r = &l->records[HV_EVENT_GRAPH_EXIT];
-	unsigned off = (r->len_bytes + HOST_BYTES - 1u) / HOST_BYTES * HOST_BYTES;
+	unsigned off = (r->len_bytes + MORE_BYTES - 1u) / MORE_BYTES * MORE_BYTES;
+	bool is_host = field == HV_RAW_HOST;
 
-	if (r->fields[HV_RAW_HOST].len_bytes || off + HOST_BYTES > HV_RAW_FIXED_MAX)
+	if (r->fields[field].len_bytes || off + MORE_BYTES > HV_RAW_FIXED_MAX)
 		return false;
-	r->fields[HV_RAW_HOST].off = (uint8_t)off;
-	r->fields[HV_RAW_HOST].len_bytes = HOST_BYTES;
-	r->len_bytes = (uint8_t)(off + HOST_BYTES);
+	r->fields[field].off = (uint8_t)off;
+	r->fields[field].len_bytes = MORE_BYTES;
+	r->len_bytes = (uint8_t)(off + MORE_BYTES);
 	l->is_known[HV_EVENT_GRAPH_EXIT] = 0;
-	*ret = (struct hv_event_field){
-		.name = HOST, .type = "unsigned long long", .off = off, .size_bytes = HOST_BYTES};
+	ret->list[ret->nr++] = (struct hv_event_field){
+		.name = is_host ? HOST : RETVAL,
+		.type = is_host ? "unsigned long long" : "unsigned long",
+		.off = off,
+		.size_bytes = MORE_BYTES,
+	};
 	return true;
 }
 

@@ -15,10 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/events/catalogue.h"
 #include "tracer/events/event.h"
-
-struct hv_catalogue;
-struct hv_event_field;
 
 /* A page of the default size: header and data. */
 #define HV_RAW_PAGE_LEN 4096
@@ -78,10 +76,17 @@ extern const struct hv_raw_layout hv_raw_layout_known;
  * usable type in C. */
 void hv_raw_layout_init(struct hv_raw_layout *l, const struct hv_catalogue *c);
 
-/* Adds HV_RAW_HOST after the existing fields of a return. RET is its line in the format, with
- * constant strings. Returns false and leaves RET unset if there is no room or the record already
- * has it. */
-bool hv_raw_layout_add_host(struct hv_raw_layout *l, struct hv_event_field *ret);
+/* Fields of a return that the kernel's own format lacks: their lines in the format, with constant
+ * strings. */
+struct hv_raw_more {
+	struct hv_event_field list[2];
+	size_t nr;
+};
+
+/* Adds FIELD, which is HV_RAW_RETVAL or HV_RAW_HOST, after the existing fields of a return, and its
+ * line to RET. Returns false and changes nothing if there is no room or the record already has
+ * it. */
+bool hv_raw_layout_add(struct hv_raw_layout *l, enum hv_raw_field field, struct hv_raw_more *ret);
 
 /* -- pages ------------------------------------------------------------------------------------- */
 

@@ -113,32 +113,33 @@ static void add_names(struct hv_text *ret)
 		hv_text_printf(ret, "%s/\n", c->types[i].name);
 }
 
-static struct hv_raw_layout layout_of(unsigned kinds, struct hv_event_field *host)
+static struct hv_raw_layout layout_of(unsigned kinds, struct hv_raw_more *ret)
 {
 	struct hv_raw_layout layout = hv_raw_layout_known;
 
+	*ret = (struct hv_raw_more){0};
+	if (kinds & FAKE_RAW_RETVALS)
+		hv_raw_layout_add(&layout, HV_RAW_RETVAL, ret);
 	if (kinds & FAKE_RAW_STEAL)
-		hv_raw_layout_add_host(&layout, host);
+		hv_raw_layout_add(&layout, HV_RAW_HOST, ret);
 	return layout;
 }
 
 static bool add_format(const char *path, unsigned kinds, struct hv_text *ret)
 {
 	const struct hv_catalogue *c = hv_tracer_types();
-	struct hv_event_field host;
+	struct hv_raw_more more;
 
-	(void)layout_of(kinds, &host);
+	(void)layout_of(kinds, &more);
 
 	for (size_t i = 0; i < c->nr; i++) {
 		HV_AUTO_FREE char *own = hv_format(FORMATS "/%s/format", c->types[i].name);
 
 		if (strcmp(own, path) != 0)
 			continue;
-		hv_event_format_add(ret, c, &c->types[i],
-				    kinds & FAKE_RAW_STEAL &&
-						    strcmp(c->types[i].name, "funcgraph_exit") == 0
-					    ? &host
-					    : NULL);
+		if (strcmp(c->types[i].name, "funcgraph_exit") != 0)
+			more.nr = 0;
+		hv_event_format_add(ret, c, &c->types[i], more.list, more.nr);
 		return true;
 	}
 	return false;
@@ -199,14 +200,16 @@ static struct hv_event event_at(unsigned cpu, unsigned i, unsigned kinds, uint32
 		e.ip = hv_gva(0xffffffff81000000);
 		e.call_ns = e.time_ns - 1000;
 		e.host_ns = 600;
+		e.retval = i;
+		e.has_retval = true;
 	}
 	return e;
 }
 
 unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned kinds, uint8_t *page)
 {
-	struct hv_event_field host;
-	const struct hv_raw_layout layout = layout_of(kinds, &host);
+	struct hv_raw_more more;
+	const struct hv_raw_layout layout = layout_of(kinds, &more);
 	struct hv_raw_page made;
 	unsigned nr = 0;
 

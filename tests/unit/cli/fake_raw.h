@@ -11,13 +11,15 @@
 /* The pages of two vCPUs. On each, tasks 61 and 62 alternately call two functions. FAKE_RAW_CALLS:
  * events of function_graph, alternately a call and its return. FAKE_RAW_HOST: every second event is
  * the host's sched_waking of the host thread 61. FAKE_RAW_TASKS: every event is of a new task, from
- * 1000 on. FAKE_RAW_STEAL: returns report that the host took 600 ns. */
-#define FAKE_RAW_CPUS  2
-#define FAKE_RAW_CALLS 1
-#define FAKE_RAW_HOST  2
-#define FAKE_RAW_STEAL 4
-#define FAKE_RAW_TASKS 8
-#define FAKE_RAW_FIRST 1000
+ * 1000 on. FAKE_RAW_STEAL: returns report that the host took 600 ns. FAKE_RAW_RETVALS: the value of
+ * event I is I. */
+#define FAKE_RAW_CPUS	 2
+#define FAKE_RAW_CALLS	 1
+#define FAKE_RAW_HOST	 2
+#define FAKE_RAW_STEAL	 4
+#define FAKE_RAW_TASKS	 8
+#define FAKE_RAW_RETVALS 16
+#define FAKE_RAW_FIRST	 1000
 
 /* Adds the contents of a file for KINDS, or the names in a directory. Returns false if PATH is
  * neither. */

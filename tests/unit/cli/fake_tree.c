@@ -31,6 +31,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_MAX_LATENCY] = "tracing_max_latency",
 	[FAKE_FUNCTION_TRACE] = "function-trace",
 	[FAKE_GRAPH_HOST] = "funcgraph-host",
+	[FAKE_GRAPH_RETVAL] = "funcgraph-retval",
 	[FAKE_RAW] = "trace_pipe_raw",
 	[FAKE_BUFFER_PERCENT] = "buffer_percent",
 	[FAKE_TEXT] = "",
@@ -270,14 +271,20 @@ static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text 
 	return true;
 }
 
-/* Returns whether funcgraph-host is on in the directory whose events/ contains PATH. */
-static bool reports_host(struct hv_tree *tree, const char *path)
+static unsigned kinds_of_options(const struct fake_dir *dir)
+{
+	return (dir->values[FAKE_GRAPH_HOST][0] == '1' ? FAKE_RAW_STEAL : 0) |
+	       (dir->values[FAKE_GRAPH_RETVAL][0] == '1' ? FAKE_RAW_RETVALS : 0);
+}
+
+/* Returns what the options of the directory whose events/ contains PATH add to returns. */
+static unsigned kinds_at(struct hv_tree *tree, const char *path)
 {
 	struct fake_dir *dir;
 	size_t name;
 
 	find_file(tree, path, &dir, &name);
-	return dir && dir->values[FAKE_GRAPH_HOST][0] == '1';
+	return dir ? kinds_of_options(dir) : 0;
 }
 
 /* New tasks have names after their events were read. */
@@ -306,8 +313,7 @@ static bool open_text(struct hv_tree *tree, const struct hv_rights *rights, cons
 	f->dir = tree->dirs;
 	f->rights = rights;
 	f->name = FAKE_TEXT;
-	if (odd_text(tree, path, &f->text) ||
-	    fake_raw_text(path, reports_host(tree, path) ? FAKE_RAW_STEAL : 0, &f->text) ||
+	if (odd_text(tree, path, &f->text) || fake_raw_text(path, kinds_at(tree, path), &f->text) ||
 	    profile_text(tree, path, &f->text)) {
 		add_new_tasks(tree, path, &f->text);
 		*ret = f;
@@ -503,10 +509,8 @@ static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t 
 	/* `latency` reads two instances. Each has all events. */
 	unsigned *taken = strstr(f->dir->name, "-calls") ? &f->dir->nr_calls_taken[f->cpu]
 							 : &f->tree->nr_raw_taken[f->cpu];
-	unsigned kinds = f->tree->raw_kinds, nr = 0;
+	unsigned kinds = f->tree->raw_kinds | kinds_of_options(f->dir), nr = 0;
 
-	if (f->dir->values[FAKE_GRAPH_HOST][0] == '1')
-		kinds |= FAKE_RAW_STEAL;
 	/* a page now and then */
 	if (kinds & FAKE_RAW_TASKS && f->tree->nr_raw_polls[f->cpu]++ % 2 == 0)
 		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");

@@ -26,6 +26,7 @@ enum {
 	FAKE_MAX_LATENCY,
 	FAKE_FUNCTION_TRACE,
 	FAKE_GRAPH_HOST,
+	FAKE_GRAPH_RETVAL,
 	FAKE_RAW,
 	FAKE_BUFFER_PERCENT,
 	FAKE_EVENT_FILTER, /* one unlisted file for all filters of the directory */

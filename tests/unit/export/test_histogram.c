@@ -69,7 +69,7 @@ static void add_return(uint64_t call_ns, uint64_t time_ns, uint64_t host_ns)
 {
 	uint8_t page[HV_RAW_PAGE_LEN] = {0};
 	struct hv_raw_layout layout = hv_raw_layout_known;
-	struct hv_event_field host;
+	struct hv_raw_more more = {0};
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT,
 			     .ip = hv_gva(0x10),
 			     .call_ns = call_ns,
@@ -77,7 +77,7 @@ static void add_return(uint64_t call_ns, uint64_t time_ns, uint64_t host_ns)
 			     .host_ns = host_ns};
 	struct hv_raw_page p;
 
-	ck_assert(hv_raw_layout_add_host(&layout, &host));
+	ck_assert(hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
 	hv_raw_page_init(&p, &layout, page, HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&p, &e));
 	hv_raw_page_finish(&p);

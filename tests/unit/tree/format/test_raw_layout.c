@@ -118,22 +118,22 @@ START_TEST(the_hosts_time_of_a_return)
 {
 	struct hv_event e = {
 		.kind = HV_EVENT_GRAPH_EXIT, .depth = 3, .time_ns = 12, .host_ns = 1ull << 33};
-	struct hv_event_field host;
+	struct hv_raw_more more = {0};
 
 	begin_return();
 	make();
-	ck_assert(hv_raw_layout_add_host(&layout, &host));
-	ck_assert_uint_eq(host.off, 48);
-	ck_assert_uint_eq(host.size_bytes, 8);
+	ck_assert(hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
+	ck_assert_uint_eq(more.list[0].off, 48);
+	ck_assert_uint_eq(more.list[0].size_bytes, 8);
 	write_one(&e);
 	ck_assert_uint_eq(page.len_bytes, 4 + 56);
 	ck_assert_uint_eq(get(32, 8), 12);
 	ck_assert_uint_eq(get(40, 8), 3);
-	ck_assert_uint_eq(get(host.off, 8), e.host_ns);
-	ck_assert(!hv_raw_layout_add_host(&layout, &host));
+	ck_assert_uint_eq(get(more.list[0].off, 8), e.host_ns);
+	ck_assert(!hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
 
 	/* A reader of the format finds the field. */
-	field(host.name, host.off, host.size_bytes);
+	field(more.list[0].name, more.list[0].off, more.list[0].size_bytes);
 	make();
 	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 56);
 	write_one(&e);
@@ -141,14 +141,37 @@ START_TEST(the_hosts_time_of_a_return)
 }
 END_TEST
 
+/* Of a kernel whose format lacks it. The host's time follows. */
+START_TEST(the_value_of_a_return)
+{
+	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT,
+			     .retval = 1ull << 40,
+			     .has_retval = true,
+			     .host_ns = 7};
+	struct hv_raw_more more = {0};
+
+	layout = hv_raw_layout_known;
+	ck_assert(hv_raw_layout_add(&layout, HV_RAW_RETVAL, &more));
+	ck_assert(!hv_raw_layout_add(&layout, HV_RAW_RETVAL, &more));
+	ck_assert(hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
+	ck_assert_uint_eq(more.nr, 2);
+	ck_assert_str_eq(more.list[0].name, "retval");
+	ck_assert_uint_eq(more.list[0].off, 40);
+	ck_assert_uint_eq(more.list[1].off, 48);
+	write_one(&e);
+	ck_assert_uint_eq(get(40, 8), e.retval);
+	ck_assert_uint_eq(get(48, 8), 7);
+}
+END_TEST
+
 START_TEST(no_room_for_the_hosts_time)
 {
-	struct hv_event_field host;
+	struct hv_raw_more more = {0};
 
 	begin_return();
 	field("unknown", 44, 50);
 	make();
-	ck_assert(!hv_raw_layout_add_host(&layout, &host));
+	ck_assert(!hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
 	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 94);
 }
 END_TEST
@@ -157,11 +180,11 @@ END_TEST
 START_TEST(the_hosts_time_is_in_every_return)
 {
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT, .time_ns = 12, .host_ns = 7};
-	struct hv_event_field host;
+	struct hv_raw_more more = {0};
 
 	layout = hv_raw_layout_known;
-	ck_assert(hv_raw_layout_add_host(&layout, &host));
-	ck_assert_uint_eq(host.off, 40);
+	ck_assert(hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
+	ck_assert_uint_eq(more.list[0].off, 40);
 	write_one(&e);
 	ck_assert(hv_raw_page_add(&page, &e));
 	ck_assert_uint_eq(get(40, 8), 7);
@@ -279,6 +302,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, formats_that_are_known);
 	tcase_add_test(tc, return_of_5_10);
 	tcase_add_test(tc, the_hosts_time_of_a_return);
+	tcase_add_test(tc, the_value_of_a_return);
 	tcase_add_test(tc, no_room_for_the_hosts_time);
 	tcase_add_test(tc, the_hosts_time_is_in_every_return);
 	tcase_add_test(tc, call_of_7_2);
