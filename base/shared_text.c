@@ -64,6 +64,21 @@ const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, st
 	return s;
 }
 
+struct hv_err *hv_shared_text_take_some(struct hv_shared_texts *all, struct hv_text *text,
+					const struct hv_shared_text **ret)
+{
+	const struct hv_shared_text *s = hv_shared_text_take(all, text);
+
+	if (all->len_bytes > HV_SHARED_ALL_MAX) {
+		hv_shared_text_drop(s);
+		return hv_err_new(ENOMEM,
+				  "the texts of open files have more than %u MiB: close some files",
+				  HV_SHARED_ALL_MAX >> 20);
+	}
+	*ret = s;
+	return NULL;
+}
+
 void hv_shared_text_drop(const struct hv_shared_text *text)
 {
 	struct hv_shared_texts *all = text ? text->all : NULL;

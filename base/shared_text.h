@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Shares equal long texts among many open files. A text is freed when its last owner drops it.
- * Callers check the two limits. One thread. */
+ * Callers check the lower limit. One thread. */
 #pragma once
 
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/text.h"
 
 #define HV_SHARED_TEXT_MIN (16u << 10)	/* shorter texts are not shared */
@@ -30,5 +31,9 @@ struct hv_shared_texts {
 /* Empties TEXT and returns a shared text with its contents. Release it with
  * hv_shared_text_drop(). */
 const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, struct hv_text *text);
+/* For clients other than root. ENOMEM: with TEXT, which is freed, ALL would have more than
+ * HV_SHARED_ALL_MAX. */
+struct hv_err *hv_shared_text_take_some(struct hv_shared_texts *all, struct hv_text *text,
+					const struct hv_shared_text **ret) hv_must_use;
 /* TEXT can be NULL. */
 void hv_shared_text_drop(const struct hv_shared_text *text);

@@ -280,12 +280,10 @@ static struct hv_err *share_text(struct hv_file *f)
 
 	if (f->text.len_bytes < HV_SHARED_TEXT_MIN)
 		return NULL;
+	if (!(f->rights->may & HV_RIGHT_ROOT))
+		return hv_shared_text_take_some(all, &f->text, &f->shared);
 	f->shared = hv_shared_text_take(all, &f->text);
-	if (all->len_bytes <= HV_SHARED_ALL_MAX || f->rights->may & HV_RIGHT_ROOT)
-		return NULL;
-	drop_text(f);
-	return hv_err_new(ENOMEM, "the texts of open files have more than %u MiB: close some files",
-			  HV_SHARED_ALL_MAX >> 20);
+	return NULL;
 }
 
 /* Makes text for a read of LEN_BYTES, unless some of the previous text is unread. */

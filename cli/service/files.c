@@ -275,11 +275,12 @@ struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct w
 		err = proc_text(s->kernel, hv_guest_info(s->guest)->nr_vcpus, path, &text);
 	if (err)
 		return err;
-	f.text = hv_shared_text_take(&s->texts, &text);
-	if (s->texts.len_bytes > HV_SHARED_ALL_MAX && !p->is_root) {
-		hv_shared_text_drop(f.text);
-		return hv_err_new(ENOMEM, "%s: clients have too many texts open: close some", path);
-	}
+	if (p->is_root)
+		f.text = hv_shared_text_take(&s->texts, &text);
+	else
+		err = hv_shared_text_take_some(&s->texts, &text, &f.text);
+	if (err)
+		return hv_err_in(err, "%s", path);
 	f.path = hv_take(path);
 	answer_handle(p, handle, &f);
 	return NULL;

@@ -116,6 +116,8 @@ static void make_type(struct hv_instances *all, struct hv_eprobe_event *e,
 static struct hv_err *check(const struct hv_instances *all, const struct hv_catalogue *c,
 			    struct hv_eprobe *e, struct hv_kprobe_fault *ret_fault)
 {
+	struct hv_err *err;
+
 	ret_fault->at = 0;
 	if (hv_catalogue_find(c, e->is.group, e->is.name))
 		return hv_err_new(EEXIST,
@@ -123,9 +125,8 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 	ret_fault->at = HV_KPROBE_NOWHERE;
 	if (state_of(all)->nr == HV_EPROBES_MAX)
 		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
-	if (!hv_host_made_free_id(c))
-		return hv_err_new(ENOSPC, "the guest's events use all ids");
-	return hv_kprobe_find_memory(hv_instances_session(all), &e->is);
+	err = hv_host_made_check_id(c);
+	return err ? err : hv_kprobe_find_memory(hv_instances_session(all), &e->is);
 }
 
 /* Returns whether TYPE is a system call event whose tracepoint and whose probe both disable

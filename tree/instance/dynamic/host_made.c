@@ -17,6 +17,12 @@ uint32_t hv_host_made_free_id(const struct hv_catalogue *c)
 	return id;
 }
 
+struct hv_err *hv_host_made_check_id(const struct hv_catalogue *c)
+{
+	return hv_host_made_free_id(c) ? NULL
+				       : hv_err_new(ENOSPC, "the guest's events use all ids");
+}
+
 /* The events that were enabled since IN's buffer was made. */
 static struct hv_event_set *enabled_of(const struct hv_instance *in)
 {

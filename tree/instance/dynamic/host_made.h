@@ -18,6 +18,8 @@ extern const struct hv_part hv_host_made_part;
 
 /* Returns the highest id that no type of C uses, or 0. The guest assigns ids in ascending order. */
 uint32_t hv_host_made_free_id(const struct hv_catalogue *c);
+/* ENOSPC: the types of C use all ids. */
+struct hv_err *hv_host_made_check_id(const struct hv_catalogue *c) hv_must_use;
 /* Notes that IN's buffer may contain events of REF, defined by users or enabled by triggers,
  * because REF is enabled now. */
 void hv_host_made_note_enabled(struct hv_instance *in, struct hv_event_ref ref);

@@ -644,9 +644,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = hv_kprobe_find_memory(hv_instances_session(all), &e->is);
 	if (!err && hv_kprobes_of(all)->nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
-	if (!err && !hv_host_made_free_id(*ret))
-		err = hv_err_new(ENOSPC, "the guest's events use all ids");
-	return err;
+	return err ? err : hv_host_made_check_id(*ret);
 }
 
 /* Publishes all instances with the event of F enabled. */

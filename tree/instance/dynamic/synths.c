@@ -130,9 +130,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 		return hv_err_new(EEXIST, "Event already exists");
 	if (state_of(all)->nr == HV_SYNTHS_MAX)
 		return hv_err_new(ENOSPC, "there are %d synthetic events already", HV_SYNTHS_MAX);
-	if (!hv_host_made_free_id(c))
-		return hv_err_new(ENOSPC, "the guest's events use all ids");
-	return NULL;
+	return hv_host_made_check_id(c);
 }
 
 /* Returns the position that the kernel marks if NAME exists: its first occurrence. */

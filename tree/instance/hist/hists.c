@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/hist/hists.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,6 +285,9 @@ static struct hv_err *links_error(const struct hv_hist_faults *faults, const cha
 	const struct hv_hist_fault *last = &faults->list[faults->nr ? faults->nr - 1 : 0];
 	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 
+	if (faults->refers_too_often)
+		return hv_err_new(faults->code, "the trigger refers to more than %d variables",
+				  HV_HIST_VARIABLES_MAX);
 	if (faults->nr)
 		return hv_err_new(faults->code, "%s at character %zu of '%s'", last->why, last->at,
 				  command);
@@ -318,18 +322,17 @@ static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hist_of *
 	return hv_buffers_need_snapshot(hv_instance_buffers(in));
 }
 
-static struct hv_err *take_tables(const struct hv_hists *s, struct hist_of *of)
+/* No trigger is removed between parsing and here. */
+static void take_tables(const struct hv_hists *s, struct hist_of *of)
 {
 	for (unsigned i = 0; i < of->spec.nr_refs; i++) {
 		uint64_t serial = of->spec.refs[i].serial;
 		size_t at = serial ? links_find(s, serial) : s->nr;
 
-		if (at < s->nr)
+		assert(!serial || at < s->nr);
+		if (serial)
 			of->refs[i] = hv_hist_table_ref(s->list[at].table);
-		else if (serial)
-			return hv_err_new(EINVAL, "a trigger that it refers to is gone");
 	}
-	return NULL;
 }
 
 /* Resolves the names in the actions of LINKS->of, parsed from TEXT, and the histograms that it
@@ -342,14 +345,13 @@ static struct hv_err *links_make(struct links *links, const char *text,
 	struct hist_of *of = links->of;
 	const struct hv_event_type *type = hv_catalogue_by_id(links->catalogue, of->ref.id);
 	const struct hv_hist_scope scope = links_scope(links, type);
-	struct hv_err *err;
 
 	if (!type)
 		return hv_err_new(ENODEV, "the guest's module that had this event was removed");
 	if (!hv_hist_spec_link(&scope, text, &of->spec, ret_faults))
 		return links_error(ret_faults, text);
-	err = take_tables(state_of(in), of);
-	return err ? err : prepare_snapshots(in, of);
+	take_tables(state_of(in), of);
+	return prepare_snapshots(in, of);
 }
 
 /* Returns whether the entries of A and B have the same variables. */

@@ -702,8 +702,10 @@ bool hv_hist_refer(struct hv_hist_parse *p, const struct hv_hist_target *target,
 		if (s->refs[*ret].serial == target->serial &&
 		    s->refs[*ret].variable == target->variable)
 			return true;
-	if (s->nr_refs == HV_HIST_VARIABLES_MAX)
+	if (s->nr_refs == HV_HIST_VARIABLES_MAX) {
+		p->faults.refers_too_often = true;
 		return false;
+	}
 	s->refs[s->nr_refs++] = (struct hv_hist_reference){
 		.serial = target->serial,
 		.variable = target->variable,

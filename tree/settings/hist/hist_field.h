@@ -89,7 +89,8 @@ struct hv_hist_fault {
 struct hv_hist_faults {
 	int code; /* errno; 0: no error */
 	struct hv_hist_fault list[HV_HIST_FAULTS_MAX];
-	unsigned nr; /* may be 0 if the kernel has no message for the error */
+	unsigned nr;	       /* may be 0 if the kernel has no message for the error */
+	bool refers_too_often; /* has more than HV_HIST_VARIABLES_MAX references */
 };
 
 /* Another hist trigger of the same instance. */
