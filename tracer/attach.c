@@ -128,6 +128,17 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 		name_difference(t, hv_gva_add(text, off), &d->names);
 }
 
+/* Finds the copy of the kernel's text. EIO: it is not whole, because the kernel's symbols contradict
+ * each other. */
+static struct hv_err *find_copy(const struct hv_kernel *k, struct hv_span *ret)
+{
+	*ret = hv_image_at(&k->core.image, k->text.start);
+	if (ret->len_bytes < k->text.end.v - k->text.start.v + HV_SITE_LEN_MAX)
+		return hv_err_new(EIO, "kernel text: its symbols put it beside the kernel's image, "
+				       "so it cannot be compared after detach");
+	return NULL;
+}
+
 /* Adds one line to REPORT that names the first differences made by the guest. EIO: sites still call
  * a trampoline, or there is no copy.
  *
@@ -137,18 +148,18 @@ static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_te
 {
 	struct hv_gva_range text = t->kernel->text;
 	size_t len = text.end.v - text.start.v;
-	struct hv_span before = hv_image_at(&t->kernel->core.image, text.start);
 	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
 	HV_AUTO_FREE uint64_t *ips = sorted_sites(t);
 	hv_cleanup(differences_deinit) struct differences d = {0};
+	struct hv_span before;
 	struct hv_err *err;
 
 	hv_populate(now, len);
 	err = hv_read(&t->kernel->core.as, text.start, now, len);
+	if (!err)
+		err = find_copy(t->kernel, &before);
 	if (err)
 		return err;
-	if (before.len_bytes < len + HV_SITE_LEN_MAX)
-		return hv_err_new(EIO, "kernel text: no copy to compare with");
 	for (size_t i = 0; i < len; i++) {
 		if (now[i] == before.data[i])
 			continue;
@@ -416,8 +427,11 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 {
 	HV_AUTO_SESSION struct hv_session *s = NULL;
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_span unused;
 	struct hv_err *err = hv_init_code_begin(guest, kernel);
 
+	if (!err)
+		err = find_copy(kernel, &unused);
 	if (!err)
 		err = hv_session_new(guest, kernel, &s);
 	if (!err)

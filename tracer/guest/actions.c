@@ -321,7 +321,9 @@ static struct hv_err *choose_group(struct hv_actions *a, const struct hv_site_ac
 	if (group == HV_NR_ACTION_GROUPS) {
 		group = free_group(a);
 		if (group == HV_NR_ACTION_GROUPS)
-			return hv_err_new(ENOSPC, "no more functions can have commands");
+			return hv_err_new(ENOSPC,
+					  "too many functions have commands or probes: remove "
+					  "some");
 		fill_group(a, group, site, off, kind);
 	}
 	a->groups[group].wanted = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/probe_sites/detours_code.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,14 +104,13 @@ static struct hv_err *write_chunk(struct hv_detours *d, const size_t *numbers, s
 	struct hv_err *err;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t number = numbers[i], first = number;
+		size_t number = numbers[i], first = number, nr_blocks;
 		uint8_t code[HV_DETOUR_LEN_MAX];
 
 		while (!d->list[first].nr)
 			first--;
-		if (!make(d->tracee, &d->list[first].is, d->first + first, code))
-			return hv_err_new(ERANGE, "the detour of 0x%llx cannot be made",
-					  (unsigned long long)d->list[first].is.at.v);
+		nr_blocks = make(d->tracee, &d->list[first].is, d->first + first, code);
+		assert(nr_blocks); /* add_detour() has made the same */
 		plan_code(hv_gpa_add(gpa, (d->first + number) * HV_DETOUR_LEN),
 			  code + (number - first) * HV_DETOUR_LEN, &writes[i * WRITES]);
 	}

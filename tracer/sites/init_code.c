@@ -21,6 +21,7 @@ struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kern
 {
 	HV_AUTO_ERR struct hv_err *cannot = NULL;
 	struct hv_gva_range last;
+	bool can_stop = false;
 	struct hv_err *err;
 
 	if (!kernel->is_starting || hv_guest_stop_fd(guest) < 0 ||
@@ -29,11 +30,11 @@ struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kern
 	last.end = hv_gva_add(last.start, LAST_FUNCTION_BYTES);
 	kernel->has_init_sites = true;
 	err = hv_kernel_refresh(kernel);
-	if (!err && !has_site(kernel, last))
+	if (!err && !has_site(kernel, last)) {
 		cannot = hv_guest_stop_at(guest, last.start);
-	else
-		cannot = hv_err_new(ENOTSUP, "%s is a site itself", LAST_FUNCTION);
-	kernel->has_init_sites = !err && !cannot;
+		can_stop = !cannot;
+	}
+	kernel->has_init_sites = can_stop;
 	if (!kernel->has_init_sites)
 		hv_sites_leave_out(&kernel->sites, hv_kernel_init_text(kernel));
 	return err;

@@ -60,10 +60,9 @@ static struct hv_err *put_array(const struct hv_tracee *t,
 	return NULL;
 }
 
-/* FUNCS is the address of the first callback in one of our arrays. Returns EINVAL if it is not. */
-static struct hv_err *plug_array_read(const struct hv_tracee *t,
-				      const struct hv_tracepoint_layout *layout, uint64_t funcs,
-				      struct plug_array *ret)
+/* Returns false if FUNCS is not the address of the first callback in one of our arrays. */
+static bool plug_array_read(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			    uint64_t funcs, struct plug_array *ret)
 {
 	uint64_t off = funcs - plug_array_funcs(t, layout, 0);
 	uint8_t bytes[HV_REGION_ARRAY_BYTES];
@@ -72,8 +71,7 @@ static struct hv_err *plug_array_read(const struct hv_tracee *t,
 	uint64_t head;
 
 	if (off % HV_REGION_ARRAY_BYTES || off / HV_REGION_ARRAY_BYTES >= HV_REGION_NR_EVENTS)
-		return hv_err_new(EINVAL, "0x%llx is no array of callbacks",
-				  (unsigned long long)funcs);
+		return false;
 	memcpy(bytes, t->region.host + array_off((unsigned)(off / HV_REGION_ARRAY_BYTES)),
 	       sizeof(bytes));
 	head = hv_copy_u64(copy, 0);
@@ -91,7 +89,7 @@ static struct hv_err *plug_array_read(const struct hv_tracee *t,
 		a.nr++;
 	}
 	*ret = a;
-	return NULL;
+	return true;
 }
 
 /* -- changes ----------------------------------------------------------------------------------- */
@@ -808,13 +806,9 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 static bool has_joined(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 		       const struct hv_tracepoint_state *state, struct plug_array *ret)
 {
-	struct hv_err *err;
-
-	if (!hv_gva_in(hv_gva(state->funcs), t->range))
+	if (!hv_gva_in(hv_gva(state->funcs), t->range) || !plug_array_read(t, l, state->funcs, ret))
 		return false;
-	err = plug_array_read(t, l, state->funcs, ret);
-	hv_err_free(err);
-	for (size_t i = 0; !err && i < ret->nr; i++)
+	for (size_t i = 0; i < ret->nr; i++)
 		if (ret->callbacks[i].func != l->stub_func.v &&
 		    !is_our_file(t, ret->callbacks[i].data))
 			return true;

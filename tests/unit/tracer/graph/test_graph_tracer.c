@@ -2,7 +2,9 @@
 /* Start and end of a graph: its leftovers in the guest, and operations that must wait for them. */
 #include <check.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
+#include "kernel/clock/clock.h"
 #include "tests/unit/tracer/fake_returns.h"
 
 static struct fr r;
@@ -74,9 +76,33 @@ START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 }
 END_TEST
 
+START_TEST(a_kernel_without_the_sites_where_tasks_leave_a_cpu)
+{
+	static const uint32_t flags[] = {HV_GRAPH_NO_SLEEP, HV_GRAPH_HOST};
+	struct hv_graph_roles roles;
+	struct hv_clock *clock;
+
+	fk_u32(&r.t.f, r.t.use_tsc, 1);
+	fk_u64(&r.t.f, r.t.pv_sched_clock, FK_BASE + 0x300);
+	expect_success(hv_clock_new(&r.t.f.k, &clock));
+	hv_graph_tracer_free(graph);
+	graph = hv_graph_tracer_new(&r.tracee, clock);
+	for (unsigned i = 0; i < 2; i++) {
+		hv_graph_tracer_set_options(graph, &(struct hv_graph_options){.flags = flags[i]});
+		expect_error(hv_graph_tracer_find_roles(graph, &roles), EOPNOTSUPP,
+			     "sleep-time 0 and funcgraph-host: no site rcu_note_context_switch or"
+			     " finish_task_switch: the time off the CPU cannot be measured");
+	}
+	hv_graph_tracer_set_options(graph, &(struct hv_graph_options){0});
+	expect_success(hv_graph_tracer_find_roles(graph, &roles));
+	hv_clock_free(clock);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_kernel_without_the_sites_where_tasks_leave_a_cpu);
 	tcase_add_test(tc, a_livepatch_waits_until_all_is_put_back);
 	tcase_add_test(tc, dead_stacks_are_swept_while_a_graph_is_traced);
 }

@@ -158,6 +158,28 @@ START_TEST(too_many_that_count_are_refused)
 }
 END_TEST
 
+/* Return probes have their own action group each. */
+START_TEST(more_functions_than_action_groups)
+{
+	enum { MANY = HV_NR_ACTION_GROUPS + 1 };
+	struct hv_site_actions list[MANY];
+
+	teardown();
+	traced_init(&t, &r, MANY, nop);
+	for (unsigned i = 0; i < MANY; i++)
+		list[i] =
+			(struct hv_site_actions){.ip = FR_SITE(i), .bits = 1u << HV_ACTION_RETURN};
+	set(list, MANY);
+	expect_error(traced_want(&t, HV_TRAMPOLINE_NONE), ENOSPC,
+		     "too many functions have commands or probes: remove some");
+	set(list, MANY - 1);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	ck_assert_ptr_ne(group_of(0), group_of(MANY - 2));
+	set(NULL, 0);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+}
+END_TEST
+
 static unsigned number_of(const struct hv_action_group *group)
 {
 	return (unsigned)(group - hv_region_action_group(&r.tracee.region, 0));
@@ -350,6 +372,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_count_goes_on_where_it_is);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
 	tcase_add_test(tc, too_many_that_count_are_refused);
+	tcase_add_test(tc, more_functions_than_action_groups);
 	tcase_add_test(tc, a_program_has_an_action_group_of_its_own);
 	tcase_add_test(tc, all_registers_have_their_own_entries);
 	tcase_add_test(tc, a_return_is_of_the_kind_of_its_call);

@@ -264,6 +264,27 @@ START_TEST(addresses_of_the_region)
 }
 END_TEST
 
+/* The guest's addresses decide both. */
+START_TEST(what_no_instruction_reaches)
+{
+	struct hv_tracee *t = &r.tracee;
+
+	set_up_far(0);
+	t->veneers = (struct hv_gva_range){hv_gva(VENEERS - (8ull << 30)),
+					   hv_gva(VENEERS - (8ull << 30) + HV_REGION_UNIT)};
+	expect_error(hv_trampolines_link(t), ERANGE,
+		     "the region is out of the reach of the veneers that sites call");
+	tear_down();
+	set_up_at(0);
+	r.t.f.k.core.as.arch = &hv_arch_x86_64;
+	expect_error(hv_trampolines_link(t), ERANGE,
+		     "the trampolines cannot be made for this kernel: the value of control"
+		     " does not fit into an instruction");
+	ck_assert_uint_eq(nr_writes, 0);
+	tear_down();
+}
+END_TEST
+
 START_TEST(an_architecture_without_trampolines)
 {
 	expect_error(hv_trampolines_refusal(&(struct hv_arch){.name = "m68k"}), ENOTSUP,
@@ -274,6 +295,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, what_no_instruction_reaches);
 	tcase_add_test(tc, an_architecture_without_trampolines);
 	tcase_add_loop_test(tc, every_trampoline_has_its_veneer, 0, 3);
 	tcase_add_test(tc, no_veneers);

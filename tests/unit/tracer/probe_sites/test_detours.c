@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jumps to detours replace instructions of a guest: which bytes are written and restored, which
  * changes the guest's kprobes forbid, and which journal entries recover accepts. */
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/probe_sites/detours_guest.h"
 
@@ -81,16 +82,14 @@ END_TEST
 
 START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 {
-	struct hv_err *err;
 	size_t nr;
 
 	patch(0);
 	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of the jump */
-	err = hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr);
-	ck_assert_ptr_nonnull(err);
-	ck_assert_int_eq(err->code, EBUSY);
+	expect_error(hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr), EBUSY,
+		     "0xffffffff81040000: the guest has its own kprobe, on or off, on an "
+		     "instruction that leads to a detour");
 	ck_assert_uint_eq(nr, NR - 1);
-	hv_err_free(err);
 	check_back(1);
 	check_back(2);
 	*fk_host(&r.t.f, INC) = 0xe9; /* the kprobe was removed */
@@ -113,6 +112,15 @@ START_TEST(an_error_leaves_the_text_as_it_was)
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_DETOUR), 0);
 	patch(0);
 	put_back(NR);
+}
+END_TEST
+
+START_TEST(a_function_that_no_instruction_reaches)
+{
+	wants[2].calls = hv_gva(1ull << 40);
+	patch(1);
+	check_back(2);
+	put_back(NR - 1);
 }
 END_TEST
 
@@ -293,6 +301,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_the_guest_changed_is_refused);
 	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
 	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
+	tcase_add_test(tc, a_function_that_no_instruction_reaches);
 	tcase_add_test(tc, nobody_is_between_an_instruction_and_its_nop);
 	tcase_add_loop_test(tc, what_a_kprobe_has_copied_is_not_replaced, 0, 5);
 	tcase_add_loop_test(tc, a_kprobe_elsewhere_does_not_matter, 0, 4);

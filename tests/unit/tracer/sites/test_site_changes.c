@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdio.h>
 
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 
@@ -62,6 +63,22 @@ START_TEST(what_the_guest_changed_is_left_and_reported)
 	ck_assert_ptr_null(hv_site_trampolines_restore(t.trampolines, &report));
 	ck_assert_ptr_nonnull(strstr(report.data, line));
 	ck_assert_mem_eq(site, changed, sizeof(changed));
+}
+END_TEST
+
+/* The guest's page tables lead out of its RAM. */
+START_TEST(sites_that_cannot_be_read)
+{
+	const uint64_t table = r.t.f.k.core.as.root.v + 511 * 8, nowhere = 0x7ffffffff067;
+	uint64_t good;
+
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	memcpy(&good, r.t.f.machine.ram + table, sizeof(good));
+	memcpy(r.t.f.machine.ram + table, &nowhere, sizeof(nowhere));
+	expect_error(traced_want(&t, HV_TRAMPOLINE_NONE), EFAULT, "site f: ");
+	expect_error(hv_site_trampolines_check_gone(t.trampolines), EFAULT, "site f: ");
+	memcpy(r.t.f.machine.ram + table, &good, sizeof(good));
+	take_all_back();
 }
 END_TEST
 
@@ -427,6 +444,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
 	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
 	tcase_add_test(tc, what_the_guest_changed_is_left_and_reported);
+	tcase_add_test(tc, sites_that_cannot_be_read);
 	tcase_add_test(tc, one_trampoline_is_changed_for_another);
 	tcase_add_test(tc, what_has_no_trampoline_is_refused);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_first_trampoline);

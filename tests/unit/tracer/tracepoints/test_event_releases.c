@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's ways to free callback arrays. Its tracer's calls lead to hvtrace's trampolines until
  * no task is or sleeps in a callback. */
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/event_guest.h"
 
@@ -28,6 +29,39 @@ START_TEST(a_kernel_whose_callbacks_are_freed_in_another_way)
 	memset(fk_host(f, calls[1]), 0x90, 5);
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	set("were not found");
+	is_as_before();
+}
+END_TEST
+
+static void refused(const char *message)
+{
+	struct hv_event_want want = {.type = &tp.type};
+
+	expect_error(hv_event_tracer_set(e, &want, 1), EBUSY, message);
+	hv_event_wants_deinit(&want, 1);
+	is_as_before();
+}
+
+/* The code was read before. */
+START_TEST(calls_that_the_guest_changes_or_executes)
+{
+	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
+	put_call(calls[0], FTP_OTHER);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	refused("the guest has changed the call at 0xffffffff81062020, which frees callbacks of"
+		" tracepoints");
+	put_call(calls[0], RELEASE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	r.regs[1].ip = hv_gva(calls[0] + 1);
+	refused("the call at 0xffffffff81062020 is in use");
+	r.regs[1].ip = hv_gva(0x401000);
+	set(NULL);
+	*(uint8_t *)fk_host(f, calls[2]) = 0xcc;
+	expect_error(restore("1 event"), EBUSY,
+		     "0xffffffff81051020: the guest has its own breakpoint or probe on a call that"
+		     " records events");
+	*(uint8_t *)fk_host(f, calls[2]) = 0xe8;
+	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
 }
 END_TEST
@@ -140,6 +174,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_kernel_whose_callbacks_are_freed_in_another_way);
+	tcase_add_test(tc, calls_that_the_guest_changes_or_executes);
 	tcase_add_test(tc, the_calls_stay_while_a_callback_may_need_them);
 	tcase_add_loop_test(tc, calls_of_which_some_were_put_back, 0, 4);
 	tcase_add_test(tc, a_task_may_sleep_in_a_callback);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events of a guest are enabled and disabled, with interference by the guest and with hvtrace
  * killed at any time. The guest has one tracepoint for two event types. */
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/event_guest.h"
 
@@ -508,9 +509,35 @@ START_TEST(what_the_first_look_does_not_see)
 }
 END_TEST
 
+static uint8_t on[sizeof(before)];
+
+/* The guest enables it again before each look, which reads the iterator first. */
+static void switch_on_again(struct fr *fr hv_unused, struct hv_gpa gpa)
+{
+	if (gpa.v != tp.type.tracepoint.at.v + 32 - FK_BASE + FK_GPA || funcs())
+		return;
+	memcpy(fk_host(f, FTP_CODE), on, sizeof(on));
+	fk_u32(f, tp.type.tracepoint.key.v, 1);
+	fk_u64(f, tp.type.tracepoint.funcs.v, hidden);
+}
+
+START_TEST(a_guest_that_never_stops)
+{
+	set(NULL);
+	hidden = funcs();
+	memcpy(on, fk_host(f, FTP_CODE), sizeof(on));
+	r.when_read = switch_on_again;
+	expect_error(restore(NULL), EBUSY, "the guest keeps switching events on; retry");
+	r.when_read = NULL;
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_guest_that_never_stops);
 	tcase_add_test(tc, what_the_first_look_does_not_see);
 	tcase_add_test(tc, the_calls_stay_while_callbacks_of_a_dead_session_do);
 	tcase_add_test(tc, on_and_off);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Plugs an event into a tracepoint and takes it out again, with changes by the guest in between.
  * test_plug_shared.c covers tracepoints that share state. */
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/fake_plug.h"
 #include "tracer/tracepoints/plug.h"
@@ -181,6 +182,46 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 	fp_fails(true, EINVAL, "its static key is off, and 0x");
 	memcpy(fk_host(f, FTP_SITE(FTP_SHORT)), ftp_short_nop, 2);
 	fp_apply(true, 2 + FTP_NR - 1);
+}
+END_TEST
+
+/* The guest's table of jumps has a target that the site's two bytes cannot reach. */
+START_TEST(a_jump_that_is_too_short)
+{
+	uint64_t at = tp.table + FTP_SHORT * 16 + 4;
+
+	fk_u32(f, at, (uint32_t)(FTP_SITE(FTP_SHORT) + 0x1000 - at));
+	fp_fails(true, EINVAL, "the target of 0xffffffff81040200 is out of its reach");
+}
+END_TEST
+
+/* No array of hvtrace begins there. */
+START_TEST(an_address_inside_an_array)
+{
+	fp_apply(true, FP_NR_CHANGES);
+	fk_u64(f, tp.type.tracepoint.funcs.v, FP_ARRAY + 8);
+	fp_apply(false, FP_NR_CHANGES);
+	fp_check_off();
+}
+END_TEST
+
+static void change_array(struct fr *fr)
+{
+	if (fr_word(fr, tp.type.tracepoint.funcs.v) == FP_ARRAY)
+		fk_u64(f, tp.type.tracepoint.funcs.v, FP_ARRAY + 8);
+}
+
+/* The guest does not stand still in a hold. */
+START_TEST(what_cannot_be_put_back_needs_recovery)
+{
+	struct hv_err *err;
+
+	hv_plug_prepare(&r.tracee, &plug);
+	r.regs[1].ip = hv_gva(FTP_SITE(1) + 1);
+	r.when_held = change_array;
+	err = fp_make(true);
+	ck_assert(err && err->facts & HV_ERR_NEEDS_RECOVERY);
+	expect_error(err, EIO, "could not be put back");
 }
 END_TEST
 
@@ -499,6 +540,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_key_site_that_came_with_a_module);
 	tcase_add_test(tc, out_without_a_journal);
 	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
+	tcase_add_test(tc, a_jump_that_is_too_short);
+	tcase_add_test(tc, an_address_inside_an_array);
+	tcase_add_test(tc, what_cannot_be_put_back_needs_recovery);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
 	tcase_add_test(tc, who_goes_through_an_older_array);
 	tcase_add_loop_test(tc, which_halts_are_those_of_the_idle_loop, 0, HV_ARRAY_LEN(halts));

@@ -49,6 +49,18 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 }
 END_TEST
 
+START_TEST(a_count_that_contradicts_the_guests_callback)
+{
+	uint64_t count = fk_alloc(f, 16), other = fk_alloc(f, FTP_LEN);
+
+	be_of_syscalls(count, other);
+	fp_guest_is_on(1);
+	fp_fails(true, EINVAL, "its tracepoint is on, and the kernel counts 0 of 1");
+	fk_u32(f, count, 1);
+	fp_apply(true, FTP_NR_CALLS + 1);
+}
+END_TEST
+
 /* Gives the tracepoint a key in common with OTHER, which gets the site that was in init code.
  * Returns the key. */
 static uint64_t have_common_key(uint64_t other)
@@ -204,6 +216,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
+	tcase_add_test(tc, a_count_that_contradicts_the_guests_callback);
 	tcase_add_test(tc, system_calls_are_counted_as_the_kernel_does);
 	tcase_add_test(tc, a_key_in_common_is_on_while_any_is);
 	tcase_add_test(tc, a_key_in_common_goes_off_with_the_last);

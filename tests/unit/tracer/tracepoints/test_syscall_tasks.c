@@ -3,6 +3,7 @@
 #include "tracer/tracepoints/event_tracer.h"
 
 #include "kernel/events/tracepoint_state.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
@@ -131,12 +132,34 @@ START_TEST(not_while_the_guest_changes_tracepoints)
 }
 END_TEST
 
+static void toggle(struct fr *fr, struct hv_gpa at)
+{
+	if (at.v != fr->t.init_task + FT_TASKS - FK_BASE + FK_GPA)
+		return;
+	fk_u64(&fr->t.f, layout.syscalls.count.v, !fr_word(fr, layout.syscalls.count.v));
+	fr->when_read = NULL;
+}
+
+/* The guest enables or disables them while hvtrace reads the tasks. */
+START_TEST(not_while_the_guest_switches_them)
+{
+	static const char *const texts[] = {"the guest switches system calls on",
+					    "the guest switches system calls off"};
+
+	fk_u64(&r.t.f, layout.syscalls.count.v, (uint64_t)_i);
+	*flags_of(tasks[0]) ^= _i ? 0 : FLAG;
+	r.when_read = toggle;
+	expect_error(hv_syscall_tasks_set(&r.tracee, &layout), EBUSY, texts[_i]);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, all_tasks_get_it_and_lose_it);
 	tcase_add_test(tc, a_task_that_changes_is_met_again);
 	tcase_add_test(tc, what_is_no_task_any_more_is_left_alone);
+	tcase_add_loop_test(tc, not_while_the_guest_switches_them, 0, 2);
 	tcase_add_test(tc, not_while_the_guest_changes_tracepoints);
 }
 
