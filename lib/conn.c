@@ -45,7 +45,8 @@ static struct hvt_error *connect_to(const char *path, const char *domain, unsign
 				 domain);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_new(errno, "domain '%s': socket: %s", domain, strerror(errno));
+		return error_new(errno, "domain '%s': cannot make a socket: %s", domain,
+				 strerror(errno));
 	limit_connect(fd, timeout_ms);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return error_new(errno, "domain '%s': the session cannot be reached: %s", domain,

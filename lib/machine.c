@@ -258,7 +258,8 @@ static struct hvt_error *run(const char *program, const char *name, char *const 
 	int code;
 
 	if (fd < 0)
-		return error_new(errno, "domain '%s': memfd: %s", name, strerror(errno));
+		return error_new(errno, "domain '%s': cannot make a file for the output of %s: %s",
+				 name, program, strerror(errno));
 	code = start(program, argv, fd, &pid);
 	if (code)
 		return error_new(code, "%s: %s", program, strerror(code));

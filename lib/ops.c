@@ -301,7 +301,7 @@ static struct hvt_error *watch(struct hvt_ops *ops, struct hvt_session *s)
 	struct hvt_error *error = arm(ops);
 
 	if (!error && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ops->conn->fd, &event) != 0)
-		error = error_new(errno, "domain '%s': epoll: %s", s->domain, strerror(errno));
+		error = session_epoll_failed(s);
 	return error;
 }
 

@@ -47,6 +47,12 @@ static void free_at(struct hvt_session **s)
 	session_free(*s);
 }
 
+struct hvt_error *session_epoll_failed(const struct hvt_session *s)
+{
+	return error_new(errno, "domain '%s': cannot wait for events: epoll: %s", s->domain,
+			 strerror(errno));
+}
+
 static struct hvt_error *join(const struct rundir_info *info, struct hvt_session *s)
 {
 	s->path = lib_strdup(info->path);
@@ -55,7 +61,7 @@ static struct hvt_error *join(const struct rundir_info *info, struct hvt_session
 		return error_no_memory();
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
-		return error_new(errno, "domain '%s': epoll: %s", s->domain, strerror(errno));
+		return session_epoll_failed(s);
 	return conn_open(s->path, s->domain, s->timeout_ms, &s->conn);
 }
 

@@ -26,6 +26,8 @@ struct hvt_session {
 
 /* Refuses a missing session, one of the parent process, and one that a callback has closed. */
 struct hvt_error *session_check(const struct hvt_session *s) hv_must_use;
+/* Returns the error for errno of a call of epoll. */
+struct hvt_error *session_epoll_failed(const struct hvt_session *s) hv_must_use;
 /* Makes a directory in instances/ that exists as long as connection C. NAME NULL: a unique name.
  * *RET_PATH is owned by the caller. */
 struct hvt_error *session_make_instance(struct conn *c, const char *name,
