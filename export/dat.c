@@ -191,20 +191,26 @@ static bool copy_down(struct dat_file *p, struct dat_area *s, uint64_t off)
 	return true;
 }
 
-static struct hv_err *move_by_copy(struct dat_file *p, struct dat_area *s, uint64_t off)
+static bool index_is_written(const struct dat_file *p)
+{
+	HV_AUTO_ERR struct hv_err *err = write_index(p);
+
+	return !err;
+}
+
+static bool move_by_copy(struct dat_file *p, struct dat_area *s, uint64_t off)
 {
 	struct dat_area old = *s;
-	struct hv_err *err;
 
 	if (off + s->len_bytes > s->off || !copy_down(p, s, off))
-		return hv_err_new(ENOSPC, "%s: cannot remove gaps", p->path);
+		return false;
 	s->off = off;
-	err = write_index(p);
+	if (!index_is_written(p))
+		return false;
 	/* If this fails, the space is freed when the end of the file is truncated. */
-	if (!err)
-		(void)!fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)old.off,
-				 (off_t)old.len_bytes);
-	return err;
+	(void)!fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)old.off,
+			 (off_t)old.len_bytes);
+	return true;
 }
 
 /* Asks the file system to remove the hole between OFF and the non-empty area FROM. This moves all
@@ -222,10 +228,10 @@ static bool collapse(struct dat_file *p, unsigned from, uint64_t off)
 
 /* Removes the hole between OFF and area I. Clears *MAY_COLLAPSE if the file system cannot do
  * that. */
-static struct hv_err *pull_up(struct dat_file *p, unsigned i, uint64_t off, bool *may_collapse)
+static bool pull_up(struct dat_file *p, unsigned i, uint64_t off, bool *may_collapse)
 {
 	*may_collapse = *may_collapse && collapse(p, i, off);
-	return *may_collapse ? write_index(p) : move_by_copy(p, &p->areas[i], off);
+	return *may_collapse ? index_is_written(p) : move_by_copy(p, &p->areas[i], off);
 }
 
 static struct hv_err *cut_end(const struct dat_file *p)
@@ -240,26 +246,25 @@ static struct hv_err *cut_end(const struct dat_file *p)
 	return NULL;
 }
 
-/* Removes the holes and saves the index. If that fails, for example because the disk is full, the
- * file keeps its holes. */
+/* Removes the holes and saves the index. If a hole cannot be removed, for example because the disk is
+ * full, it and the later ones stay: the file is readable with them. */
 static struct hv_err *dat_file_close_up(struct dat_file *p)
 {
 	uint64_t off = p->areas[0].off;
-	struct hv_err *err = NULL;
-	bool may_collapse = true;
+	bool may_collapse = true, is_moved = true;
+	struct hv_err *err;
 
-	for (unsigned i = 0; i < p->nr_areas && !err; i++) {
+	for (unsigned i = 0; i < p->nr_areas; i++)
+		p->areas[i].shown_bytes = 0;
+	for (unsigned i = 0; i < p->nr_areas && is_moved; i++) {
 		struct dat_area *s = &p->areas[i];
 
-		s->shown_bytes = 0;
 		if (!s->len_bytes)
 			continue;
 		if (s->off > off)
-			err = pull_up(p, i, off, &may_collapse);
+			is_moved = pull_up(p, i, off, &may_collapse);
 		off = align_up(s->off + s->len_bytes, p->align_bytes);
 	}
-	/* The file is also readable with its holes. */
-	hv_err_free(err);
 	err = dat_file_save(p);
 	return err ? err : cut_end(p);
 }
