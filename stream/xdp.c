@@ -74,8 +74,12 @@ static void fill_all(struct xsk *x)
 	xsk_ring_prod__submit(&x->fill, HV_XSK_CHUNKS);
 }
 
-/* Opens a socket on QUEUE of device DEV. */
-/* The kernel selects zero-copy or copy mode depending on the driver. */
+static struct hv_err *queue_failed(unsigned queue, int code)
+{
+	return hv_err_new(code, "AF_XDP socket at queue %u: %s", queue, strerror(code));
+}
+
+/* Opens a socket on QUEUE of device DEV. The kernel selects zero-copy or copy mode depending on the driver. */
 static struct hv_err *xsk_open(struct xsk *x, const char *dev, unsigned queue, enum xsk_use use)
 {
 	const struct xsk_socket_config config = {
@@ -93,7 +97,7 @@ static struct hv_err *xsk_open(struct xsk *x, const char *dev, unsigned queue, e
 	code = xsk_socket__create(&x->socket, dev, queue, x->umem, takes ? &x->rx : NULL,
 				  takes ? NULL : &x->tx, &config);
 	if (code)
-		return hv_err_new(-code, "AF_XDP socket at queue %u: %s", queue, strerror(-code));
+		return queue_failed(queue, -code);
 	if (takes)
 		fill_all(x);
 	return NULL;
@@ -258,7 +262,7 @@ static struct hv_err *open_queue(struct xdp_in *x, const char *dev, uint32_t i)
 	fd = xsk_fd(&x->queues[i]);
 	if (bpf_map_update_elem(map, &i, &fd, BPF_ANY) != 0 ||
 	    epoll_ctl(x->base.fd, EPOLL_CTL_ADD, fd, &event) != 0)
-		return hv_err_new(errno, "AF_XDP socket at queue %u: %s", i, strerror(errno));
+		return queue_failed(i, errno);
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "export/export.h"
@@ -120,6 +121,15 @@ static void keep_note(const char *line)
 }
 
 static int dir_fd;
+static uint64_t free_mib; /* of the file system; 0: not known */
+
+/* Replaces the function of the C library. */
+int fstatvfs(int fd, struct statvfs *ret)
+{
+	(void)fd;
+	*ret = (struct statvfs){.f_frsize = 1 << 20, .f_blocks = 1 << 20, .f_bavail = free_mib};
+	return free_mib ? 0 : -1;
+}
 
 static void begin_collector(void)
 {
@@ -347,6 +357,24 @@ START_TEST(limits)
 }
 END_TEST
 
+START_TEST(a_disk_that_is_almost_full)
+{
+	begin_collector();
+	collector.idle_ns = UINT64_MAX;
+	make_frames(HV_COMPRESSION_NONE);
+	for (unsigned i = 0; kind_of(i) != HV_STREAM_END; i++)
+		send_frame(i, i);
+	free_mib = 1;
+	hv_stream_collector_turn(&collector, 2 * HV_NS_PER_S);
+	free_mib = 0;
+	ck_assert_msg(strstr(last_note, ": only 1 MiB left on its file system; earlier events are "
+					"in the file; later ones are dropped"),
+		      "%s", last_note);
+	ck_assert_uint_eq(nr_ended, 1);
+	end_collector();
+}
+END_TEST
+
 /* Sends a frame of events that claims NR events in a page of LEN_BYTES, with one event. */
 static void send_lie(uint32_t nr, size_t len_bytes)
 {
@@ -435,6 +463,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, late_collector);
 	tcase_add_test(tc, strangers_are_refused);
 	tcase_add_test(tc, limits);
+	tcase_add_test(tc, a_disk_that_is_almost_full);
 	tcase_add_test(tc, pages_that_lie);
 	tcase_add_test(tc, bodies_that_lie);
 }

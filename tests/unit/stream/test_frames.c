@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames, tables, split pages, the order of frames, addresses. */
 #include <check.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stream/inet.h"
 #include "stream/split.h"
@@ -14,6 +16,25 @@
 
 static const struct hv_stream_key key = {{1, 2, 3}};
 static uint8_t frame[HV_STREAM_FRAME_MAX];
+
+/* Replaces the function of libsodium. */
+int sodium_init(void)
+{
+	return -1;
+}
+
+START_TEST(a_key_without_libsodium)
+{
+	char path[] = "/tmp/hvtrace-key-XXXXXX";
+	int fd = mkstemp(path);
+	struct hv_stream_key read;
+
+	ck_assert_int_ge(fd, 0);
+	expect_error(hv_stream_key_read(path, &read), EIO, "cannot initialize libsodium");
+	close(fd);
+	unlink(path);
+}
+END_TEST
 
 static struct hv_span make_frame(size_t len_bytes)
 {
@@ -400,6 +421,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, a_key_without_libsodium);
 	tcase_add_test(tc, a_table_is_bounded);
 	tcase_add_test(tc, frames_come_back);
 	tcase_add_test(tc, changed_frames_are_refused);
