@@ -23,11 +23,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-/* Register sets (include/uapi/linux/elf.h: NT_ARM_ZA, NT_ARM_POE, NT_ARM_GCS) that older C
- * libraries do not define. */
-#define SET_ZA	0x40c
-#define SET_POE 0x40f
-#define SET_GCS 0x410
+#include "vmm/inject/refusal_arm64.h"
 
 #define SVC	      0xd4000001u
 #define INSN_BYTES    4u
@@ -73,8 +69,6 @@ const uint32_t hv_call_syscall_bytes = INSN_BYTES;
 
 /* ---- registers ---- */
 
-/* Reads at most LEN bytes of a register set. Returns the number of bytes; 0 if the set does not
- * exist. */
 static size_t get_set(const struct hv_thread *t, unsigned set, void *to, size_t len)
 {
 	struct iovec iov = {to, len};
@@ -182,26 +176,6 @@ void hv_call_interrupt(const struct hv_thread *t)
 	(void)set_regs(t, &r);
 }
 
-/* Rejects state that rt_sigreturn would not restore: SME matrices, which a frame without them
- * disables; permission overlays (POR_EL0), which a frame without them may set to any value; and a
- * guarded control stack, where its token would be missing. */
-static struct hv_err *check_sets(const struct hv_thread *t)
-{
-	struct {
-		uint32_t size, max_size;
-		uint16_t vl, max_vl, flags, reserved;
-	} za = {0};
-	uint64_t gcs[3] = {0}, poe;
-
-	if (get_set(t, SET_ZA, &za, sizeof(za)) && za.size > sizeof(za))
-		return hv_err_new(ENOTSUP, "thread %d uses SME", (int)t->tid);
-	if (get_set(t, SET_POE, &poe, sizeof(poe)))
-		return hv_err_new(ENOTSUP, "thread %d has permission overlays (POE)", (int)t->tid);
-	if (get_set(t, SET_GCS, gcs, sizeof(gcs)) && gcs[0])
-		return hv_err_new(ENOTSUP, "thread %d has a guarded control stack", (int)t->tid);
-	return NULL;
-}
-
 /* ---- the frame ---- */
 
 /* Writes the record that every frame must have. A zeroed record follows it. */
@@ -248,7 +222,7 @@ static struct hv_err *fill_image(const struct hv_thread *t, const struct hv_call
 	    image->regs.pc == code->syscall_ret)
 		return hv_err_new(EBUSY, "thread %d is not at the end of a system call",
 				  (int)t->tid);
-	err = check_sets(t);
+	err = hv_arm64_check_sets(t, get_set);
 	image->data_at = (image->regs.sp - HV_CALL_DATA_MAX) & ~(uint64_t)(STACK_ALIGN - 1);
 	image->frame_at = (image->data_at - sizeof(image->frame)) & ~(uint64_t)(STACK_ALIGN - 1);
 	return err ? err : fill_frame(t, image);

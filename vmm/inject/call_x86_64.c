@@ -167,12 +167,16 @@ static struct hv_err *save_fp(const struct hv_thread *t, struct hv_call_image *i
 	memcpy(&sw.xfeatures, image->fp + XSTATE_SW_OFF, sizeof(sw.xfeatures));
 	memcpy(&used, image->fp + XSTATE_BV_OFF, sizeof(used));
 	if (used & XFEATURE_TILES)
-		return hv_err_new(ENOTSUP, "thread %d uses AMX", (int)t->tid);
+		return hv_err_new(ENOTSUP,
+				  "thread %d uses AMX tiles, which an injected call would erase",
+				  (int)t->tid);
 	sw.xfeatures &= ~XFEATURE_TILES;
 	sw.xstate_len_bytes = (uint32_t)xstate_len(sw.xfeatures);
 	sw.extended_len_bytes = sw.xstate_len_bytes + sizeof(magic2);
 	if (sw.xstate_len_bytes > all.iov_len || (used & ~sw.xfeatures))
-		return hv_err_new(ENOTSUP, "thread %d: FPU state of %zu bytes, features 0x%" PRIx64,
+		return hv_err_new(ENOTSUP,
+				  "thread %d: its FPU state of %zu bytes does not fit its features "
+				  "0x%" PRIx64,
 				  (int)t->tid, all.iov_len, sw.xfeatures);
 	memcpy(image->fp + XSTATE_SW_OFF, &sw, sizeof(sw));
 	memcpy(image->fp + sw.xstate_len_bytes, &magic2, sizeof(magic2));

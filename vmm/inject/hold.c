@@ -17,6 +17,15 @@ static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
 	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
 }
 
+struct hv_err *hv_inject_check_vcpus(const struct hv_inject *j, unsigned nr)
+{
+	if (j->kvm.nr_vcpus == nr)
+		return NULL;
+	return hv_err_new(EBUSY,
+			  "KVM's files show %u vCPUs and the monitor %u: retry after the hotplug",
+			  j->kvm.nr_vcpus, nr);
+}
+
 /* Takes TIDS on success. Frees the old vCPUs first: the page that the VMM shared with a removed
  * vCPU may be other memory now. */
 static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
@@ -27,11 +36,8 @@ static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 	free(hv_take(j->regs));
 	free(hv_take(j->tids));
 	err = hv_kvm_find_vcpus(&j->kvm);
-	if (!err && j->kvm.nr_vcpus != nr)
-		err = hv_err_new(
-			EBUSY,
-			"KVM's files show %u vCPUs and the monitor %u: retry after the hotplug",
-			j->kvm.nr_vcpus, nr);
+	if (!err)
+		err = hv_inject_check_vcpus(j, nr);
 	if (err)
 		return err;
 	hv_sync_init(&j->sync, &j->kvm, j->vmm.pidfd);

@@ -5,8 +5,8 @@
 #include <sys/ioctl.h>
 
 #include "vmm/inject/icache.h"
-#include "vmm/inject/inject.h"
 #include "vmm/inject/kvm.h"
+#include "vmm/inject/refusal_arm64.h"
 
 /* -- the size of guest-physical addresses ------------------------------------------------------ */
 
@@ -19,7 +19,6 @@
  * smaller sizes. */
 
 #define BITS_DEFAULT 40 /* Documentation/virt/kvm/api.rst, KVM_CREATE_VM */
-#define HCR_EL2	     ARM64_SYS_REG(3, 4, 1, 1, 0)
 
 static unsigned host_bits(void)
 {
@@ -29,32 +28,9 @@ static unsigned host_bits(void)
 	return bits > 0 && bits < BITS_DEFAULT ? (unsigned)bits : BITS_DEFAULT;
 }
 
-/* Rejects a guest that has EL2. Only such a guest has HCR_EL2. Its EL1 registers do not show which
- * of its kernels a vCPU executes, and on which stack. */
-static struct hv_err *check_el2(const struct hv_kvm *k, struct hv_keeper *keeper)
-{
-	struct {
-		uint64_t value;
-		struct kvm_one_reg asked;
-	} data = {.asked = {.id = HCR_EL2}};
-	uint64_t off = offsetof(__typeof__(data), asked);
-	struct hv_call call = hv_kvm_ioctl(k->vcpu_fds[0], KVM_GET_ONE_REG, off);
-	struct hv_err *err;
-
-	call.pointer_off = (uint32_t)(off + offsetof(struct kvm_one_reg, addr));
-	err = hv_keeper_calls(keeper, &call, 1, &data, sizeof(data));
-	if (err)
-		return err;
-	if (call.result == 0)
-		return hv_inject_not_possible(
-			hv_err_new(ENOTSUP, "injection does not support a guest that has EL2 "
-					    "(nested virtualization)"));
-	return call.result == -ENOENT ? NULL : hv_kvm_failed(&call, "KVM_GET_ONE_REG");
-}
-
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
 {
-	struct hv_err *err = check_el2(k, keeper);
+	struct hv_err *err = hv_arm64_check_el2(k, keeper);
 
 	if (!err)
 		*ret = host_bits();

@@ -329,12 +329,7 @@ static struct hv_err *look(struct hv_inject *j, const struct hv_vmm *vmm)
 			vmm->has_own_filter ? HV_UNREAD_ALLOW_ONE : HV_UNREAD_REFUSE;
 	if (!err)
 		err = hv_kvm_find(vmm->process->pid, &j->kvm);
-	if (!err && j->kvm.nr_vcpus != vmm->nr_vcpus)
-		err = hv_err_new(
-			EBUSY,
-			"KVM's files show %u vCPUs and the monitor %u: retry after the hotplug",
-			j->kvm.nr_vcpus, vmm->nr_vcpus);
-	return err;
+	return err ? err : hv_inject_check_vcpus(j, vmm->nr_vcpus);
 }
 
 static struct hv_guest *make_guest(struct hv_inject *j)

@@ -2,6 +2,7 @@
 /* The VMM's KVM files: finds them, makes memory with them, and reads the vCPUs' registers. */
 #include "vmm/inject/kvm.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -453,9 +454,13 @@ struct both_regs {
 	struct kvm_sregs sregs;
 };
 
-static struct hv_err *not_understood(unsigned vcpu)
+/* The sets are complete. */
+static void decode(const struct hv_arch *arch, struct hv_span regs, struct hv_span sregs,
+		   struct hv_vcpu_regs *ret)
 {
-	return hv_err_new(EPROTO, "inject: registers of vCPU %u are not understood", vcpu);
+	bool is_decoded = arch->decode_kvm_registers(regs, sregs, ret);
+
+	assert(is_decoded);
 }
 
 static struct hv_err *some_vcpus(const struct hv_kvm *k, struct hv_keeper *keeper,
@@ -483,8 +488,7 @@ static struct hv_err *some_vcpus(const struct hv_kvm *k, struct hv_keeper *keepe
 		struct hv_span regs = {(const uint8_t *)&data[i].regs, sizeof(data[i].regs)};
 		struct hv_span sregs = {(const uint8_t *)&data[i].sregs, sizeof(data[i].sregs)};
 
-		if (!arch->decode_kvm_registers(regs, sregs, &ret[first + i]))
-			err = not_understood(first + i);
+		decode(arch, regs, sregs, &ret[first + i]);
 	}
 	return err;
 }
@@ -517,10 +521,10 @@ static struct hv_err *one_vcpu(const struct hv_kvm *k, struct hv_keeper *keeper,
 	for (unsigned i = 0; !err && i < nr; i++)
 		if (calls[i].result < 0)
 			err = hv_kvm_failed(&calls[i], "KVM_GET_ONE_REG");
-	if (!err && !arch->decode_kvm_registers((struct hv_span){(const uint8_t *)data.values,
-								 nr * sizeof(data.values[0])},
-						(struct hv_span){0}, ret))
-		err = not_understood(vcpu);
+	if (!err)
+		decode(arch,
+		       (struct hv_span){(const uint8_t *)data.values, nr * sizeof(data.values[0])},
+		       (struct hv_span){0}, ret);
 	return err;
 }
 

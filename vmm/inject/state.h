@@ -35,7 +35,9 @@ struct hv_err *hv_inject_check_filters(struct hv_inject *j) hv_must_use;
 bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 
-/* hold.c: starts the keeper for holds, if it does not run. */
+/* hold.c: fails with EBUSY unless KVM's files show NR vCPUs, the number that the monitor reports. */
+struct hv_err *hv_inject_check_vcpus(const struct hv_inject *j, unsigned nr) hv_must_use;
+/* Starts the keeper for holds, if it does not run. */
 struct hv_err *hv_inject_need_keeper(struct hv_inject *j) hv_must_use;
 /* Begins a hold of at most MAX_NS. */
 struct hv_err *hv_inject_hold(struct hv_inject *j, uint64_t max_ns) hv_must_use;

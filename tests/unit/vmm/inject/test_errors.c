@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -236,6 +239,110 @@ static struct hv_err *inject_without_address(void *ctx)
 	return hv_err_new(err->code, "%s", strstr(err->message, " cannot be "));
 }
 
+/* -- registers --------------------------------------------------------------------------------- */
+
+#define XSTATE_FEATURES 464 /* offsets in the FPU state of PTRACE_GETREGSET */
+#define XSTATE_USED	512
+#define TILES		(UINT64_C(1) << 18) /* feature of AMX */
+
+/* What the NTH request of this kind answers: CODE, or the registers after CHANGE. */
+static struct {
+	int request;
+	unsigned nth;
+	int code;
+	void (*change)(void *answer);
+} altered;
+
+/* Replaces the function of the C library. */
+long ptrace(enum __ptrace_request request, ...)
+{
+	static unsigned nr;
+	bool is_altered;
+	void *addr, *data;
+	va_list args;
+	long result;
+	pid_t pid;
+
+	va_start(args, request);
+	pid = va_arg(args, pid_t);
+	addr = va_arg(args, void *);
+	data = va_arg(args, void *);
+	va_end(args);
+	is_altered = altered.nth && (int)request == altered.request && ++nr == altered.nth;
+	errno = altered.code;
+	if (is_altered && altered.code)
+		return -1;
+	result = syscall(SYS_ptrace, request, pid, addr, data);
+	if (is_altered)
+		altered.change(data);
+	return result;
+}
+
+static void change_ip(void *answer)
+{
+	((struct user_regs_struct *)answer)->rip = 0x1234;
+}
+
+static void put_fpu(void *answer, uint64_t features, uint64_t used)
+{
+	struct iovec *state = answer;
+
+	memcpy((uint8_t *)state->iov_base + XSTATE_FEATURES, &features, sizeof(features));
+	memcpy((uint8_t *)state->iov_base + XSTATE_USED, &used, sizeof(used));
+	state->iov_len = XSTATE_USED + 64;
+}
+
+static void use_tiles(void *answer)
+{
+	put_fpu(answer, TILES | 3, TILES | 3);
+}
+
+static void use_unknown(void *answer)
+{
+	put_fpu(answer, 3, 7);
+}
+
+/* The original position of a thread is not known here. */
+static struct hv_err *inject_without_position(void *ctx)
+{
+	HV_AUTO_ERR struct hv_err *err = inject(ctx);
+	const char *position = err ? strstr(err->message, ", not 0x") : NULL;
+	size_t len = position ? (size_t)(position - err->message) : err ? strlen(err->message) : 0;
+
+	return err ? hv_err_new(err->code, "%.*s", (int)len, err->message) : NULL;
+}
+
+static const struct {
+	__typeof__(altered) altered;
+	int code;
+	const char *message;
+} registers[] = {
+	{{PTRACE_GETREGS, 2, ESRCH, NULL},
+	 ESRCH,
+	 "thread %d: its registers cannot be read: No such process"},
+	{{PTRACE_GETREGS, 2, 0, change_ip}, EPROTO, "thread %d: returned to 0x1234"},
+	{{PTRACE_GETREGSET, 1, 0, use_tiles},
+	 ENOTSUP,
+	 "thread %d uses AMX tiles, which an injected call would erase"},
+	{{PTRACE_GETREGSET, 1, 0, use_unknown},
+	 ENOTSUP,
+	 "thread %d: its FPU state of 576 bytes does not fit its features 0x3"},
+};
+
+START_TEST(registers_that_cannot_be_kept)
+{
+	static const struct failing_call none[] = {{0}};
+	struct victim v = start_victim(false);
+	HV_AUTO_FREE char *message = hv_format(registers[_i].message, (int)v.pid);
+
+	usleep(20000); /* until it waits */
+	altered = registers[_i].altered;
+	expect_failure(none, inject_without_position, &v, registers[_i].code, message);
+	altered = (__typeof__(altered)){0};
+	end_victim(&v);
+}
+END_TEST
+
 START_TEST(stacks_that_cannot_be_used)
 {
 	static const struct failing_call calls[] = {{SCMP_SYS(process_vm_writev), EFAULT}, {0}};
@@ -299,6 +406,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, requests_that_are_too_long);
 	tcase_add_test(tc, holds_that_are_not_possible);
 	tcase_add_loop_test(tc, injections_that_fail, 0, HV_ARRAY_LEN(injections));
+	tcase_add_loop_test(tc, registers_that_cannot_be_kept, 0, HV_ARRAY_LEN(registers));
 	tcase_add_test(tc, stacks_that_cannot_be_used);
 	tcase_add_test(tc, threads_outside_of_system_calls);
 	tcase_add_test(tc, threads_that_do_not_stop);

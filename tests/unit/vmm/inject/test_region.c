@@ -8,11 +8,13 @@
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
 
+#include "base/text.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
 #include "vmm/qemu/machine.h"
+#include "vmm/shared_memory.h"
 
 #define MOST_BITS 40
 
@@ -25,6 +27,7 @@ static struct {
 	int error;	       /* errno instead of all that; 0: none */
 	long failing;	       /* the system call that fails with ERROR; 0: none */
 	unsigned long request; /* if that is ioctl(): only this one */
+	bool is_unaligned;     /* the VMM maps files at addresses that no huge page can have */
 } kvm;
 static unsigned nr_closed;
 static unsigned most_bits;
@@ -54,6 +57,8 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 		else if (kvm.failing && calls[i].nr == kvm.failing)
 			calls[i].result =
 				!kvm.request || calls[i].args[1] == kvm.request ? -kvm.error : 0;
+		else if (kvm.is_unaligned && calls[i].nr == SYS_mmap)
+			calls[i].result = HV_REGION_ALIGN + 4096;
 		else
 			make_call(&calls[i], data);
 	for (size_t i = 0; i < nr; i++)
@@ -172,11 +177,15 @@ END_TEST
 
 START_TEST(nothing_that_is_reached)
 {
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	HV_AUTO_FREE char *message = NULL;
+	struct hv_err *err;
 
 	kvm.phys_bits = 32;
 	err = hv_inject_region(&inject);
-	ck_assert(err && err->code == ERANGE && strstr(err->message, "guest physical 0x"));
+	message = hv_format("inject: KVM_SET_USER_MEMORY_REGION: slot %u, guest physical 0x%llx: "
+			    "Bad address",
+			    inject.kvm.region.slot, (unsigned long long)inject.kvm.region.gpa.v);
+	expect_error(err, ERANGE, message);
 	ck_assert_uint_eq(kvm.nr_too_high, kvm.nr_asked);
 	ck_assert_uint_eq(nr_closed, kvm.nr_asked);
 	ck_assert_int_eq(inject.kvm.region_fd, -1);
@@ -227,6 +236,66 @@ START_TEST(calls_that_fail)
 	kvm.error = rows[_i].code;
 	expect_error(hv_inject_region(&inject), rows[_i].code, rows[_i].message);
 	ck_assert_ptr_null(inject.region.host);
+}
+END_TEST
+
+/* The VMM maps the region again at another address. */
+START_TEST(a_mapping_that_cannot_be_undone)
+{
+	kvm.failing = SYS_munmap;
+	kvm.error = ENOMEM;
+	kvm.is_unaligned = true;
+	expect_error(hv_inject_region(&inject), ENOMEM, "inject: munmap: Cannot allocate memory");
+}
+END_TEST
+
+/* The VMM has mapped the region, and hvtrace has mapped too much. */
+START_TEST(a_region_that_is_not_mapped_here)
+{
+	HV_AUTO_FD int fd = memfd_create("other", MFD_CLOEXEC);
+	static uint8_t *hosts[1025];
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	for (; !err && nr < HV_ARRAY_LEN(hosts); nr += !err)
+		err = hv_shared_map(fd, 0, 4096, PROT_READ, NULL, &hosts[nr]);
+	expect_error(err, ENOSPC, "more than 1024 mappings of other processes' memory");
+	expect_error(hv_inject_region(&inject), ENOSPC,
+		     "inject: mapping the region: more than 1024 mappings of other processes' "
+		     "memory");
+	ck_assert_ptr_null(inject.region.host);
+	while (nr)
+		hv_shared_unmap(hosts[--nr], 4096);
+}
+END_TEST
+
+/* All addresses are RAM, according to what the VMM answered before. */
+START_TEST(an_address_that_is_in_use)
+{
+	static const char message[] = "inject: the VMM reports that guest physical 0x%llx is free, "
+				      "but it is in use%n";
+	static struct hv_ram_range all = {.len_bytes = 1ull << MOST_BITS};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	unsigned long long gpa;
+	int len = 0;
+
+	machine.ram = (struct hv_ram){.ranges = &all, .nr_ranges = 1};
+	err = hv_inject_region(&inject);
+	ck_assert(err && err->code == EPROTO);
+	ck_assert_msg(sscanf(err->message, message, &gpa, &len) == 1 && !err->message[len], "%s",
+		      err->message);
+	ck_assert_uint_eq(kvm.nr_asked, 0);
+}
+END_TEST
+
+START_TEST(a_vcpu_in_system_management_mode)
+{
+	run.flags = KVM_RUN_X86_SMM;
+	expect_error(hv_inject_stop(&inject), EBUSY,
+		     "vCPU 0 is in system management mode each time it is stopped");
+	run.flags = 0;
+	expect_success(hv_inject_stop(&inject));
 }
 END_TEST
 
@@ -311,6 +380,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_a_kill_has_left);
 	tcase_add_test(tc, another_error);
 	tcase_add_loop_test(tc, calls_that_fail, 0, 3);
+	tcase_add_test(tc, a_mapping_that_cannot_be_undone);
+	tcase_add_test(tc, a_region_that_is_not_mapped_here);
+	tcase_add_test(tc, an_address_that_is_in_use);
+	tcase_add_test(tc, a_vcpu_in_system_management_mode);
 	tcase_add_test(tc, a_flush_that_fails);
 	tcase_add_test(tc, registers_that_kvm_does_not_give);
 	tcase_add_test(tc, no_address_is_free);

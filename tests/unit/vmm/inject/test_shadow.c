@@ -31,7 +31,7 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 /* ---- a keeper ---- */
 
 static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* for calls that map */
-static bool refuses_maps;
+static bool refuses_maps, seals_files;
 static struct hv_call late[HV_KEEPER_CALLS_MAX];
 static size_t nr_late;
 
@@ -59,6 +59,8 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	}
 	for (size_t i = 0; i < nr && (loss == NOTHING || loss == ANSWER); i++)
 		make_call(&calls[i], data);
+	if (seals_files && calls[0].nr == SYS_memfd_create)
+		fcntl((int)calls[0].result, F_ADD_SEALS, F_SEAL_GROW);
 	if (loss == NOTHING)
 		return NULL;
 	loss_of_next = NOTHING;
@@ -344,6 +346,17 @@ START_TEST(calls_that_the_vmm_refuses)
 }
 END_TEST
 
+/* The VMM has forbidden changes of the size. */
+START_TEST(a_file_for_copies_that_is_sealed)
+{
+	seals_files = true;
+	if (may_look)
+		expect_error(write_sites(call), EPERM,
+			     "shadow: sizing its file: Operation not permitted");
+	seals_files = false;
+}
+END_TEST
+
 /* The file of the RAM cannot be read, or not be written. */
 START_TEST(ram_that_cannot_be_put_back)
 {
@@ -459,6 +472,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nothing_is_put_back_in_doubt);
 	tcase_add_test(tc, answer_lost_of_the_way_back);
 	tcase_add_test(tc, calls_that_the_vmm_refuses);
+	tcase_add_test(tc, a_file_for_copies_that_is_sealed);
 	tcase_add_test(tc, ram_that_cannot_be_put_back);
 	tcase_add_test(tc, a_window_is_of_whole_pages_of_ram);
 	tcase_add_test(tc, a_window_spans_mappings);
