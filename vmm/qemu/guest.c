@@ -178,7 +178,7 @@ static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expe
 	m->private_dir = hv_take(d.state.private_dir);
 	if (!expected || expected == d.state.pid)
 		return finish_open(m, d.state.pid, d.pidfd, ret);
-	err = hv_err_new(ESRCH, "the domain belongs to process %d", (int)d.state.pid);
+	err = hv_err_new(ESRCH, "libvirt: the domain belongs to process %d", (int)d.state.pid);
 	close(d.pidfd);
 	hv_machine_free(m);
 	return err;

@@ -358,7 +358,7 @@ static struct hv_err *find_process(struct domain *d, struct hv_libvirt_domain *r
 		return hv_err_new(errno, "process %d: %s", (int)ret->state.pid, strerror(errno));
 	err = read_state(d, ret, &again);
 	if (!err && (again.pid != ret->state.pid || lib.virDomainIsActive(d->dom) != 1))
-		err = hv_err_new(EHOSTDOWN, "the domain has ended");
+		err = hv_err_new(EHOSTDOWN, "libvirt: the domain has ended");
 	return err;
 }
 
@@ -377,7 +377,7 @@ static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 	if (lib.virDomainIsActive(d->dom) != 1)
 		return hv_err_new(EHOSTDOWN, "the domain is shut off");
 	if (lib.virDomainGetUUIDString(d->dom, uuid) < 0)
-		return hv_err_new(EIO, "libvirt: UUID: %s", why());
+		return hv_err_new(EIO, "libvirt: the UUID of domain '%s': %s", spec, why());
 	ret->name = hv_strdup(lib.virDomainGetName(d->dom));
 	ret->uuid = hv_strdup(uuid);
 	return find_process(d, ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guardian's process: a loop that waits for requests from the service, for the service's end,
  * and for the gdb stub. */
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -319,11 +320,11 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 	struct hv_packets packets = {.bytes = {.data = bytes, .len_bytes = request->len_bytes},
 				     .nr = request->nr};
 	HV_AUTO_TEXT struct hv_text out = {0};
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
+	assert(request->op <= GUARDIAN_FORGET);
 	switch (request->op) {
 	case GUARDIAN_READY:
-		err = NULL;
 		break;
 	case GUARDIAN_OPEN:
 		g->was_opened = true;
@@ -352,14 +353,10 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 		break;
 	case GUARDIAN_STATE:
 		look_for_stop(g);
-		err = NULL;
 		break;
 	case GUARDIAN_FORGET:
 		forget_stop(g);
-		err = NULL;
 		break;
-	default:
-		err = hv_err_new(EPROTO, "guardian: request %u is not known", request->op);
 	}
 	return answer(g, err, &out);
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Errors of a QEMU guest that is reached through its monitor. The monitor is a fake; this process acts
- * as the VMM. */
+ * as the VMM. One case needs root; skipped without it. */
 #include <check.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -148,6 +153,33 @@ START_TEST(memory_that_cannot_be_allocated)
 }
 END_TEST
 
+static uint64_t free_mib; /* of all file systems; 0: not known */
+
+/* Replaces the function of the C library. */
+int fstatvfs(int fd, struct statvfs *ret)
+{
+	(void)fd;
+	*ret = (struct statvfs){.f_frsize = 1 << 20, .f_blocks = 1 << 20, .f_bavail = free_mib};
+	return free_mib ? 0 : -1;
+}
+
+/* Its file is sparse, and others have used up the memory. */
+START_TEST(a_file_system_without_room)
+{
+	HV_AUTO_FD int fd = memfd_create("ivshmem", MFD_CLOEXEC);
+	uint8_t byte;
+
+	machine.region = (struct hv_region){.host = &byte, .len_bytes = 64 << 20, .fd = fd};
+	free_mib = 63;
+	expect_error(hv_machine_region_has_room(&machine), ENOSPC,
+		     "ivshmem memory: its file system has 63 MiB free, 64 MiB needed (is /dev/shm "
+		     "full?)");
+	free_mib = 64;
+	expect_success(hv_machine_region_has_room(&machine));
+	free_mib = 0;
+}
+END_TEST
+
 /* -- RAM and vCPUs ----------------------------------------------------------------------------- */
 
 static struct hv_err *load_ram(void)
@@ -281,6 +313,50 @@ START_TEST(a_stub_without_a_directory)
 }
 END_TEST
 
+/* Starts a process whose root is the directory DIR. */
+static pid_t start_elsewhere(const char *dir)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) != 0 || chroot(dir) != 0 || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* It has no such directory. */
+START_TEST(a_stub_of_a_vmm_in_another_mount_namespace)
+{
+	HV_AUTO_FREE char *place = hv_strdup("/tmp/hvtrace-test-XXXXXX");
+	HV_AUTO_FREE char *message = NULL;
+	pid_t pid;
+
+	ck_assert_ptr_nonnull(mkdtemp(place));
+	pid = start_elsewhere(place);
+	message = hv_format("gdb stub: process %d is in another mount namespace, where %s does not "
+			    "exist or is another directory: name the guest pid:%d, or "
+			    "qmp:/proc/%d/root/PATH with the socket's path there",
+			    (int)pid, place, (int)pid, (int)pid);
+	answers = running;
+	machine.process.pid = pid;
+	machine.qmp_dir = place;
+	expect_error(hv_machine_prepare_hold(&machine), EXDEV, message);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	rmdir(place);
+}
+END_TEST
+
 START_TEST(a_stub_whose_path_is_too_long)
 {
 	HV_AUTO_FREE char *place = hv_strdup("/tmp/hvtrace-test-XXXXXX");
@@ -351,6 +427,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, devices_that_are_not_for_tracing, 0, HV_ARRAY_LEN(devices));
 	tcase_add_test(tc, a_device_whose_memory_is_not_shared);
 	tcase_add_test(tc, memory_that_cannot_be_allocated);
+	tcase_add_test(tc, a_file_system_without_room);
 	tcase_add_test(tc, a_machine_without_ram);
 	tcase_add_test(tc, a_machine_with_too_much_ram);
 	tcase_add_test(tc, a_machine_with_too_many_bars);
@@ -358,6 +435,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, vcpus_that_are_not_the_vmms);
 	tcase_add_test(tc, a_hold_that_was_not_prepared);
 	tcase_add_test(tc, a_stub_without_a_directory);
+	if (geteuid() == 0)
+		tcase_add_test(tc, a_stub_of_a_vmm_in_another_mount_namespace);
 	tcase_add_test(tc, a_stub_whose_path_is_too_long);
 	tcase_add_test(tc, a_stub_of_another_hvtrace);
 	tcase_add_test(tc, a_guest_with_its_own_memory);

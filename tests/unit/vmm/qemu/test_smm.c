@@ -224,7 +224,8 @@ START_TEST(a_vcpu_that_stays_in_it_is_refused)
 	err = hv_machine_hold_begin(&machine, 1000000);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, EBUSY);
-	ck_assert_ptr_nonnull(strstr(err->message, "vCPU 1 is in system management mode"));
+	ck_assert_ptr_nonnull(strstr(err->message, "vCPU 1 is in system management mode each "
+						   "time it is stopped"));
 	ck_assert_uint_eq(vmm.nr_holds, 100);
 	ck_assert(!vmm.held && !machine.held);
 }
