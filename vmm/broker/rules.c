@@ -402,7 +402,7 @@ static struct hv_err *check_room(const struct hv_rules *r, size_t nr)
 {
 	if (r->ranges.nr + nr <= HV_NOTED_MAX && r->counts.nr + nr <= HV_NOTED_MAX)
 		return NULL;
-	return hv_err_new(EPERM, "too many addresses are written");
+	return hv_err_new(EPERM, "more than %u addresses are written", HV_NOTED_MAX);
 }
 
 bool hv_rules_need_registers(const struct hv_rules *r, const struct hv_hold_write *writes,

@@ -387,7 +387,8 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *s, const struct
 		hv_host_trace_add_threads(hv_guest_info(s->guest)->pid, tids, THREADS_MAX, &nr);
 	/* Its pid may have been reused. */
 	if (!err && hv_guest_has_ended(s->guest))
-		err = hv_err_new(ESRCH, "the VMM has ended");
+		err = hv_err_new(ESRCH, "events of the host: the VMM, process %d, has ended",
+				 (int)hv_guest_info(s->guest)->pid);
 	if (!err && q->args[0])
 		err = hv_host_trace_switch(tracefs, id, (uint32_t)q->args[0], tids, nr);
 	r->len_bytes = nr * sizeof(*tids);

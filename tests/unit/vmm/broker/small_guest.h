@@ -33,6 +33,8 @@ struct small_guest {
 	unsigned fails_after; /* the hold ends before this write of a list; 0: never */
 	int stop_fd;
 	struct hv_gva stop; /* 0: none */
+	int exit_fd;	    /* readable when it has ended */
+	bool has_threads;   /* of its vCPUs: this process */
 };
 
 static struct hv_err *small_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -221,11 +223,21 @@ static inline void small_make_tables(struct small_guest *s, const struct hv_arch
 	s->regs[1].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 22 : 0;
 }
 
-/* It has two vCPUs, but no threads. */
-static struct hv_err *small_vcpu_threads(void *self hv_unused, pid_t *ret hv_unused, size_t max,
-					 size_t *ret_nr hv_unused)
+/* It has two vCPUs. */
+static struct hv_err *small_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
 {
-	return max < 2 ? hv_err_new(E2BIG, "two vCPUs") : hv_err_new(ESRCH, "no threads");
+	if (max < 2)
+		return hv_err_new(E2BIG, "two vCPUs");
+	if (!((struct small_guest *)self)->has_threads)
+		return hv_err_new(ESRCH, "no threads");
+	ret[0] = ret[1] = getpid();
+	*ret_nr = 2;
+	return NULL;
+}
+
+static int small_exit_fd(void *self)
+{
+	return ((struct small_guest *)self)->exit_fd;
 }
 
 /* It stops immediately. */
@@ -270,6 +282,7 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.registers = small_registers,
 		.region = small_region,
 		.vcpu_threads = small_vcpu_threads,
+		.exit_fd = small_exit_fd,
 		.stop_at = small_stop_at,
 		.stop_fd = small_stop_fd,
 		.is_at_stop = small_is_at_stop,
@@ -292,8 +305,8 @@ static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
 		.arch = arch,
 	};
 
-	*s = (struct small_guest){.fd = memfd_create("small", 0),
-				  .stop_fd = eventfd(0, EFD_NONBLOCK)};
+	*s = (struct small_guest){
+		.fd = memfd_create("small", 0), .stop_fd = eventfd(0, EFD_NONBLOCK), .exit_fd = -1};
 	s->region = (struct hv_region){.gpa = hv_gpa(SMALL_REGION),
 				       .len_bytes = 4u << 20,
 				       .fd = s->fd,

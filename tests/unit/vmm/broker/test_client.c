@@ -4,7 +4,9 @@
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -23,6 +25,16 @@
 static struct small_guest small;
 static int ours;
 static pid_t broker;
+
+static bool has_ended; /* the VMM of the guest */
+
+/* Replaces the function of the C library: this host has tracefs. */
+int access(const char *path, int mode)
+{
+	return strcmp(path, "/sys/kernel/tracing/instances")
+		       ? (int)syscall(SYS_faccessat, AT_FDCWD, path, mode)
+		       : 0;
+}
 
 /* Returns the error that ends it. */
 static struct hv_err *answer_all(int socket, struct hv_guest *guest)
@@ -49,6 +61,8 @@ static void serve(int socket)
 	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
 	memcpy(small.region.host, "left", 5);
 	small.region.host[KEPT_AT] = 7;
+	small.has_threads = has_ended;
+	small.exit_fd = has_ended ? eventfd(1, 0) : -1;
 	err = answer_all(socket, guest);
 	/* an abandoned hold has ended */
 	_exit(small.held || err->code != EPIPE);
@@ -418,6 +432,21 @@ START_TEST(a_hold_is_for_what_needs_one)
 }
 END_TEST
 
+/* Another process may have its pid, and must not be traced. */
+START_TEST(a_vmm_that_has_ended_is_not_traced)
+{
+	struct hv_host_threads threads = {0};
+	struct hv_guest *g;
+
+	has_ended = true;
+	g = open_client();
+	expect_error(hv_guest_host_trace(g, 1, &threads), ESRCH,
+		     "events of the host: the VMM, process 7, has ended");
+	end(g);
+	has_ended = false;
+}
+END_TEST
+
 START_TEST(a_guest_is_stopped_at_an_instruction)
 {
 	struct hv_guest *g = open_client();
@@ -760,6 +789,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_socket_without_a_peer);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
 	tcase_add_test(tc, a_hold_is_for_what_needs_one);
+	tcase_add_test(tc, a_vmm_that_has_ended_is_not_traced);
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
 	tcase_add_test(tc, a_machine_is_given_on);
 	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);

@@ -6,6 +6,7 @@
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/broker/small_rules.h"
+#include "vmm/broker/rules_writes.h"
 
 #define PAGE_OF_USER 0x30000u /* mapped as data, like all memory in the kernel */
 
@@ -352,6 +353,23 @@ START_TEST(registers_are_bounded)
 }
 END_TEST
 
+/* The broker keeps what was written at each address. */
+START_TEST(addresses_are_bounded)
+{
+	const size_t nr = HV_NOTED_MAX + 1;
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
+
+	begin(HV_ADOPTS_NOTHING);
+	writes[0] = data(WORD, 1, 8);
+	for (size_t i = 1; i < nr; i++)
+		writes[i] = (struct hv_hold_write){
+			.gpa = hv_gpa(SMALL_REGION + i), .len_bytes = 1, .bytes = {1}};
+	expect_error(hv_rules_check(rules, small.regs, 2, writes, nr), EPERM,
+		     "more than 524288 addresses are written");
+	end();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_byte_does_not_change_bit_by_bit);
@@ -372,6 +390,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, pages_beside_the_tables_are_no_tables);
 	tcase_add_test(tc, tables_that_do_not_lead_to_the_region_are_not_the_kernels);
 	tcase_add_test(tc, registers_are_bounded);
+	tcase_add_test(tc, addresses_are_bounded);
 }
 
 int main(void)

@@ -2,9 +2,11 @@
 /* A KVM that refuses requests, or ends the guest. This program has its own ioctl(), which plays KVM,
  * so no /dev/kvm is needed. */
 #include <check.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -75,10 +77,52 @@ static int make_vcpu(void)
 	return fd;
 }
 
+static volatile bool never_stops; /* a run ignores requests to stop */
+static volatile bool is_in_run;
+static uint64_t late_ns;    /* the clock of the test is ahead by this */
+static unsigned nr_threads; /* that can be made; 0: any number */
+
+/* Replace functions of the C library. While a vCPU does not stop, the time of a wait passes at
+ * once. */
+
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int failed = (int)syscall(SYS_clock_gettime, clock, ret);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret->tv_sec += (time_t)(late_ns / HV_NS_PER_S);
+	return failed;
+}
+
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *lock, clockid_t clock,
+			   const struct timespec *until)
+{
+	__typeof__(pthread_cond_clockwait) *wait =
+		(__typeof__(wait))(uintptr_t)dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+	struct timespec at = *until;
+
+	at.tv_sec -= (time_t)(late_ns / HV_NS_PER_S);
+	if (!never_stops)
+		return wait(cond, lock, clock, &at);
+	late_ns += 6 * HV_NS_PER_S;
+	return ETIMEDOUT;
+}
+
+int pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	__typeof__(pthread_create) *create =
+		(__typeof__(create))(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+
+	return nr_threads && !--nr_threads ? EAGAIN : create(ret, attr, fn, arg);
+}
+
 static int run(void)
 {
 	uint64_t until_ns = cpu_ns() + run_ns;
 
+	is_in_run = true;
+	while (never_stops)
+		usleep(1000);
 	if (last_run->immediate_exit) {
 		errno = EINTR;
 		return -1;
@@ -438,6 +482,35 @@ static struct hv_err *flush_region(void *ctx)
 	return hv_hold_flush_translations(ctx, 0, 4096);
 }
 
+/* The serial port has the first thread. */
+START_TEST(a_vcpu_without_a_thread)
+{
+	expect_success(hv_minivm_new(&config, &vm));
+	nr_threads = 2;
+	expect_error(hv_minivm_start(vm), EAGAIN,
+		     "thread of a vCPU: Resource temporarily unavailable");
+}
+END_TEST
+
+START_TEST(a_vcpu_that_does_not_stop)
+{
+	struct hv_vcpu_regs regs[1];
+	struct hv_guest *guest;
+
+	expect_success(hv_minivm_new(&config, &vm));
+	guest = hv_minivm_guest(vm);
+	never_stops = true;
+	expect_success(hv_minivm_start(vm));
+	while (!is_in_run)
+		usleep(1000);
+	expect_error(hv_guest_registers(guest, regs, 1), ETIMEDOUT,
+		     "a vCPU did not stop within 5 s");
+	never_stops = false;
+	expect_success(hv_guest_registers(guest, regs, 1));
+	hv_guest_free(guest);
+}
+END_TEST
+
 START_TEST(a_guest_whose_vcpus_cannot_be_read)
 {
 	static const struct failing_call no_map[] = {
@@ -473,6 +546,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_kernel_that_cannot_be_stopped_where_it_begins);
 	tcase_add_test(tc, a_place_in_the_kernel_that_is_not_there);
 	tcase_add_test(tc, a_guest_whose_vcpus_cannot_be_read);
+	tcase_add_test(tc, a_vcpu_without_a_thread);
+	tcase_add_test(tc, a_vcpu_that_does_not_stop);
 }
 
 int main(void)
