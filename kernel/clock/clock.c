@@ -33,22 +33,22 @@ struct timekeeper_layout {
  * array of struct tk_data. If the type is anonymous, a seqcount whose size depends on the
  * configuration precedes the timekeeper: the right offset is where the clocksource equals that of
  * tk_fast_mono. */
-static struct hv_err *find_core(const struct hv_kernel_core *core,
-				const struct timekeeper_layout *l, uint32_t tkr, struct hv_gva *ret)
+static bool find_core(const struct hv_kernel_core *core, const struct timekeeper_layout *l,
+		      uint32_t tkr, struct hv_gva *ret)
 {
 	static const char *const names[] = {"tk_core", "timekeeper_data"};
 	struct hv_gva at = {0};
 	uint64_t clock, other;
 	uint32_t off;
-	struct hv_err *err;
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(names) && !at.v; i++)
 		hv_core_symbol(core, names[i], &at);
 	if (!at.v)
-		return hv_err_new(ENOENT, "kernel without the symbol %s", names[0]);
+		return false;
 	if (hv_btf_member(core->btf, "tk_data", "timekeeper", &off, NULL)) {
 		*ret = hv_gva_add(at, off);
-		return NULL;
+		return true;
 	}
 	err = hv_read_u64(&core->as, hv_gva_add(l->fast, l->base + l->clock), &clock);
 	for (off = 0; !err && off < LOCK_MAX; off += sizeof(uint64_t)) {
@@ -56,9 +56,9 @@ static struct hv_err *find_core(const struct hv_kernel_core *core,
 		if (err || other != clock || !clock)
 			continue;
 		*ret = hv_gva_add(at, off);
-		return NULL;
+		return true;
 	}
-	return err ? err : hv_err_new(ENOENT, "the timekeeper is not in %s", names[0]);
+	return false;
 }
 
 /* Without the offsets, boot and tai are unavailable. */
@@ -68,20 +68,17 @@ static void find_offsets(const struct hv_kernel_core *core, struct timekeeper_la
 	const struct hv_field fields[] = {
 		{"tkr_mono", 8, &tkr}, {"offs_boot", 8, &boot}, {"offs_tai", 8, &tai}};
 	struct hv_gva at = {0};
-	struct hv_err *err = hv_fields_find(core, "timekeeper", fields, HV_ARRAY_LEN(fields));
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find(core, "timekeeper", fields, HV_ARRAY_LEN(fields));
 
-	if (!err)
-		err = find_core(core, l, tkr, &at);
-	if (!err) {
-		l->boot_at = hv_gva_add(at, boot);
-		l->tai_at = hv_gva_add(at, tai);
-	}
-	hv_err_free(err);
+	if (err || !find_core(core, l, tkr, &at))
+		return;
+	l->boot_at = hv_gva_add(at, boot);
+	l->tai_at = hv_gva_add(at, tai);
 }
 
-/* Fails with ENOENT if the kernel has no tk_fast_mono or its layout is unknown. */
-static struct hv_err *timekeeper_find(const struct hv_kernel_core *core,
-				      struct timekeeper_layout *ret)
+/* Returns false if the kernel has no tk_fast_mono or its layout is unknown. */
+static bool timekeeper_find(const struct hv_kernel_core *core, struct timekeeper_layout *ret)
 {
 	struct timekeeper_layout l = {.fast_bytes = 0};
 	const struct hv_field outer[] = {{"seq", 4, &l.seq}, {"base", 16, &l.base}};
@@ -93,24 +90,22 @@ static struct hv_err *timekeeper_find(const struct hv_kernel_core *core,
 					 {"base", 8, &l.base_mono},
 					 {"base_real", 8, &l.base_real}};
 	const struct hv_field source[] = {{"name", 8, &l.name}};
-	struct hv_err *err;
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (!hv_core_symbol(core, "tk_fast_mono", &l.fast))
-		return hv_err_new(ENOENT, "kernel without the symbol tk_fast_mono");
+		return false;
 	err = hv_fields_find(core, "tk_fast", outer, HV_ARRAY_LEN(outer));
 	if (!err)
 		err = hv_fields_find(core, "tk_read_base", inner, HV_ARRAY_LEN(inner));
 	if (!err)
 		err = hv_fields_find(core, "clocksource", source, HV_ARRAY_LEN(source));
-	if (err)
-		return err;
-	if (!hv_btf_size(core->btf, "tk_fast", &l.fast_bytes) || l.fast_bytes > COPY_MAX ||
+	if (err || !hv_btf_size(core->btf, "tk_fast", &l.fast_bytes) || l.fast_bytes > COPY_MAX ||
 	    !hv_btf_size(core->btf, "tk_read_base", &l.base_bytes) ||
 	    l.base + 2 * (uint64_t)l.base_bytes > l.fast_bytes)
-		return hv_err_new(ENOENT, "BTF: struct tk_fast has an unknown layout");
+		return false;
 	find_offsets(core, &l);
 	*ret = l;
-	return NULL;
+	return true;
 }
 
 /* Reads struct tk_fast, and retries if its seq changes. */
@@ -224,7 +219,7 @@ struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
 	struct hv_err *err;
 
 	c->k = k;
-	hv_err_free(timekeeper_find(&k->core, &c->keeper));
+	(void)timekeeper_find(&k->core, &c->keeper); /* unknown: c->keeper.fast stays 0 */
 	c->nr_cpus = k->layout.nr_cpus < HV_CLOCK_CPUS_MAX ? k->layout.nr_cpus : HV_CLOCK_CPUS_MAX;
 	err = hv_err_in(hv_kernel_arch_of(&k->core)->find_clock(&k->core, &c->source), "clock");
 	if (!err)
@@ -371,11 +366,11 @@ static struct hv_err *read_ticks(const struct hv_clock *c, struct hv_clock_globa
 	const struct hv_kernel_core *core = &c->k->core;
 	uint32_t raw, gtod;
 	const struct hv_field fields[] = {{"tick_raw", 8, &raw}, {"tick_gtod", 8, &gtod}};
-	struct hv_gva data, at;
+	struct hv_gva data = {0}, at;
 	struct hv_err *err = hv_fields_find(core, "sched_clock_data", fields, HV_ARRAY_LEN(fields));
 
-	if (!err && !hv_core_symbol(core, "sched_clock_data", &data))
-		err = hv_err_new(ENOENT, "kernel without the symbol sched_clock_data");
+	if (!err)
+		err = hv_core_need(core, "sched_clock_data", &data);
 	for (unsigned cpu = 0; !err && cpu < c->nr_cpus; cpu++) {
 		uint64_t tick = 0, global = 0;
 

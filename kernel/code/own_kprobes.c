@@ -33,19 +33,16 @@ static struct hv_err *find_kprobe(const struct hv_kernel_core *core,
 	return NULL;
 }
 
-/* With PREEMPT_RT a mutex is a different structure; its owner is also 0 while it is free. */
 static struct hv_err *find_lock(const struct hv_kernel_core *core, struct hv_own_kprobes_layout *l)
 {
 	struct hv_err *err = hv_core_need(core, "kprobe_mutex", &l->lock);
-	uint32_t off;
+	uint32_t off = 0;
 
-	if (err)
-		return err;
-	if (!hv_btf_member(core->btf, "mutex", "owner", &off, NULL) &&
-	    !hv_btf_member(core->btf, "mutex", "rtmutex.owner", &off, NULL))
-		return hv_err_new(ENOENT, "BTF: no owner in struct mutex");
-	l->lock = hv_gva_add(l->lock, off);
-	return NULL;
+	if (!err)
+		err = hv_mutex_owner_find(core, &off);
+	if (!err)
+		l->lock = hv_gva_add(l->lock, off);
+	return err;
 }
 
 struct hv_err *hv_own_kprobes_find(const struct hv_kernel_core *core,

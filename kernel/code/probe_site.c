@@ -186,8 +186,8 @@ static struct hv_err *read_table(const struct hv_kernel *k, const struct table *
 	if (err)
 		return err;
 	if (*ret_len > TABLE_MAX)
-		return hv_err_new(EINVAL, "%s: a table of %llu bytes", t->type,
-				  (unsigned long long)*ret_len);
+		return hv_err_new(EINVAL, "table of struct %s: %llu bytes; at most %u are possible",
+				  t->type, (unsigned long long)*ret_len, TABLE_MAX);
 	*ret = hv_alloc(*ret_len + 1);
 	return *ret_len ? hv_read(&k->core.as, *ret_start, *ret, *ret_len) : NULL;
 }

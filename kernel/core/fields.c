@@ -30,6 +30,46 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 	return NULL;
 }
 
+struct hv_err *hv_member_find_any(const struct hv_kernel_core *core, const char *type,
+				  const char *const *paths, size_t nr, uint32_t *ret_off)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (hv_btf_member(core->btf, type, paths[i], ret_off, NULL))
+			return NULL;
+	return no_member(core, type, paths[0]);
+}
+
+struct hv_err *hv_mutex_owner_find(const struct hv_kernel_core *core, uint32_t *ret_off)
+{
+	static const char *const owners[] = {"owner", "rtmutex.owner", "lock.owner"};
+
+	return hv_member_find_any(core, "mutex", owners, HV_ARRAY_LEN(owners), ret_off);
+}
+
+struct hv_err *hv_struct_size_find(const struct hv_kernel_core *core, const char *type,
+				   uint32_t max_bytes, uint32_t *ret)
+{
+	uint32_t len = 0;
+
+	hv_btf_size(core->btf, type, &len);
+	if (!len || len > max_bytes)
+		return hv_err_new(ENOENT, "BTF: struct %s has %u bytes instead of 1 to %u", type,
+				  len, max_bytes);
+	*ret = len;
+	return NULL;
+}
+
+struct hv_err *hv_enumerator_find(const struct hv_kernel_core *core, const char *name, int64_t *ret)
+{
+	if (hv_btf_enumerator(core->btf, name, ret))
+		return NULL;
+	if (core->types.from != HV_TYPES_DERIVED)
+		return hv_err_new(ENOENT, "BTF: no enumerator %s", name);
+	return hv_err_mark(
+		hv_err_new(ENOENT, "kernel without BTF: enumerator %s is not known", name),
+		HV_ERR_NEEDS_BTF);
+}
+
 bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu)
 {
 	struct hv_gva at;

@@ -16,6 +16,22 @@ struct hv_field {
 struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr) hv_must_use;
 
+/* Finds the first of the NR members PATHS that TYPE has. ENOENT: it has none of them; the message
+ * names the first one. */
+struct hv_err *hv_member_find_any(const struct hv_kernel_core *core, const char *type,
+				  const char *const *paths, size_t nr,
+				  uint32_t *ret_off) hv_must_use;
+/* Finds the owner in struct mutex, which is 0 while the mutex is free. With PREEMPT_RT a mutex is a
+ * different structure. Fails with ENOENT. */
+struct hv_err *hv_mutex_owner_find(const struct hv_kernel_core *core,
+				   uint32_t *ret_off) hv_must_use;
+/* Finds the size of TYPE. ENOENT: it is unknown, 0 or more than MAX_BYTES. */
+struct hv_err *hv_struct_size_find(const struct hv_kernel_core *core, const char *type,
+				   uint32_t max_bytes, uint32_t *ret) hv_must_use;
+/* Fails with ENOENT. */
+struct hv_err *hv_enumerator_find(const struct hv_kernel_core *core, const char *name,
+				  int64_t *ret) hv_must_use;
+
 /* Returns whether CPU's bit is set in the CPU mask with the symbol MASK ("__cpu_possible_mask").
  * True if the kernel has no such mask. */
 bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu);

@@ -178,7 +178,9 @@ static struct hv_err *find_list_once(const struct hv_kernel_core *core, struct h
 	nr_first = nr_tasks < FIRST_MAX ? nr_tasks : FIRST_MAX;
 	nr_last = nr_tasks - nr_first < LAST_MAX ? nr_tasks - nr_first : LAST_MAX;
 	if (!copy_tasks(core, s, 0, nr_first) || !copy_tasks(core, s, 8, nr_last) || s->nr < 3)
-		return hv_err_new(ENOENT, "the list of all tasks changes too fast");
+		return hv_err_new(ENOENT,
+				  "struct task_struct: the list of all tasks keeps changing, or a "
+				  "task in it cannot be read");
 	return NULL;
 }
 

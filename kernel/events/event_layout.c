@@ -3,20 +3,13 @@
 
 #include "kernel/core/fields.h"
 
-static struct hv_err *find_size(const struct hv_kernel_core *core, const char *type, uint32_t *ret)
-{
-	if (!hv_btf_size(core->btf, type, ret) || !*ret || *ret > HV_EVENT_STRUCT_MAX)
-		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", type);
-	return NULL;
-}
-
 /* Finds the offsets of FIELDS, and the size of TYPE. */
 static struct hv_err *find(const struct hv_kernel_core *core, const char *type,
 			   const struct hv_field *fields, size_t nr, uint32_t *ret_len)
 {
 	struct hv_err *err = hv_fields_find(core, type, fields, nr);
 
-	return err ? err : find_size(core, type, ret_len);
+	return err ? err : hv_struct_size_find(core, type, HV_EVENT_STRUCT_MAX, ret_len);
 }
 
 static struct hv_err *find_bits(const struct hv_kernel_core *core, const char *type,
@@ -35,15 +28,13 @@ static struct hv_err *find_call(const struct hv_kernel_core *core, struct hv_eve
 		{"event.type", 4, &l->call.id}, {"print_fmt", 8, &l->call.print_fmt},
 		{"data", 8, &l->call.data},	{"flags", 4, &l->call.flags},
 	};
+	static const char *const module[] = {"module", "mod"}; /* mod: before 5.15 */
 	struct hv_err *err =
 		find(core, "trace_event_call", fields, HV_ARRAY_LEN(fields), &l->call.len_bytes);
 
-	/* Before 5.15 the member is called mod. */
-	if (!err &&
-	    !hv_btf_member(core->btf, "trace_event_call", "module", &l->call.module, NULL) &&
-	    !hv_btf_member(core->btf, "trace_event_call", "mod", &l->call.module, NULL))
-		err = hv_err_new(ENOENT, "BTF: no member module in struct trace_event_call");
-	return err;
+	return err ? err
+		   : hv_member_find_any(core, "trace_event_call", module, HV_ARRAY_LEN(module),
+					&l->call.module);
 }
 
 static struct hv_err *find_class(const struct hv_kernel_core *core, struct hv_event_layout *l)
@@ -209,17 +200,19 @@ static struct hv_err *find_lists(const struct hv_kernel_core *core, struct hv_ev
 		err = hv_fields_find(core, "trace_array", array, HV_ARRAY_LEN(array));
 	if (!err)
 		err = hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
-	return err ? err : find_size(core, "trace_entry", &l->header_len_bytes);
+	return err ? err
+		   : hv_struct_size_find(core, "trace_entry", HV_EVENT_STRUCT_MAX,
+					 &l->header_len_bytes);
 }
 
 static struct hv_err *find_flag(const struct hv_kernel_core *core, const char *name, uint32_t *ret)
 {
-	int64_t value;
+	int64_t value = 0;
+	struct hv_err *err = hv_enumerator_find(core, name, &value);
 
-	if (!hv_btf_enumerator(core->btf, name, &value))
-		return hv_err_new(ENOENT, "BTF: no enumerator %s", name);
-	*ret = (uint32_t)value;
-	return NULL;
+	if (!err)
+		*ret = (uint32_t)value;
+	return err;
 }
 
 struct hv_err *hv_event_layout_find(const struct hv_kernel_core *core, struct hv_event_layout *ret)

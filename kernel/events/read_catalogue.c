@@ -127,7 +127,7 @@ static struct hv_err *read_new(struct event_reader *r, struct hv_gva metadata,
 	call->nr = (int32_t)hv_copy_u32(copy, l->syscall.nr);
 	call->nr_args = hv_bits_of(copy, l->syscall.nr_args);
 	if (call->nr_args > HV_SYSCALL_ARGS_MAX)
-		return hv_err_new(EINVAL, "system call %d: %u arguments are too many", call->nr,
+		return hv_err_new(EINVAL, "number %d: %u arguments are too many", call->nr,
 				  call->nr_args);
 	call->user_mask = l->syscall.user_mask.nr ? hv_bits_of(copy, l->syscall.user_mask) : 0;
 	call->user_size_arg = copy_signed(copy, l->syscall.user_size_arg);

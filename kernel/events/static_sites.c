@@ -73,12 +73,10 @@ static struct hv_err *site_table_find(const struct hv_kernel_core *core,
 				      struct hv_site_table *ret)
 {
 	struct hv_site_table t = {.start = names->start, .stop = names->stop};
-	struct hv_err *err;
+	struct hv_err *err = hv_struct_size_find(core, names->entry, ENTRY_MAX, &t.entry_len_bytes);
 
-	if (!hv_btf_size(core->btf, names->entry, &t.entry_len_bytes) ||
-	    t.entry_len_bytes > ENTRY_MAX || !t.entry_len_bytes)
-		return hv_err_new(ENOENT, "BTF: struct %s has no sensible size", names->entry);
-	err = find_links(core, names, &t);
+	if (!err)
+		err = find_links(core, names, &t);
 	if (!err)
 		*ret = t;
 	return err;

@@ -36,41 +36,39 @@ static struct hv_err *common_key_find(const struct hv_kernel *k, struct hv_commo
 /* Since 5.11 the flag is in thread_info.syscall_work on every architecture with the generic entry
  * code (3136b93c3fb2), and its number is an enumerator. Before, it is one of the architecture's
  * thread flags. */
-static struct hv_err *find_flag(const struct hv_kernel_core *core, struct hv_syscall_work *w)
+static bool find_flag(const struct hv_kernel_core *core, struct hv_syscall_work *w)
 {
 	const struct hv_field flags[] = {{"thread_info.flags", 4, &w->flag_off}};
 	int64_t bit = hv_kernel_arch_of(core)->syscall_tracepoint_bit;
-	struct hv_err *err = NULL;
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_btf_member(core->btf, "task_struct", "thread_info.syscall_work", &w->flag_off,
-			   NULL)) {
+	if (hv_btf_member(core->btf, "task_struct", "thread_info.syscall_work", &w->flag_off,
+			  NULL)) {
+		err = hv_enumerator_find(core, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit);
+		if (!err)
+			err = hv_btf_need_proof(core, "task_struct", "thread_info.syscall_work");
+	} else {
 		/* If the types were derived, code shows which of both the kernel uses. */
 		if (!hv_types_are_whole(core) &&
 		    !hv_btf_enumerator(core->btf, "TIF_SYSCALL_TRACEPOINT", &bit))
 			bit = -1;
 		err = hv_fields_find_proved(core, "task_struct", flags, HV_ARRAY_LEN(flags));
-	} else if (!hv_btf_enumerator(core->btf, "SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT", &bit))
-		err = hv_err_new(ENOENT, "BTF: no enumerator SYSCALL_WORK_BIT_SYSCALL_TRACEPOINT");
-	else
-		err = hv_btf_need_proof(core, "task_struct", "thread_info.syscall_work");
-	if (!err && (bit < 0 || bit > 31))
-		err = hv_err_new(ENOENT, "the flag of tasks for system calls is not known");
-	if (err)
-		return err;
+	}
+	if (err || bit < 0 || bit > 31)
+		return false;
 	w->flag_off += (uint32_t)bit / 8;
 	w->flag = (uint8_t)(1u << bit % 8);
-	return NULL;
+	return true;
 }
 
-/* Fails with ENOENT if this kernel uses an unknown mechanism; the message names the missing
- * item. */
-static struct hv_err *syscall_work_find(const struct hv_kernel *k, struct hv_syscall_work *ret)
+/* Returns false if this kernel uses an unknown mechanism. */
+static bool syscall_work_find(const struct hv_kernel *k, struct hv_syscall_work *ret)
 {
 	struct hv_syscall_work w = {0};
 	const struct hv_kernel_core *core = &k->core;
 	const struct hv_field task[] = {{"thread_node", 16, &w.node_off}};
 	const struct hv_field node[] = {{"next", 8, &w.next_off}, {"prev", 8, &w.prev_off}};
-	struct hv_err *err = hv_core_need(core, "syscall_regfunc", &w.reg);
+	HV_AUTO_ERR struct hv_err *err = hv_core_need(core, "syscall_regfunc", &w.reg);
 
 	if (!err)
 		err = hv_core_need(core, "syscall_unregfunc", &w.unreg);
@@ -84,11 +82,10 @@ static struct hv_err *syscall_work_find(const struct hv_kernel *k, struct hv_sys
 		err = hv_fields_find_proved(core, "task_struct", task, HV_ARRAY_LEN(task));
 	if (!err)
 		err = hv_fields_find(core, "list_head", node, HV_ARRAY_LEN(node));
-	if (!err)
-		err = find_flag(core, &w);
-	if (!err)
-		*ret = w;
-	return err;
+	if (err || !find_flag(core, &w))
+		return false;
+	*ret = w;
+	return true;
 }
 
 /* Limits on guest data. */
@@ -126,17 +123,6 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 	return hv_fields_find_proved(core, "static_call_key", call, HV_ARRAY_LEN(call));
 }
 
-/* In a kernel with PREEMPT_RT a mutex is a struct rt_mutex. */
-static struct hv_err *find_owner(const struct hv_kernel_core *core, uint32_t *ret)
-{
-	static const char *const owners[] = {"owner", "rtmutex.owner", "lock.owner"};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(owners); i++)
-		if (hv_btf_member(core->btf, "mutex", owners[i], ret, NULL))
-			return NULL;
-	return hv_err_new(ENOENT, "BTF: no member owner in struct mutex");
-}
-
 /* Older kernels, such as 4.19, have no tp_stub_func(). */
 static struct hv_err *find_stub_func(const struct hv_kernel_core *core,
 				     struct hv_tracepoint_layout *l)
@@ -156,8 +142,8 @@ static struct hv_err *find_stub_func(const struct hv_kernel_core *core,
 
 static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
 {
-	uint32_t owner;
-	struct hv_err *err = find_owner(core, &owner);
+	uint32_t owner = 0;
+	struct hv_err *err = hv_mutex_owner_find(core, &owner);
 
 	for (size_t i = 0; !err && i < HV_TRACEPOINT_LOCKS; i++) {
 		struct hv_gva at;
@@ -177,11 +163,11 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
 				      struct hv_tracepoint_layout *l)
 {
 	const struct hv_field members[] = {{"funcs", 8, &l->funcs}, {"key", 0, &l->key}};
-	struct hv_err *err;
+	struct hv_err *err =
+		hv_fields_find_proved(core, "tracepoint", members, HV_ARRAY_LEN(members));
 
-	if (!hv_btf_size(core->btf, "tracepoint", &l->len_bytes))
-		return hv_err_new(ENOENT, "BTF: no struct tracepoint");
-	err = hv_fields_find_proved(core, "tracepoint", members, HV_ARRAY_LEN(members));
+	if (!err)
+		err = hv_struct_size_find(core, "tracepoint", HV_EVENT_STRUCT_MAX, &l->len_bytes);
 	if (!err)
 		err = hv_iterator_find(core, &l->iterator, &l->has_iterators);
 	if (!err && l->has_iterators)
@@ -195,10 +181,11 @@ static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
 static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
 {
 	const struct hv_field file[] = {{"flags", 4, &l->file_flags}};
-	int64_t flag;
+	int64_t flag = 0;
+	struct hv_err *err = hv_enumerator_find(core, "EVENT_FILE_FL_SOFT_DISABLED", &flag);
 
-	if (!hv_btf_enumerator(core->btf, "EVENT_FILE_FL_SOFT_DISABLED", &flag))
-		return hv_err_new(ENOENT, "BTF: no enumerator EVENT_FILE_FL_SOFT_DISABLED");
+	if (err)
+		return err;
 	l->file_soft_disabled = (uint64_t)flag;
 	return hv_fields_find_proved(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
@@ -209,14 +196,6 @@ static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l
 	HV_AUTO_ERR struct hv_err *err = hv_call_layout_find(k, &l->calls);
 
 	l->has_calls = !err;
-}
-
-/* Without it, system calls cannot be recorded. */
-static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
-{
-	HV_AUTO_ERR struct hv_err *err = syscall_work_find(k, &l->syscalls);
-
-	l->has_syscalls = !err;
 }
 
 /* Without it, page faults cannot be recorded in kernels with such a key. */
@@ -243,9 +222,9 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	if (!err)
 		err = hv_fields_find_proved(core, "tracepoint_func", callback,
 					    HV_ARRAY_LEN(callback));
-	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.callback_len_bytes) ||
-		     l.callback_len_bytes > CALLBACK_MAX_LEN || !l.callback_len_bytes))
-		err = hv_err_new(ENOENT, "BTF: struct tracepoint_func has no sensible size");
+	if (!err)
+		err = hv_struct_size_find(core, "tracepoint_func", CALLBACK_MAX_LEN,
+					  &l.callback_len_bytes);
 	if (!err)
 		err = find_static_call(core, &l);
 	if (!err)
@@ -256,8 +235,8 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 		err = hv_jump_layout_find(k, &l.jumps);
 	if (!err)
 		find_calls(k, &l);
-	if (!err)
-		find_syscalls(k, &l);
+	/* Without it, system calls cannot be recorded. */
+	l.has_syscalls = !err && syscall_work_find(k, &l.syscalls);
 	if (!err)
 		find_common(k, &l);
 	if (!err)
@@ -499,7 +478,7 @@ struct hv_err *hv_tracepoint_callbacks_read(const struct hv_kernel *k,
 		if (err)
 			return err;
 	}
-	return hv_err_new(EBUSY, "the guest is replacing its callbacks");
+	return hv_err_new(EBUSY, "the guest is replacing its callbacks; retry");
 }
 
 struct hv_err *hv_tracepoint_callbacks_at(const struct hv_kernel *k,

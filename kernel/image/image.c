@@ -286,8 +286,10 @@ static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gp
 	assert(nr <= TABLE_ENTRIES_MAX);
 	w->nr_entries += nr;
 	if (w->nr_entries > ENTRIES_MAX || w->nr > EXTENTS_MAX)
-		return hv_err_new(E2BIG, "page tables: %llu entries map %zu pieces, and more",
-				  (unsigned long long)(w->nr_entries - nr), w->nr);
+		return hv_err_new(E2BIG,
+				  "page tables: they have more than %u entries, or map more than "
+				  "%u pieces",
+				  ENTRIES_MAX, EXTENTS_MAX);
 	err = level > 1 ? hv_cancel_check() : NULL;
 	if (err)
 		return err;

@@ -52,8 +52,7 @@ static struct hv_err *file_open(struct file *f)
 		f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	if (f->fd < 0)
 		return hv_err_new(errno, "%s: %s", f->path, strerror(errno));
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return hv_err_new(ENOTSUP, "libelf is older than its header");
+	(void)elf_version(EV_CURRENT); /* elf_begin() fails if libelf does not know the version */
 	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &ehdr))
 		return hv_err_new(ENOEXEC,
@@ -104,20 +103,18 @@ static bool note_build_id(Elf_Scn *scn, struct hv_vmlinux *v)
 	return false;
 }
 
-static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
+static void read_sections(struct file *f, struct hv_vmlinux *v)
 {
-	size_t names;
+	size_t names = 0; /* without names, .BTF is not found */
 	Elf_Scn *scn = NULL;
 
-	if (elf_getshdrstrndx(f->elf, &names) < 0)
-		return hv_err_new(ENOEXEC, "%s: no section names: %s", f->path, elf_errmsg(-1));
+	elf_getshdrstrndx(f->elf, &names);
 	while ((scn = elf_nextscn(f->elf, scn))) {
 		GElf_Shdr shdr;
 		const char *name;
 
 		if (!gelf_getshdr(scn, &shdr))
-			return hv_err_new(ENOEXEC, "%s: section %zu: %s", f->path, elf_ndxscn(scn),
-					  elf_errmsg(-1));
+			continue;
 		name = elf_strptr(f->elf, names, shdr.sh_name);
 		if (shdr.sh_type == SHT_SYMTAB) {
 			f->symtab = scn;
@@ -134,7 +131,6 @@ static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
 			v->btf_len_bytes = s.len_bytes;
 		}
 	}
-	return NULL;
 }
 
 /* A section's nm letter (lower case), and whether it is x86's zero-based per-CPU area: kallsyms
@@ -380,8 +376,9 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 		return NULL;
 	nr = (end - start) / 8;
 	if (nr > MCOUNT_MAX)
-		return hv_err_new(ENOEXEC, "%s: __mcount_loc has %zu entries, none or too many",
-				  f->path, nr);
+		return hv_err_new(ENOEXEC,
+				  "%s: __mcount_loc has %zu entries; at most %u are possible",
+				  f->path, nr, MCOUNT_MAX);
 	words = hv_alloc(nr * 8);
 	read_words(f, start, words, nr);
 	relocate_words(f, start, words, nr);
@@ -405,10 +402,10 @@ struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vml
 	struct hv_vmlinux v = {0};
 	struct hv_err *err = file_open(&f);
 
-	if (!err)
-		err = read_sections(&f, &v);
-	if (!err)
+	if (!err) {
+		read_sections(&f, &v);
 		err = read_symbols(&f, &v.symbols);
+	}
 	if (!err)
 		err = read_mcount(&f, &v);
 	if (err) {

@@ -90,14 +90,16 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 		err = hv_fields_find(core, "mod_kallsyms", symbols, HV_ARRAY_LEN(symbols));
 	if (!err)
 		err = find_text_members(core, l);
+	if (!err)
+		err = hv_struct_size_find(core, "module", MODULE_STRUCT_MAX, &l->len_bytes);
+	if (!err)
+		err = hv_struct_size_find(core, "mod_kallsyms", MODULE_STRUCT_MAX,
+					  &l->kallsyms_len_bytes);
 	if (err)
 		return err;
-	if (!hv_btf_member(core->btf, "module", "name", &l->name, &l->name_len_bytes) ||
-	    !hv_btf_size(core->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
-	    l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name ||
-	    !hv_btf_size(core->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
-	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX)
-		return hv_err_new(ENOENT, "BTF: struct module has no sensible size");
+	hv_btf_member(core->btf, "module", "name", &l->name, &l->name_len_bytes);
+	if (l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name)
+		return hv_err_new(ENOENT, "BTF: member name of struct module is outside of it");
 	hv_btf_enumerator(core->btf, "MODULE_STATE_UNFORMED", &unformed);
 	hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live);
 	hv_btf_enumerator(core->btf, "MODULE_STATE_GOING", &going);
@@ -560,7 +562,7 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 		{"state", 4, &u.state}, {"list", 16, &u.node}, {"refcnt", 4, &u.count}};
 	const struct hv_field count[] = {{"refcnt", 4, &u.count}};
 	const struct hv_field list[] = {{"next", 8, &u.next}, {"prev", 8, &u.prev}};
-	int64_t live;
+	int64_t live = 0;
 	struct hv_gva at;
 	struct hv_err *err;
 
@@ -572,10 +574,10 @@ struct hv_err *hv_module_use_find(const struct hv_kernel_core *core, struct hv_m
 		*ret = u;
 		return NULL;
 	}
-	if (!hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live))
-		return hv_err_new(ENOENT, "BTF: no enumerator MODULE_STATE_LIVE");
+	err = hv_enumerator_find(core, "MODULE_STATE_LIVE", &live);
 	u.live = (uint32_t)live;
-	err = hv_fields_find_proved(core, "module", module, HV_ARRAY_LEN(module));
+	if (!err)
+		err = hv_fields_find_proved(core, "module", module, HV_ARRAY_LEN(module));
 	if (!err)
 		err = hv_fields_find(core, "list_head", list, HV_ARRAY_LEN(list));
 	if (!err)

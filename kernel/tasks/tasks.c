@@ -159,6 +159,7 @@ static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 {
 	struct hv_gva percpu, at;
 	uint32_t rq_idle = 0;
+	const struct hv_field rq = {"idle", 8, &rq_idle};
 	uint64_t idle;
 	struct hv_task task;
 	struct hv_err *err = hv_task_read_one(b->k, b->l, init_task, &task);
@@ -167,8 +168,8 @@ static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 		err = add(b, &task);
 	if (!err && !hv_kernel_symbol(b->k, "idle_threads", &percpu)) {
 		err = hv_core_need(&b->k->core, "runqueues", &percpu);
-		if (!err && !hv_btf_member(b->k->core.btf, "rq", "idle", &rq_idle, NULL))
-			err = hv_err_new(ENOENT, "BTF: no member idle in struct rq");
+		if (!err)
+			err = hv_fields_find(&b->k->core, "rq", &rq, 1);
 	}
 	for (unsigned cpu = 0; !err && cpu < b->k->layout.nr_cpus; cpu++) {
 		if (!hv_cpu_in(&b->k->core, "__cpu_possible_mask", cpu))

@@ -62,6 +62,12 @@ static inline uint64_t fk_alloc(struct fk *f, uint64_t len_bytes)
 	return at;
 }
 
+/* Returns whether GPA is where GVA of the image is. */
+static inline bool fk_is_at(struct hv_gpa gpa, uint64_t gva)
+{
+	return gpa.v == FK_GPA + (gva - FK_BASE);
+}
+
 /* Call it in the order of addresses, per-CPU symbols first. */
 static inline void fk_symbol(struct fk *f, const char *name, uint64_t addr)
 {
@@ -70,6 +76,17 @@ static inline void fk_symbol(struct fk *f, const char *name, uint64_t addr)
 	if (!s->by_addr)
 		s->by_addr = hv_alloc(FK_SYMBOLS * sizeof(*s->by_addr));
 	s->by_addr[s->nr++] = (struct hv_symbol){hv_gva(addr), name, 'T'};
+}
+
+/* Moves symbol NAME to ADDR. The order of the symbols must stay the same. */
+static inline void fk_move_symbol(struct fk *f, const char *name, uint64_t addr)
+{
+	struct hv_symbols *s = &f->k.core.symbols;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (!strcmp(s->by_addr[i].name, name))
+			s->by_addr[i].addr = hv_gva(addr);
+	hv_symbols_index(s);
 }
 
 static inline uint32_t fk_struct(const char *name, uint32_t len_bytes,
@@ -116,14 +133,22 @@ static inline void fk_init(struct fk *f)
 	}
 }
 
-/* Call it after the last symbol and type. */
-static inline void fk_done(struct fk *f)
+/* Gives the kernel the types that were made since begin(). */
+static inline void fk_use_types(struct fk *f)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();
 
-	hv_symbols_index(&f->k.core.symbols);
+	hv_btf_free(f->k.core.btf);
+	f->k.core.btf = NULL;
 	hv_err_free(hv_btf_new((struct hv_span){(uint8_t *)file.data, file.len_bytes}, NULL,
 			       &f->k.core.btf));
+}
+
+/* Call it after the last symbol and type. */
+static inline void fk_done(struct fk *f)
+{
+	hv_symbols_index(&f->k.core.symbols);
+	fk_use_types(f);
 }
 
 static inline void fk_deinit(struct fk *f)

@@ -7,6 +7,7 @@
 #include "tests/lib/part_guest.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/image/kallsyms_image.h"
+#include "tests/unit/kernel/image/vmlinux_file.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define BASE	  0xffffffff81000000ull
@@ -235,6 +236,58 @@ START_TEST(symbols_anywhere_in_the_image)
 }
 END_TEST
 
+/* Symbols of the file, and how one of them differs. */
+static const struct elf_symbol of_file[] = {
+	{"_text", BASE},
+	{"_stext", BASE},
+	{"_etext", BASE + 0x1000},
+	{"linux_banner", BASE + 0x2000},
+	{"__start_notes", BASE + 0x2100},
+	{"__stop_notes", BASE + 0x2114},
+	{"init_top_pgt", BASE + 0x2000},
+};
+static const struct {
+	struct elf_symbol other;
+	const char *message;
+} differences[] = {
+	{{"linux_banner", BASE + 0x2001},
+	 "it is of another kernel: the guest has no banner at its linux_banner"},
+	{{"__start_notes", BASE + 0x2110},
+	 "it is of another kernel: its build id is 11223344, the guest's is none"},
+	{{"init_top_pgt", BASE + 0x3000},
+	 "the kernel's page tables at 0xffffffff81003000 are outside its image"},
+	{{"_etext", BASE + 0x3001},
+	 "text 0xffffffff81000000..0xffffffff81003001 is not inside the image "
+	 "0xffffffff81000000..0xffffffff81003000"},
+	{{"_etext", BASE},
+	 "text 0xffffffff81000000..0xffffffff81000000 is not inside the image "
+	 "0xffffffff81000000..0xffffffff81003000"},
+};
+
+/* The guest has a kernel without symbols. */
+START_TEST(files_that_differ_from_the_kernel)
+{
+	static const uint32_t note[] = {4, 4, 3, 0x00554e47, 0x44332211};
+	struct elf_symbol symbols[HV_ARRAY_LEN(of_file)];
+	struct elf_file f = good;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(of_file); i++) {
+		symbols[i] = of_file[i];
+		if (!strcmp(symbols[i].name, differences[_i].other.name))
+			symbols[i] = differences[_i].other;
+	}
+	f.without_types = true;
+	f.more = symbols;
+	f.nr_more = HV_ARRAY_LEN(symbols);
+	write_file(f);
+	xm_map(&machine, kernel.core.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x3000), 1, XM_X);
+	memcpy(machine.ram + 0x5000, KIMG_BANNER, sizeof(KIMG_BANNER));
+	memcpy(machine.ram + 0x5100, note, sizeof(note));
+	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.core.as.root.v};
+	check_open_refused(elf_path, differences[_i].message);
+}
+END_TEST
+
 START_TEST(a_cpu_without_nx)
 {
 	struct hv_vcpu_regs regs[2] = {{.executes_all = true}, {.levels = 4, .executes_all = true}};
@@ -255,6 +308,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_symbol_that_is_needed);
 	tcase_add_test(tc, copies_of_a_cpu);
 	tcase_add_test(tc, machines_without_linux);
+	tcase_add_loop_test(tc, files_that_differ_from_the_kernel, 0, HV_ARRAY_LEN(differences));
 	tcase_add_test(tc, a_cpu_without_nx);
 	tcase_add_loop_test(tc, symbols_anywhere_in_the_image, 0, 3);
 	tcase_add_loop_test(tc, preempts_itself, 0, 7);
@@ -262,5 +316,10 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("kernel", add_tests);
+	int status;
+
+	close(mkstemp(elf_path));
+	status = run_suite("kernel", add_tests);
+	unlink(elf_path);
+	return status;
 }

@@ -16,6 +16,8 @@ struct xm {
 	uint64_t next_table; /* tables are taken from the top of RAM down */
 	struct hv_guest *guest;
 	unsigned nr_reads;
+	void (*after_read)(struct xm *m,
+			   struct hv_gpa gpa); /* the guest writes then; NULL: never */
 };
 
 static inline struct hv_err *xm_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -27,6 +29,8 @@ static inline struct hv_err *xm_read(void *self, struct hv_gpa gpa, void *buf, s
 		return hv_err_new(EFAULT, "no RAM at guest physical 0x%llx (%zu bytes)",
 				  (unsigned long long)gpa.v, len);
 	memcpy(buf, m->ram + gpa.v, len);
+	if (m->after_read)
+		m->after_read(m, gpa);
 	return NULL;
 }
 

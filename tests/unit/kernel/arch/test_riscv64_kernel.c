@@ -5,6 +5,7 @@
 
 #include "kernel/clock/clock.h"
 #include "kernel/arch/kernel_arch.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -34,11 +35,14 @@ static void setup(void)
 	fk_u64(&f, clock_at + 8 + 24, READER);
 	fk_symbol(&f, "irq_stack_ptr", FK_PERCPU(1));
 	fk_symbol(&f, "overflow_stack", FK_PERCPU(2));
+	fk_symbol(&f, "_start", FK_BASE);
 	fk_symbol(&f, "__start_init_stack", FK_BASE + 0x8000);
 	fk_symbol(&f, "__end_init_stack", FK_BASE + 0x10000);
 	fk_symbol(&f, "riscv_sched_clock", READER);
 	fk_symbol(&f, "jiffy_sched_clock_read", OTHER);
+	fk_symbol(&f, "ftrace_caller", FK_BASE + 0x12345);
 	fk_symbol(&f, "cd", clock_at);
+	fk_symbol(&f, "_end", FK_END);
 	fk_done(&f);
 }
 
@@ -92,6 +96,39 @@ START_TEST(stacks_of_a_cpu)
 }
 END_TEST
 
+/* Modules are in the 2 GiB that end with the image, and BPF programs in the last 128 MiB of what is
+ * left of them. */
+START_TEST(reach_is_below_the_image)
+{
+	const uint64_t gib = 1 << 30, mib = 1 << 20;
+	const struct {
+		uint64_t start, end;
+	} refused[] = {
+		{FK_BASE, FK_BASE},
+		{FK_BASE, FK_BASE - mib},
+		{FK_BASE, FK_BASE + gib + 1},		      /* behind the range */
+		{FK_BASE - 2 * gib - mib, FK_BASE - 2 * gib}, /* before the range */
+		{FK_BASE, FK_BASE + 2 * gib - 127 * mib},     /* no room for BPF programs */
+	};
+	struct hv_arch moved = hv_arch_riscv64;
+	struct hv_reach reach = {0};
+
+	moved.free_range = (struct hv_gva_range){{FK_BASE - 3 * gib}, {FK_BASE + gib}};
+	f.k.core.as.arch = &moved;
+	expect_success(arch->find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.code.start.v, FK_END - 2 * gib);
+	ck_assert_uint_eq(reach.code.end.v, FK_BASE - 128 * mib);
+	ck_assert_uint_eq(reach.entry_off, 0x345);
+	for (size_t i = 0; i < HV_ARRAY_LEN(refused); i++) {
+		moved.free_range.end.v = i == 4 ? UINT64_MAX : FK_BASE + gib;
+		fk_move_symbol(&f, "_start", refused[i].start);
+		fk_move_symbol(&f, "_end", refused[i].end);
+		expect_error(arch->find_reach(&f.k.core, &reach), ENOTSUP,
+			     "the kernel's image is not where modules can be called");
+	}
+}
+END_TEST
+
 START_TEST(the_table_is_found)
 {
 	f.k.core.as.arch = &hv_arch_riscv64;
@@ -106,6 +143,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, numbers_are_in_the_task);
 	tcase_add_test(tc, the_clock_is_the_time_register);
 	tcase_add_test(tc, stacks_of_a_cpu);
+	tcase_add_test(tc, reach_is_below_the_image);
 	tcase_add_test(tc, the_table_is_found);
 }
 

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/clock/clock.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
 
@@ -309,6 +310,71 @@ START_TEST(no_time_of_day_is_guessed)
 }
 END_TEST
 
+static void no_keeper(int code, const char *message)
+{
+	struct hv_timekeeper_moment m;
+	struct hv_cycles cycles;
+
+	expect_error(hv_clock_read_keeper(c, &m, &cycles), code, message);
+}
+
+static void write_seq(struct xm *m hv_unused, struct hv_gpa gpa)
+{
+	if (fk_is_at(gpa, t.tk_fast))
+		++*fk_host(&t.f, t.tk_fast);
+}
+
+START_TEST(a_timekeeper_that_the_guest_keeps_writing)
+{
+	cyc2ns(0, 0, 1 << 10, 10, 0);
+	open_clock(HV_CLOCK_TSC);
+	timekeeper(0, "tsc", 7000, 90000000);
+	t.f.machine.after_read = write_seq;
+	no_keeper(EAGAIN, "tk_fast_mono changed during each read; retry");
+}
+END_TEST
+
+/* The copies of the timekeeper must be in struct tk_fast, and the kernel must have it. */
+START_TEST(timekeepers_that_are_not_known)
+{
+	static const char unknown[] = "the guest's timekeeper has an unknown layout";
+
+	begin();
+	FK_STRUCT("clocksource", 24, {"name", 16, 8});
+	FK_STRUCT("tk_read_base", FT_TK_BASE_BYTES, {"clock", 0, 8}, {"cycle_last", 16, 8},
+		  {"mult", 24, 4}, {"shift", 28, 4}, {"xtime_nsec", 32, 8}, {"base", 40, 8},
+		  {"base_real", 48, 8});
+	FK_STRUCT("tk_fast", FT_TK_BYTES - 1, {"seq", 0, 4}, {"base", 8, 2 * FT_TK_BASE_BYTES});
+	fk_use_types(&t.f);
+	open_clock(HV_CLOCK_RAW);
+	no_keeper(ENOENT, unknown);
+	hv_clock_free(c);
+	hv_btf_free(t.f.k.core.btf);
+	t.f.k.core.btf = NULL;
+	open_clock(HV_CLOCK_RAW);
+	no_keeper(ENOENT, unknown);
+}
+END_TEST
+
+START_TEST(an_unstable_clock_ticks)
+{
+	struct hv_clock_global global;
+	uint64_t ticks = t.f.areas[1] + FT_TICKS;
+
+	fk_u32(&t.f, t.clock_stable, 0);
+	cyc2ns(0, 0, 1 << 10, 10, 0);
+	open_clock(HV_CLOCK_TSC);
+	expect_error(hv_clock_read_global(c, &global), ENOENT,
+		     "the guest's clock has not ticked yet");
+	fk_u64(&t.f, ticks, 5000);
+	fk_u64(&t.f, ticks + 8, 7000);
+	expect_success(hv_clock_read_global(c, &global));
+	ck_assert(!global.is_stable);
+	ck_assert_uint_eq(global.tick_ns, 5000);
+	ck_assert_uint_eq(global.global_ns, 7000);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -329,6 +395,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_timekeepers_clocks_are_read);
 	tcase_add_test(tc, a_timekeeper_by_pvclock_has_its_ns_as_cycles);
 	tcase_add_test(tc, no_time_of_day_is_guessed);
+	tcase_add_test(tc, a_timekeeper_that_the_guest_keeps_writing);
+	tcase_add_test(tc, timekeepers_that_are_not_known);
+	tcase_add_test(tc, an_unstable_clock_ticks);
 }
 
 int main(void)

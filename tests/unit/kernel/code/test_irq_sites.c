@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "kernel/code/section_sites.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_orc.h"
 
@@ -302,6 +303,14 @@ static void check_refused(const char *why)
 	hv_err_free(err);
 }
 
+START_TEST(sites_have_a_limit)
+{
+	memset(fk_host(&o.f, FUNCTION), 0xfa, 100000); /* cli */
+	expect_error(hv_irq_sites_read(&o.f.k, &sites), EINVAL,
+		     "more than 100000 places switch interrupts");
+}
+END_TEST
+
 START_TEST(kernels_that_are_refused)
 {
 	o.f.k.is_starting = true;
@@ -330,6 +339,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_flushes_all_processors_is_known);
 	tcase_add_test(tc, ways_in_and_out_are_found);
 	tcase_add_test(tc, ways_in_that_are_not_understood_are_counted);
+	tcase_add_test(tc, sites_have_a_limit);
 	tcase_add_test(tc, kernels_that_are_refused);
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernel/core/function_code.h"
 #include "kernel/code/section_sites.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -365,6 +366,21 @@ START_TEST(a_kernel_that_does_not_count_is_refused)
 }
 END_TEST
 
+START_TEST(text_and_sites_have_limits)
+{
+	uint64_t at = FK_BASE + 0x200000;
+
+	f.k.text = (struct hv_gva_range){hv_gva(at), hv_gva(FK_END)};
+	for (unsigned i = 0; i <= 200000; i++)
+		at = put_inc(at);
+	expect_error(hv_preempt_sites_read(&f.k, &sites), EINVAL,
+		     "more than 200000 places count preemption");
+	f.k.text.end = hv_gva(f.k.text.start.v + (256 << 20) + 1);
+	expect_error(hv_preempt_sites_read(&f.k, &sites), EINVAL,
+		     "268435457 bytes of text are too many to search");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -382,6 +398,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_flushes_all_processors_is_known);
 	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
 	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);
+	tcase_add_test(tc, text_and_sites_have_limits);
 }
 
 int main(void)

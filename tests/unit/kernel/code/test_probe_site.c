@@ -28,7 +28,8 @@ static void add_site(uint64_t at)
 	s->list[s->nr++] = (struct hv_site){.ip = hv_gva(at), .name = "f"};
 }
 
-static bool has_addresses; /* in the table of static keys, instead of distances */
+/* What the table of static keys contains. */
+static enum { DISTANCES, ADDRESSES, SHORTS, NOTHING_KNOWN } key_form;
 
 static void make_kernel(const char *can_boost)
 {
@@ -38,9 +39,11 @@ static void make_kernel(const char *can_boost)
 	calls = fk_alloc(&f, 64);
 	exceptions = fk_alloc(&f, 64);
 	black = fk_alloc(&f, 256);
-	if (has_addresses)
+	if (key_form == ADDRESSES)
 		FK_STRUCT("jump_entry", 24, {"code", 0, 8}, {"target", 8, 8}, {"key", 16, 8});
-	else
+	else if (key_form == SHORTS)
+		FK_STRUCT("jump_entry", 16, {"code", 0, 2}, {"target", 4, 2}, {"key", 8, 8});
+	else if (key_form == DISTANCES)
 		FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
 	FK_STRUCT("static_call_site", 8, {"addr", 0, 4}, {"key", 4, 4});
 	FK_STRUCT("exception_table_entry", 12, {"insn", 0, 4}, {"fixup", 4, 4});
@@ -55,7 +58,7 @@ static void make_kernel(const char *can_boost)
 	fk_symbol(&f, "__x86_indirect_thunk_rax", THUNK);
 	fk_symbol(&f, "other", THUNK + 0x20);
 	fk_symbol(&f, "__start___jump_table", keys);
-	fk_symbol(&f, "__stop___jump_table", keys + (has_addresses ? 24 : 16));
+	fk_symbol(&f, "__stop___jump_table", keys + (key_form == ADDRESSES ? 24 : 16));
 	fk_symbol(&f, "__start_static_call_sites", calls);
 	fk_symbol(&f, "__stop_static_call_sites", calls + 8);
 	fk_symbol(&f, "__start___ex_table", exceptions);
@@ -75,6 +78,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	fk_deinit(&f);
+	key_form = DISTANCES;
 }
 
 /* Writes CODE at OFF after the function's site. */
@@ -231,9 +235,8 @@ END_TEST
 START_TEST(static_keys_with_addresses)
 {
 	fk_deinit(&f);
-	has_addresses = true;
+	key_form = ADDRESSES;
 	make_kernel("int");
-	has_addresses = false;
 	PUT(0, PUSH SUB MOV RET);
 	fk_u64(&f, keys + 8, FUNCTION + sizeof(nop));
 	is_possible(0, 5, 2);
@@ -242,6 +245,64 @@ START_TEST(static_keys_with_addresses)
 	is_possible(5, 5, 1);
 	fk_u64(&f, keys, FUNCTION + sizeof(nop) + 5);
 	is_refused(5, EINVAL, HV_PROBE_REFUSED);
+}
+END_TEST
+
+/* With types that were derived, a table without a known form may contain anything. */
+START_TEST(tables_of_a_form_that_is_not_known)
+{
+	static const char unknown[] =
+		"no probe is possible there: the kernel's tables of code are of a form that is not "
+		"known";
+
+	fk_deinit(&f);
+	key_form = SHORTS;
+	make_kernel("int");
+	PUT(0, MOV RET);
+	is_refused(0, EOPNOTSUPP, unknown);
+	fk_deinit(&f);
+	key_form = NOTHING_KNOWN;
+	make_kernel("int");
+	PUT(0, MOV RET);
+	is_possible(0, 5, 1);
+	f.k.core.types.from = HV_TYPES_DERIVED;
+	is_refused(0, EOPNOTSUPP, unknown);
+}
+END_TEST
+
+START_TEST(tables_that_are_too_long)
+{
+	PUT(0, MOV RET);
+	fk_move_symbol(&f, "__stop___jump_table", keys + (16 << 20) + 16);
+	is_refused(0, EINVAL,
+		   "a probe at 0xffffffff81002005: table of struct jump_entry: 16777232 bytes; at "
+		   "most 16777216 are possible");
+}
+END_TEST
+
+START_TEST(functions_with_an_end_of_a_page)
+{
+	fk_move_symbol(&f, "untraced", UNTRACED + 0x800);
+	memset(fk_host(&f, FUNCTION + sizeof(nop)), 0x90, 0x1100);
+	memcpy(fk_host(&f, FUNCTION + 0xffc), MOV, 5);
+	is_refused(0xffc - sizeof(nop), EOPNOTSUPP,
+		   "no probe is possible there: the instructions there are in two pages");
+	is_possible(0x1001 - sizeof(nop), 5, 5);
+}
+END_TEST
+
+START_TEST(functions_that_are_too_long)
+{
+	static const char *const others[] = {"untraced", "function.cold",
+					     "__x86_indirect_thunk_rax", "other"};
+
+	memset(fk_host(&f, FUNCTION + sizeof(nop)), 0x90, 0x40000);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(others); i++)
+		fk_move_symbol(&f, others[i], FUNCTION + 0x40000 + i);
+	is_possible(0, 5, 5);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(others); i++)
+		fk_move_symbol(&f, others[i], FUNCTION + 0x40001 + i);
+	is_refused(0, EOPNOTSUPP, "no probe is possible there: its function is too long");
 }
 END_TEST
 
@@ -371,6 +432,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, several_need_a_function_that_is_understood);
 	tcase_add_test(tc, tables_of_the_kernel_count);
 	tcase_add_test(tc, static_keys_with_addresses);
+	tcase_add_test(tc, tables_of_a_form_that_is_not_known);
+	tcase_add_test(tc, tables_that_are_too_long);
+	tcase_add_test(tc, functions_with_an_end_of_a_page);
+	tcase_add_test(tc, functions_that_are_too_long);
 	tcase_add_test(tc, the_blacklist_counts);
 	tcase_add_test(tc, kernels_without_probes);
 	tcase_add_test(tc, only_functions_that_can_be_traced);

@@ -462,6 +462,19 @@ START_TEST(list_that_leaves_memory)
 }
 END_TEST
 
+/* The end of the task is not mapped, but its name and its links are. */
+START_TEST(task_that_is_mapped_in_part)
+{
+	const uint64_t at = FK_END - COMM_OFF - 16;
+
+	memcpy(fk_host(&fk, at), fk_host(&fk, task_at[1]), COMM_OFF + 16);
+	task_at[1] = at;
+	link_tasks(nr_tasks);
+	check_refused(ENOENT, "struct task_struct: the list of all tasks keeps changing, or a task "
+			      "in it cannot be read");
+}
+END_TEST
+
 #define LONG_AT	   UINT64_C(0xffffb00000000000)
 #define LONG_GPA   0xe00000u
 #define LONG_NODES (1u << 16) /* in each of the lists */
@@ -843,6 +856,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, two_lists_of_tasks);
 	tcase_add_test(tc, list_with_a_cycle);
 	tcase_add_test(tc, list_that_leaves_memory);
+	tcase_add_test(tc, task_that_is_mapped_in_part);
 	tcase_add_test(tc, many_long_lists);
 	tcase_add_test(tc, code_is_missing);
 	tcase_add_test(tc, needed_member_is_missing);

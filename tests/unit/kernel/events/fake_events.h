@@ -67,6 +67,9 @@ struct fe {
 	uint64_t small, small_end; /* next small object; small objects share pages */
 };
 
+/* Name of the member of struct ftrace_event_field that says whether a number is signed. */
+static const char *fe_sign = "is_signed";
+
 /* IS_OLD: as in 5.4, functions create the fields, and as before 5.10, tracepoints have no
  * iterators. */
 static inline void fe_types(bool is_old)
@@ -89,7 +92,7 @@ static inline void fe_types(bool is_old)
 	FK_STRUCT("ftrace_event_field", 56, {"link", 0, 0, list}, {"name", FE_FIELD_NAME, 8},
 		  {"type", FE_FIELD_TYPE, 8}, {"filter_type", FE_FIELD_FILTER, 4},
 		  {"offset", FE_FIELD_OFF, 4}, {"size", FE_FIELD_SIZE, 4},
-		  {"is_signed", FE_FIELD_SIGNED, 4}, {"len", FE_FIELD_LEN, 4});
+		  {fe_sign, FE_FIELD_SIGNED, 4}, {"len", FE_FIELD_LEN, 4});
 	FK_STRUCT(is_old ? "another" : "trace_event_fields", FE_TEMPLATE_BYTES, {"type", 0, 8},
 		  {"name", FE_TEMPLATE_NAME, 8}, {"size", FE_TEMPLATE_SIZE, 4},
 		  {"align", FE_TEMPLATE_ALIGN, 4}, {"is_signed", 24, 4}, {"filter_type", 28, 4},

@@ -411,10 +411,25 @@ END_TEST
 
 START_TEST(refuses_a_call_with_too_many_arguments)
 {
-	uint64_t call = fe_syscall(&e, "sys_enter_read", 1);
+	uint64_t data = fe_syscall(&e, "sys_enter_read", 1);
+	uint64_t call = fe_read(&e, fe_read(&e, e.files) + FE_FILE_CALL);
+	HV_AUTO_FREE char *message =
+		hv_format("event 0x%llx: sys_enter_read: system call 0x%llx: number 0: 7 arguments "
+			  "are too many",
+			  (unsigned long long)call, (unsigned long long)data);
 
-	fk_u32(&e.f, call + FE_SYSCALL_NR_ARGS, 7);
-	fails(EINVAL, "7 arguments are too many");
+	fk_u32(&e.f, data + FE_SYSCALL_NR_ARGS, 7);
+	fails(EINVAL, message);
+}
+END_TEST
+
+START_TEST(refuses_types_that_lack_a_member)
+{
+	fe_deinit(&e);
+	fe_sign = "another";
+	fe_init(&e);
+	fe_sign = "is_signed";
+	fails(ENOENT, "BTF: no member is_signed of up to 32 bits in struct ftrace_event_field");
 }
 END_TEST
 
@@ -507,6 +522,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, refuses_templates_that_no_kernel_has);
 	tcase_add_test(tc, refuses_strings_without_an_end);
 	tcase_add_test(tc, refuses_a_call_with_too_many_arguments);
+	tcase_add_test(tc, refuses_types_that_lack_a_member);
 	tcase_add_test(tc, refuses_a_kernel_without_events);
 	tcase_add_test(tc, refuses_fields_that_are_many_in_all);
 	tcase_add_test(tc, an_added_type_keeps_its_id);

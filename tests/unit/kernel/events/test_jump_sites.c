@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sites of static keys: in the core kernel, in modules, and in a hostile guest. */
 #include "kernel/events/static_sites.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
@@ -162,12 +163,33 @@ END_TEST
 
 START_TEST(entries_that_are_nowhere)
 {
+	HV_AUTO_FREE char *message = NULL;
+
 	fk_u64(&f, key + 8, key);
 	fails(EINVAL, "is in no table");
 	fk_u64(&f, FK_MODULES + 8, FK_MODULES - 16);
 	fk_u32(&f, FK_MODULES + 16, 1);
 	fk_u64(&f, key + 8, FK_MODULES - 16);
-	fails(EFAULT, "static key");
+	fails(EFAULT, "nothing is mapped at 0xffffffffbffffff0");
+	fk_u64(&f, key + 8, 0x1000 | 2);
+	message =
+		hv_format("static key 0x%llx: nothing is mapped at 0x10", (unsigned long long)key);
+	fails(EFAULT, message);
+}
+END_TEST
+
+/* hvtrace learns the kernel's nop from a key that is off. */
+START_TEST(a_nop_of_a_key_that_is_off)
+{
+	uint8_t code[8];
+
+	fill(table, TABLE_NR, FK_BASE + 0x1000);
+	memcpy(fk_host(&f, FK_BASE + 0x1100), "\x0f\x1f\x44\x00\x00", 5);
+	expect_success(hv_jump_nop_find(&f.k, &layout, 5, code));
+	ck_assert_mem_eq(code, "\x0f\x1f\x44\x00\x00", 5);
+	*fk_host(&f, FK_BASE + 0x1100) = 0xe8;
+	expect_error(hv_jump_nop_find(&f.k, &layout, 5, code), EUCLEAN,
+		     "no static key of the kernel is off");
 }
 END_TEST
 
@@ -214,6 +236,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, links_that_go_round);
 	tcase_add_test(tc, more_sites_than_any_key_has);
 	tcase_add_test(tc, entries_that_are_nowhere);
+	tcase_add_test(tc, a_nop_of_a_key_that_is_off);
 }
 
 static void add_addresses(TCase *tc)

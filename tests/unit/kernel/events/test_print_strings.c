@@ -2,6 +2,8 @@
 /* The strings of printk_formats: their order, and limits for a guest's claims. */
 #include "kernel/events/print_values.h"
 
+#include "kernel/events/pages.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/events/fake_events.h"
 
@@ -67,7 +69,7 @@ END_TEST
 START_TEST(more_of_them_are_refused)
 {
 	claim(STRINGS_MAX + 1, 1);
-	fails("the list does not end after 100000 entries");
+	fails("printk_formats: the list does not end after 100000 entries");
 }
 END_TEST
 
@@ -84,12 +86,37 @@ START_TEST(more_bytes_of_them_are_refused)
 }
 END_TEST
 
+/* Strings that begin in another one are copied, too. */
+START_TEST(more_bytes_of_all_strings_are_refused)
+{
+	const size_t len = (1 << 20) - 64;
+	struct hv_pages pages;
+	struct hv_store store = {0};
+	struct hv_strings all;
+	struct hv_err *err = NULL;
+	const char *string;
+	unsigned nr = 0;
+
+	memset(fk_host(&e.f, TEXT), 'x', len + 64);
+	hv_pages_init(&pages, &e.f.k.core.as);
+	hv_strings_init(&all, &pages, &store);
+	while (!err && nr <= 65)
+		err = hv_strings_read(&all, hv_gva(TEXT + nr++), len + 64, &string);
+	ck_assert_uint_gt(nr, 63);
+	expect_error(err, E2BIG, "more than 67108864 bytes of strings");
+	hv_strings_deinit(&all);
+	hv_store_deinit(&store);
+	hv_pages_deinit(&pages);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, as_many_as_a_kernel_may_have);
 	tcase_add_test(tc, more_of_them_are_refused);
 	tcase_add_test(tc, more_bytes_of_them_are_refused);
+	tcase_add_test(tc, more_bytes_of_all_strings_are_refused);
 }
 
 int main(void)

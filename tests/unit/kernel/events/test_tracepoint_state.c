@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a tracepoint in a fake guest, also in one with corrupt data. */
 #include "kernel/events/tracepoint_state.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/events/fake_tracepoint.h"
 
@@ -135,6 +136,32 @@ START_TEST(callbacks_without_end)
 }
 END_TEST
 
+static void replace_array(struct xm *m hv_unused, struct hv_gpa gpa)
+{
+	uint64_t funcs = tp.type.tracepoint.funcs.v;
+
+	if (fk_is_at(gpa, funcs))
+		fk_u64(&f, funcs, *(uint64_t *)fk_host(&f, funcs) ^ tp.array);
+}
+
+START_TEST(callbacks_that_the_guest_keeps_replacing)
+{
+	ftp_put_callback(&tp, tp.array, 0, FTP_OTHER, 0x1234);
+	f.machine.after_read = replace_array;
+	fails(EBUSY, "the guest is replacing its callbacks; retry");
+}
+END_TEST
+
+START_TEST(calls_that_are_none)
+{
+	struct hv_call_sites calls;
+
+	fk_host(&f, FTP_CALL(1))[0] = 0x55;
+	expect_error(hv_call_sites_read(&f.k, &layout.calls, &tp.type.tracepoint, &calls), EINVAL,
+		     "0xffffffff81041100 has neither a call nor a jump");
+}
+END_TEST
+
 START_TEST(who_changes_tracepoints_has_a_lock)
 {
 	const char *name = "";
@@ -213,6 +240,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, key_sites_that_cannot_be);
 	tcase_add_test(tc, an_array_of_ours_is_not_read);
 	tcase_add_test(tc, callbacks_without_end);
+	tcase_add_test(tc, callbacks_that_the_guest_keeps_replacing);
+	tcase_add_test(tc, calls_that_are_none);
 	tcase_add_loop_test(tc, who_changes_tracepoints_has_a_lock, 0, 5);
 }
 

@@ -202,6 +202,8 @@ START_TEST(endless_tables_end)
 	err = hv_image_find(machine.guest, &machine.vcpu, 1, &as, &image);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, E2BIG);
+	ck_assert_str_eq(err->message, "page tables: they have more than 33554432 entries, or map "
+				       "more than 4194304 pieces");
 	teardown();
 }
 END_TEST

@@ -376,6 +376,81 @@ START_TEST(unfriendly_modules_are_refused)
 }
 END_TEST
 
+/* Entries of 16 bytes each, of which only the state and the link are looked at. */
+START_TEST(more_modules_than_a_kernel_has_are_refused)
+{
+	const unsigned nr = 4097;
+	uint64_t at = fk_alloc(&s.f, 16 * nr + FS_MODULE_LEN);
+	struct hv_modules modules;
+
+	fk_u64(&s.f, s.modules, at + FS_LIST);
+	for (unsigned i = 0; i < nr; i++, at += 16) {
+		fk_u32(&s.f, at + FS_STATE, 3); /* unformed */
+		fk_u64(&s.f, at + FS_LIST, i + 1 < nr ? at + 16 + FS_LIST : s.modules);
+	}
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "modules: the list does not end after 4096 entries");
+	fk_u64(&s.f, at - 32 + FS_LIST, s.modules);
+	read_modules();
+	ck_assert_uint_eq(s.f.k.modules.nr, 0);
+}
+END_TEST
+
+/* The memories of a module, as since 6.4. */
+static void make_memories(int32_t text)
+{
+	uint32_t list, memory;
+
+	begin();
+	list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	memory = FK_STRUCT("module_memory", 16, {"base", 0, 8}, {"size", 8, 4});
+	FK_STRUCT("module", FS_MODULE_LEN, {"state", FS_STATE, 4}, {"list", FS_LIST, 0, list},
+		  {"name", FS_NAME, 56}, {"kallsyms", FS_KALLSYMS, 8},
+		  {"mem", FS_TEXT, 0, array(memory, 7)});
+	FK_STRUCT("mod_kallsyms", 32, {"symtab", 0, 8}, {"num_symtab", 8, 4}, {"strtab", 16, 8},
+		  {"typetab", 24, 8});
+	enumerator("MOD_TEXT", (uint32_t)text);
+	fk_use_types(&s.f);
+}
+
+START_TEST(text_is_one_of_the_memories)
+{
+	struct hv_modules modules;
+
+	fs_module(&s, "m", 0, 0, 0, symbols, 7);
+	make_memories(1);
+	fk_u64(&s.f, s.last_module - FS_LIST + FS_TEXT + 16, FK_MODULES);
+	fk_u32(&s.f, s.last_module - FS_LIST + FS_TEXT + 24, 0x1000);
+	read_modules();
+	ck_assert_uint_eq(s.f.k.modules.list[0].text.start.v, FK_MODULES);
+	make_memories(7);
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "BTF: struct module has no memory number MOD_TEXT (7)");
+	make_memories(-1);
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "BTF: struct module has no memory number MOD_TEXT (");
+}
+END_TEST
+
+START_TEST(a_name_is_in_its_module)
+{
+	struct hv_modules modules;
+	uint32_t list, text;
+
+	begin();
+	list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	text = FK_STRUCT("module_layout", 16, {"base", 0, 8}, {"text_size", 12, 4});
+	FK_STRUCT("module", 128, {"state", FS_STATE, 4}, {"list", FS_LIST, 0, list},
+		  {"name", 73, 56}, {"kallsyms", FS_KALLSYMS, 8},
+		  {"core_layout", FS_TEXT, 0, text});
+	FK_STRUCT("mod_kallsyms", 32, {"symtab", 0, 8}, {"num_symtab", 8, 4}, {"strtab", 16, 8},
+		  {"typetab", 24, 8});
+	fk_use_types(&s.f);
+	check_refused(hv_modules_read(&s.f.k.core, &modules),
+		      "BTF: member name of struct module is outside of it");
+}
+END_TEST
+
 START_TEST(a_function_is_found_by_its_name)
 {
 	struct hv_site list[] = {
@@ -466,7 +541,7 @@ START_TEST(names_of_sites_have_room_for_so_many_bytes)
 		records[i].ip = FK_MODULES;
 	fs_group(&s, records, nr);
 	free(records);
-	check_refused(read_all_sites(&sites), "have more than 33554432 bytes");
+	check_refused(read_all_sites(&sites), " sites have more than 33554432 bytes");
 }
 END_TEST
 
@@ -516,6 +591,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, modules_lead_back_to_their_list);
 	tcase_add_test(tc, records_are_of_sites);
 	tcase_add_test(tc, unfriendly_modules_are_refused);
+	tcase_add_test(tc, more_modules_than_a_kernel_has_are_refused);
+	tcase_add_test(tc, text_is_one_of_the_memories);
+	tcase_add_test(tc, a_name_is_in_its_module);
 	tcase_add_test(tc, a_function_is_found_by_its_name);
 	tcase_add_test(tc, strings_may_end_with_their_page);
 }

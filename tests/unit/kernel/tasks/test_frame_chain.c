@@ -3,6 +3,8 @@
  * tables are x86-64's, which makes no difference for this code. */
 #include <check.h>
 
+#include "kernel/tasks/return_addresses.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/stack_scan.h"
 
@@ -143,6 +145,20 @@ START_TEST(exceptions_hide_what_they_interrupt)
 }
 END_TEST
 
+START_TEST(exceptions_that_are_not_known)
+{
+	struct hv_frame_records records = {0};
+	struct hv_tasks tasks = {0};
+
+	begin();
+	FK_STRUCT("task_struct", FT_TASK_BYTES,
+		  {"thread", FT_SP, 0, FK_STRUCT("thread_struct", 64, {"s", 32, 8})});
+	fk_use_types(&t.f);
+	expect_error(hv_records_read(&t.f.k, &tasks, regs, 2, &records), ENOENT,
+		     "frame records: cannot find the registers that exceptions save");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -150,6 +166,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_was_interrupted);
 	tcase_add_test(tc, frames_that_lead_nowhere);
 	tcase_add_test(tc, exceptions_hide_what_they_interrupt);
+	tcase_add_test(tc, exceptions_that_are_not_known);
 }
 
 int main(void)

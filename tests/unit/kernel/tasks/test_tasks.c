@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/core/orc_form.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/stack_scan.h"
 
@@ -89,6 +90,36 @@ START_TEST(lists_without_end_are_refused)
 	err = hv_tasks_read(&t.f.k, &tasks);
 	ck_assert(err && strstr(err->message, "tasks"));
 	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(tasks_that_are_too_long_are_refused)
+{
+	struct hv_tasks tasks;
+	uint32_t list, entity, thread;
+
+	begin();
+	list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
+	thread = FK_STRUCT("thread_struct", 8, {"sp", 0, 8});
+	FK_STRUCT("task_struct", 70000, {"stack", FT_STACK_PTR, 8}, {"mm", FT_MM, 8},
+		  {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
+		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
+		  {"signal", FT_SIGNAL, 8}, {"se", FT_GROUP_NODE, 0, entity},
+		  {"thread", 65530, 0, thread});
+	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
+	fk_use_types(&t.f);
+	expect_error(hv_tasks_read(&t.f.k, &tasks), EINVAL,
+		     "BTF: struct task_struct has members up to 65538");
+}
+END_TEST
+
+START_TEST(a_cpu_without_a_task)
+{
+	struct hv_task_line line;
+
+	ft_current(&t, 1, 0);
+	expect_error(hv_task_line_of_cpu(&t.f.k, 1, &line), ENOENT, "cpu 1 executes no task yet");
 }
 END_TEST
 
@@ -502,6 +533,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, tells_all_threads_and_idle_tasks);
 	tcase_add_test(tc, lists_without_end_are_refused);
+	tcase_add_test(tc, tasks_that_are_too_long_are_refused);
+	tcase_add_test(tc, a_cpu_without_a_task);
 	tcase_add_test(tc, a_sleeping_stack_is_live_from_its_sp);
 	tcase_add_test(tc, a_saved_sp_outside_means_the_whole_stack);
 	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);
