@@ -108,6 +108,30 @@ static void move(uint64_t code_mib, uint64_t area_mib)
 	};
 }
 
+static unsigned nr_reads_left;
+
+/* The guest maps everything above its image after some more reads. */
+static void map_everything(struct xm *m, struct hv_gpa gpa hv_unused)
+{
+	if (nr_reads_left-- != 1)
+		return;
+	for (uint64_t at = FK_END; at < FK_END + 2 * LEN; at += ENTRY_SPAN)
+		*xm_path(m, f.k.core.as.root, 4, 2, hv_gva(at)) = 0x200083;
+}
+
+/* There is only one place for the region, so each plan reads as much. The last reads check the
+ * entries of the place that was chosen. */
+START_TEST(entries_that_the_guest_starts_to_use)
+{
+	move(4, 450);
+	f.machine.nr_reads = 0;
+	expect_success(plan(NULL));
+	nr_reads_left = f.machine.nr_reads - LEN / ENTRY_SPAN;
+	f.machine.after_read = map_everything;
+	expect_error(plan(NULL), EBUSY, "kernel page tables: modified during the search; retry");
+}
+END_TEST
+
 START_TEST(code_is_in_reach)
 {
 	move(20, 450);
@@ -446,6 +470,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup16, teardown16);
 	tcase_add_test(tc, nobody_knows_where);
 	tcase_add_test(tc, no_room);
+	tcase_add_test(tc, entries_that_the_guest_starts_to_use);
 	tcase_add_test(tc, no_random_numbers);
 	tcase_add_test(tc, code_is_in_reach);
 	tcase_add_test(tc, room_for_modules_is_left);

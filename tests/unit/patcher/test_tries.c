@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Holds that time out before they are done: the writes that the patcher tries again, the sizes of
  * the batches, and the writes that it undoes. */
+#include <fnmatch.h>
+
 #include "tests/lib/run_suite.h"
 #include "tests/unit/patcher/patched_machine.h"
 
@@ -14,8 +16,9 @@ START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 	err = hv_patcher_apply(patcher, changes, 2);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ETIMEDOUT);
-	ck_assert_msg(strstr(err->message, "nothing was changed: tried 1 time in 0.") != NULL, "%s",
-		      err->message);
+	ck_assert_msg(!fnmatch("*nothing was changed: tried 1 time in ?.? s: the hold had ended",
+			       err->message, 0),
+		      "%s", err->message);
 	hv_err_free(err);
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
 	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
