@@ -147,53 +147,6 @@ static void add_tracers(const struct hv_ctf_classes *c, const struct hv_event *e
 
 /* The guest's trace events. */
 
-/* Returns the last word of TYPE, without array brackets. */
-static struct hv_span last_word(const char *type)
-{
-	size_t end = strcspn(type, "["), begin;
-
-	while (end && type[end - 1] == ' ')
-		end--;
-	for (begin = end; begin && type[begin - 1] != ' ';)
-		begin--;
-	return (struct hv_span){(const uint8_t *)type + begin, end - begin};
-}
-
-/* Returns the size of an integer of TYPE. Returns 1 if TYPE is unknown: then bytes are shown. */
-static unsigned bytes_of_type(const char *type)
-{
-	static const struct {
-		const char *name;
-		unsigned bytes;
-	} known[] = {
-		{"u64", 8},	 {"s64", 8},	 {"__u64", 8},	  {"__s64", 8},	  {"uint64_t", 8},
-		{"int64_t", 8},	 {"long", 8},	 {"size_t", 8},	  {"u32", 4},	  {"s32", 4},
-		{"__u32", 4},	 {"__s32", 4},	 {"uint32_t", 4}, {"int32_t", 4}, {"int", 4},
-		{"unsigned", 4}, {"u16", 2},	 {"s16", 2},	  {"__u16", 2},	  {"__s16", 2},
-		{"uint16_t", 2}, {"int16_t", 2}, {"short", 2},
-	};
-	struct hv_span word = last_word(type);
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(known); i++)
-		if (strlen(known[i].name) == word.len_bytes &&
-		    memcmp(known[i].name, word.data, word.len_bytes) == 0)
-			return known[i].bytes;
-	return 1;
-}
-
-/* Returns the size of an array element. The format contains the number of elements, except for
- * arrays of variable length. */
-static unsigned element_bytes(const struct hv_event_field *field)
-{
-	const char *array = strchr(field->type, '[');
-	unsigned nr = 0, bytes;
-
-	if (!array || sscanf(array, "[%u]", &nr) != 1 || !nr || field->size_bytes % nr)
-		return bytes_of_type(field->type);
-	bytes = field->size_bytes / nr;
-	return bytes == 2 || bytes == 4 || bytes == 8 ? bytes : 1;
-}
-
 static bool has_field(const struct hv_ctf_class *class, const char *name)
 {
 	for (size_t i = 0; i < class->nr_fields; i++)
@@ -234,7 +187,7 @@ static void make_array(struct hv_ctf_class *class, const struct hv_event_field *
 	struct hv_ctf_field *field = &class->fields[class->nr_fields - 1];
 
 	field->length = identifier(class, of->name, "_length", nr_tried);
-	field->element_bytes = element_bytes(of);
+	field->element_bytes = hv_entry_element_bytes(of);
 }
 
 static void make_class(struct hv_ctf_class *class, const struct hv_event_type *type)

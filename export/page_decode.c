@@ -35,42 +35,22 @@ static bool next_line(struct hv_export_text *text, struct hv_export_text *ret)
 
 /* Formats. */
 
-/* Parses the number after LABEL in S, such as "offset:8;". */
-static bool number_after(const char *s, const char *label, uint32_t *ret)
-{
-	const char *at = strstr(s, label);
-
-	return at && sscanf(at + strlen(label), "%" SCNu32, ret) == 1;
-}
-
-/* LINE is "field:TYPE NAME;  offset:N;  size:N;  signed:N;". The length of an array follows NAME;
- * in RET it is part of the type. */
 static bool parse_field(struct hv_store *store, const char *line, struct hv_event_field *ret)
 {
-	const char *begin = strstr(line, "field:"), *end = begin ? strchr(begin, ';') : NULL;
-	const char *array, *name;
+	struct hv_field_line parsed;
 	HV_AUTO_FREE char *type = NULL;
-	uint32_t is_signed = 0;
 
-	*ret = (struct hv_event_field){0};
-	if (!end || !number_after(end, "offset:", &ret->off) ||
-	    !number_after(end, "size:", &ret->size_bytes))
+	if (!hv_field_line_parse(line, &parsed))
 		return false;
-	number_after(end, "signed:", &is_signed);
-	ret->is_signed = is_signed;
-	begin += strlen("field:");
-	array = memchr(begin, '[', (size_t)(end - begin));
-	name = memrchr(begin, ' ', (size_t)((array && array[-1] != ' ' ? array : end) - begin));
-	if (!name || hv_starts_with(begin, "__data_loc"))
-		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
-	if (!name)
-		return false;
-	if (array && array < name) /* brackets that are not an array's */
-		array = NULL;
-	type = hv_format("%.*s%.*s", (int)(name - begin), begin, array ? (int)(end - array) : 0,
-			 array ? array : "");
-	ret->type = hv_store_string(store, type, strlen(type));
-	ret->name = hv_store_string(store, name + 1, (size_t)((array ? array : end) - name - 1));
+	type = hv_format("%.*s%.*s", (int)parsed.type.len, parsed.type.text, (int)parsed.array.len,
+			 parsed.array.text);
+	*ret = (struct hv_event_field){
+		.name = hv_store_string(store, parsed.name.text, parsed.name.len),
+		.type = hv_store_string(store, type, strlen(type)),
+		.off = parsed.off,
+		.size_bytes = parsed.size_bytes,
+		.is_signed = parsed.is_signed,
+	};
 	return true;
 }
 
@@ -402,92 +382,4 @@ void hv_page_decode_deinit(struct hv_page_decode *d)
 	hv_catalogue_deinit(&d->catalogue);
 	hv_symbols_deinit(&d->symbols);
 	free(d->tasks);
-}
-
-/* -- values of fields ------------------------------------------------------------------------- */
-
-/* A word in the entry contains the offset of a dynamic field, from the start of the entry or from
- * the end of the word. */
-static bool find_dynamic(const struct hv_event_field *field, struct hv_span entry,
-			 struct hv_span *ret)
-{
-	bool is_relative = hv_starts_with(field->type, "__rel_loc");
-	uint32_t word;
-	size_t off;
-
-	if (!hv_span_u32(entry, field->off, &word))
-		return false;
-	off = (word & 0xffff) + (is_relative ? field->off + sizeof(word) : 0);
-	if (!hv_span_has(entry, off, word >> 16))
-		return false;
-	*ret = (struct hv_span){entry.data + off, word >> 16};
-	return true;
-}
-
-static bool is_dynamic(const struct hv_event_field *field)
-{
-	return hv_starts_with(field->type, "__data_loc") ||
-	       hv_starts_with(field->type, "__rel_loc");
-}
-
-static bool is_number(const struct hv_event_field *field)
-{
-	uint32_t size = field->size_bytes;
-
-	return !is_dynamic(field) && !strchr(field->type, '[') &&
-	       (size == 1 || size == 2 || size == 4 || size == 8);
-}
-
-enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field)
-{
-	if (is_number(field))
-		return strchr(field->type, '*') ? HV_ENTRY_POINTER : HV_ENTRY_NUMBER;
-	return strstr(field->type, "char") ? HV_ENTRY_STRING : HV_ENTRY_BYTES;
-}
-
-static bool find_number(const struct hv_event_field *field, struct hv_span entry,
-			struct hv_entry_value *ret)
-{
-	unsigned unused_bits = 64 - 8 * field->size_bytes;
-	uint64_t bits = 0;
-
-	if (!hv_span_copy(entry, field->off, &bits, field->size_bytes))
-		return false;
-	ret->is_signed = field->is_signed;
-	ret->number =
-		field->is_signed ? (uint64_t)((int64_t)(bits << unused_bits) >> unused_bits) : bits;
-	return true;
-}
-
-/* The last field can have size 0 ("char buf[]") and extend to the end of the entry. */
-static bool find_array(const struct hv_event_field *field, struct hv_span entry,
-		       struct hv_span *ret)
-{
-	size_t len = field->size_bytes;
-
-	if (!len && field->off <= entry.len_bytes)
-		len = entry.len_bytes - field->off;
-	if (!hv_span_has(entry, field->off, len))
-		return false;
-	*ret = (struct hv_span){entry.data + field->off, len};
-	return true;
-}
-
-bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
-		    struct hv_entry_value *ret)
-{
-	struct hv_entry_value value = {.kind = hv_entry_kind(field)};
-
-	if (is_number(field)) {
-		if (!find_number(field, entry, &value))
-			return false;
-	} else if (is_dynamic(field) ? !find_dynamic(field, entry, &value.bytes)
-				     : !find_array(field, entry, &value.bytes)) {
-		return false;
-	} else if (value.kind == HV_ENTRY_STRING) {
-		value.bytes.len_bytes =
-			strnlen((const char *)value.bytes.data, value.bytes.len_bytes);
-	}
-	*ret = value;
-	return true;
 }

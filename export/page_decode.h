@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "export/export.h"
+#include "export/field_values.h"
 #include "export/raw_pages.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/image/symbols.h"
@@ -51,30 +52,3 @@ bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m,
 			  struct hv_event *ret);
 /* Returns the symbol at or before ADDR, or NULL. */
 const struct hv_symbol *hv_page_decode_symbol(const struct hv_page_decode *d, struct hv_gva addr);
-
-/* -- values of fields ------------------------------------------------------------------------- */
-
-/* Extracts the values of fields from entries of the guest's trace events. Formats and entries can
- * contain anything: a field outside the entry has no value.
- *
- * tree/format/print_fmt/ formats entries as the guest's own trace does. */
-
-enum hv_entry_kind {
-	HV_ENTRY_NUMBER,
-	HV_ENTRY_POINTER,
-	HV_ENTRY_STRING, /* without its NUL */
-	HV_ENTRY_BYTES,
-};
-
-struct hv_entry_value {
-	enum hv_entry_kind kind;
-	bool is_signed;
-	uint64_t number; /* sign-extended */
-	struct hv_span bytes;
-};
-
-/* Returns the kind of FIELD's values. */
-enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field);
-/* RET borrows ENTRY. Returns false if FIELD is not entirely in ENTRY. */
-bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
-		    struct hv_entry_value *ret);

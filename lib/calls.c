@@ -5,27 +5,19 @@
 
 #include "lib/ops.h"
 
-#define PREEMPT_MASK  15
-#define MIGRATE_SHIFT 4
-
-struct named_number {
-	const char *name; /* NULL: the end */
-	bool is_optional;
-};
-
 enum { CALL_IP, CALL_PARENT_IP };
-static const struct named_number call_numbers[RECORD_NUMBERS_MAX] = {
+static const struct format_number call_numbers[RECORD_NUMBERS_MAX] = {
 	[CALL_IP] = {"ip", false},
 	[CALL_PARENT_IP] = {"parent_ip", false},
 };
 
 /* Entries have the first two. */
 enum { GRAPH_IP, GRAPH_DEPTH, GRAPH_CALL_NS, GRAPH_RETURN_NS, GRAPH_VALUE, GRAPH_HOST_NS };
-static const struct named_number entry_numbers[RECORD_NUMBERS_MAX] = {
+static const struct format_number entry_numbers[RECORD_NUMBERS_MAX] = {
 	[GRAPH_IP] = {"func", false},
 	[GRAPH_DEPTH] = {"depth", false},
 };
-static const struct named_number return_numbers[RECORD_NUMBERS_MAX] = {
+static const struct format_number return_numbers[RECORD_NUMBERS_MAX] = {
 	[GRAPH_IP] = {"func", false},	       [GRAPH_DEPTH] = {"depth", false},
 	[GRAPH_CALL_NS] = {"calltime", false}, [GRAPH_RETURN_NS] = {"rettime", false},
 	[GRAPH_VALUE] = {"retval", true},      [GRAPH_HOST_NS] = {"host_ns", true},
@@ -33,24 +25,9 @@ static const struct named_number return_numbers[RECORD_NUMBERS_MAX] = {
 
 enum { FORMAT_CALL, FORMAT_ENTRY = 0, FORMAT_RETURN };
 
-static bool parse_format(const char *text, const struct named_number *numbers,
-			 struct record_format *ret)
-{
-	*ret = (struct record_format){0};
-	if (!format_id(text, &ret->id) || !format_field(text, "common_pid", &ret->pid) ||
-	    !format_field(text, "common_flags", &ret->flags) ||
-	    !format_field(text, "common_preempt_count", &ret->preempt_count))
-		return false;
-	for (unsigned i = 0; i < RECORD_NUMBERS_MAX && numbers[i].name; i++)
-		if (!format_field(text, numbers[i].name, &ret->numbers[i]) &&
-		    !numbers[i].is_optional)
-			return false;
-	return true;
-}
-
 /* NAME: the format of the event, in the ops' instance. */
 static struct hvt_error *read_format(struct hvt_ops *ops, const char *name,
-				     const struct named_number *numbers, struct record_format *ret)
+				     const struct format_number *numbers, struct record_format *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
 	char path[WIRE_PATH_MAX];
@@ -60,38 +37,9 @@ static struct hvt_error *read_format(struct hvt_ops *ops, const char *name,
 		error = conn_read_file(ops->conn, WIRE_OPEN, path, &text, NULL);
 	if (error)
 		return error;
-	if (!parse_format(text, numbers, ret))
+	if (!format_record(text, numbers, ret))
 		return error_new(EPROTO, "%s: lacks a field of the event", path);
 	return NULL;
-}
-
-/* What every event has. */
-struct context {
-	uint32_t pid, flags;
-	uint8_t preempt_depth, migrate_depth;
-};
-
-/* Returns false if the event has another id, or is too short. Absent numbers are 0. */
-static bool decode_record(const struct record_format *f, struct hv_span payload,
-			  struct context *ret, uint64_t ret_numbers[RECORD_NUMBERS_MAX])
-{
-	uint64_t pid, flags, preempt;
-	uint16_t id;
-
-	if (!hv_span_u16(payload, 0, &id) || id != f->id || !format_value(&f->pid, payload, &pid) ||
-	    !format_value(&f->flags, payload, &flags) ||
-	    !format_value(&f->preempt_count, payload, &preempt))
-		return false;
-	*ret = (struct context){
-		.pid = (uint32_t)pid,
-		.flags = (uint32_t)flags,
-		.preempt_depth = preempt & PREEMPT_MASK,
-		.migrate_depth = preempt >> MIGRATE_SHIFT & PREEMPT_MASK,
-	};
-	for (unsigned i = 0; i < RECORD_NUMBERS_MAX; i++)
-		if (!format_value(&f->numbers[i], payload, &ret_numbers[i]))
-			return false;
-	return true;
 }
 
 /* -- functions -------------------------------------------------------------------------------- */
@@ -106,9 +54,9 @@ static bool decode_call(const struct hvt_ops *ops, const struct lane_event *e,
 			union ops_record *ret)
 {
 	uint64_t numbers[RECORD_NUMBERS_MAX];
-	struct context context;
+	struct record_context context;
 
-	if (!decode_record(&ops->formats[FORMAT_CALL], e->payload, &context, numbers))
+	if (!format_decode(&ops->formats[FORMAT_CALL], e->payload, &context, numbers))
 		return false;
 	ret->call = (struct hvt_call){
 		.ip = numbers[CALL_IP],
@@ -130,7 +78,7 @@ static void call_function(const struct hvt_ops *ops, const union ops_record *rec
 
 const struct ops_kind ops_of_functions = {
 	.tracer = "function",
-	.read_formats = read_function_format,
+	.prepare = read_function_format,
 	.decode = decode_call,
 	.call = call_function,
 };
@@ -168,11 +116,11 @@ static bool decode_graph(const struct hvt_ops *ops, const struct lane_event *e,
 	const struct record_format *f = &ops->formats[FORMAT_RETURN];
 	uint64_t numbers[RECORD_NUMBERS_MAX];
 	uint32_t what = HVT_GRAPH_RETURN;
-	struct context context;
+	struct record_context context;
 
-	if (decode_record(&ops->formats[FORMAT_ENTRY], e->payload, &context, numbers))
+	if (format_decode(&ops->formats[FORMAT_ENTRY], e->payload, &context, numbers))
 		what = 0;
-	else if (!decode_record(f, e->payload, &context, numbers))
+	else if (!format_decode(f, e->payload, &context, numbers))
 		return false;
 	if (what && f->numbers[GRAPH_VALUE].len_bytes)
 		what |= HVT_GRAPH_HAS_VALUE;
@@ -206,7 +154,7 @@ static void call_graph(const struct hvt_ops *ops, const union ops_record *record
 
 const struct ops_kind ops_of_graph = {
 	.tracer = "function_graph",
-	.read_formats = read_graph_formats,
+	.prepare = read_graph_formats,
 	.decode = decode_graph,
 	.call = call_graph,
 };

@@ -73,6 +73,24 @@ struct hvt_error *hvt_ops_new_graph(hvt_graph_t call, hvt_graph_t returned, hvt_
 	return NULL;
 }
 
+struct hvt_error *hvt_ops_new_events(const char *events, hvt_event_t event, hvt_lost_t lost,
+				     void *data, struct hvt_ops **ret)
+{
+	HV_AUTO_FREE char *copy = events ? lib_strdup(events) : NULL;
+	struct hvt_error *error;
+
+	if (!events || !event)
+		return error_null(events ? "event" : "events");
+	if (!copy)
+		return error_no_memory();
+	error = make(&ops_of_events, lost, data, ret);
+	if (error)
+		return error;
+	(*ret)->event = event;
+	(*ret)->events = hv_take(copy);
+	return NULL;
+}
+
 static void free_setting(struct ops_setting *setting)
 {
 	free(setting->name);
@@ -90,6 +108,7 @@ static void free_now(struct hvt_ops *ops)
 	}
 	free(ops->filter);
 	free(ops->notrace);
+	free(ops->events);
 	free(ops);
 }
 
@@ -200,10 +219,10 @@ static struct hvt_error *start(struct hvt_ops *ops)
 	if (!error)
 		error = read_page_bytes(ops);
 	if (!error)
-		error = ops->kind->read_formats(ops);
+		error = ops->kind->prepare(ops);
 	if (!error)
 		error = count_cpus(ops, &nr);
-	if (!error)
+	if (!error && ops->kind->tracer)
 		error = put(ops, "current_tracer", ops->kind->tracer);
 	if (!error)
 		error = open_sources(ops, nr);
@@ -254,6 +273,8 @@ static struct hvt_error *arm(struct hvt_ops *ops)
 
 static void release(struct hvt_ops *ops)
 {
+	if (ops->kind->release)
+		ops->kind->release(ops);
 	lanes_deinit(&ops->lanes);
 	free(ops->sources);
 	free(ops->path);
@@ -385,6 +406,8 @@ static struct hvt_error *set_list(struct hvt_ops *ops, char **at, const char *fi
 	HV_AUTO_FREE char *copy = functions ? lib_strdup(functions) : NULL;
 	struct hvt_error *error = NULL;
 
+	if (functions && !ops->kind->tracer)
+		return error_new(EINVAL, "these ops are for events, not for functions");
 	if (functions && !copy)
 		return error_no_memory();
 	if (ops->session)
@@ -443,8 +466,8 @@ static struct hvt_error *keep_setting(struct hvt_ops *ops, const char *name, con
 /* Files that the library itself uses. */
 static bool is_own_file(const char *name)
 {
-	static const char *const own[] = {"buffer_percent", "current_tracer", "set_ftrace_filter",
-					  "set_ftrace_notrace", "tracing_on"};
+	static const char *const own[] = {"buffer_percent",    "current_tracer",     "set_event",
+					  "set_ftrace_filter", "set_ftrace_notrace", "tracing_on"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(own); i++)
 		if (strcmp(own[i], name) == 0)

@@ -11,30 +11,24 @@
 union ops_record {
 	struct hvt_call call;
 	struct hvt_graph graph;
+	struct hvt_event event;
 };
 
 /* What differs between kinds of ops. */
 struct ops_kind {
-	const char *tracer; /* for current_tracer */
+	const char *tracer; /* for current_tracer; NULL: none */
 	/* Reads the formats of the instance, whose settings have been made. */
-	struct hvt_error *(*read_formats)(struct hvt_ops *ops);
+	struct hvt_error *(*prepare)(struct hvt_ops *ops);
+	void (*release)(struct hvt_ops *ops); /* undoes prepare(); may be NULL */
 	/* Returns false if E is not an event of this kind, or is too short. */
 	bool (*decode)(const struct hvt_ops *ops, const struct lane_event *e,
 		       union ops_record *ret);
 	void (*call)(const struct hvt_ops *ops, const union ops_record *record);
 };
 
-extern const struct ops_kind ops_of_functions, ops_of_graph;
+extern const struct ops_kind ops_of_functions, ops_of_graph, ops_of_events;
 
-#define RECORD_NUMBERS_MAX 6
-
-/* The format of a tracer's events. */
-struct record_format {
-	uint16_t id;
-	struct format_field pid, flags, preempt_count;
-	struct format_field numbers[RECORD_NUMBERS_MAX]; /* len_bytes 0: absent */
-};
-
+struct event_types;
 struct ops_setting;
 struct source;
 
@@ -42,6 +36,8 @@ struct hvt_ops {
 	const struct ops_kind *kind;
 	hvt_function_t function;	      /* ops_of_functions */
 	hvt_graph_t graph_call, graph_return; /* ops_of_graph; one can be NULL */
+	hvt_event_t event;		      /* ops_of_events */
+	char *events;			      /* owned; for set_event */
 	hvt_lost_t lost;
 	void *data;
 	char *filter, *notrace; /* owned, or NULL */
@@ -54,7 +50,8 @@ struct hvt_ops {
 	struct source *sources; /* one for each vCPU */
 	struct lanes lanes;
 	size_t page_bytes;
-	struct record_format formats[2]; /* of the kind's events */
+	struct record_format formats[2]; /* ops_of_functions, ops_of_graph */
+	struct event_types *types;	 /* ops_of_events */
 	uint64_t round;			 /* of the session when they were dispatched last */
 	bool has_replies; /* a WIRE_READY was answered since the last turn, or recording ended */
 	int failed;	  /* errno of such a reply, or 0 */

@@ -52,6 +52,8 @@ struct hvt_machine;
 struct hvt_session;
 struct hvt_instance;
 struct hvt_ops;
+struct hvt_event_type;
+struct hvt_field;
 struct hvt_symbols;
 
 /* -- errors ----------------------------------------------------------------------------------- */
@@ -464,6 +466,41 @@ struct hvt_graph {
 typedef void (*hvt_graph_t)(const struct hvt_graph *graph, void *data);
 
 /**
+ * struct hvt_event - A trace event of the guest, or of the host's KVM
+ * @type: its type, valid while the ops are registered
+ * @entry: the record as in trace_pipe_raw, not aligned
+ * @entry_bytes: its length
+ * @time_ns: the time in nanoseconds, by the trace_clock of the ops' instance (local)
+ * @cpu: the vCPU
+ * @pid: the task's pid in the guest's initial pid namespace; for events of the host, the thread
+ * @flags: HVT_CALL_...
+ * @preempt_depth: how often preemption was disabled, at most 15
+ * @migrate_depth: how often migration was disabled, at most 15
+ *
+ * The guest chooses all values. Use only the members that the version of this header has.
+ */
+struct hvt_event {
+	const struct hvt_event_type *type;
+	const void *entry;
+	size_t entry_bytes;
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint32_t pid;
+	uint32_t flags;
+	uint8_t preempt_depth;
+	uint8_t migrate_depth;
+};
+
+/**
+ * typedef hvt_event_t - Called for each event
+ * @event: the event, valid until the callback returns or unregisters its ops
+ * @data: as given to hvt_ops_new_events()
+ *
+ * As for hvt_function_t.
+ */
+typedef void (*hvt_event_t)(const struct hvt_event *event, void *data);
+
+/**
  * typedef hvt_lost_t - Called when events were lost
  * @cpu: the vCPU
  * @nr: the number of lost events; 0: it is unknown
@@ -506,6 +543,23 @@ struct hvt_error *hvt_ops_new_graph(hvt_graph_t call, hvt_graph_t returned, hvt_
 				    void *data, struct hvt_ops **ret);
 
 /**
+ * hvt_ops_new_events() - Make a callback for trace events
+ * @events: names or patterns such as "sched:sched_switch irq:*", as in set_event
+ * @event: called for each event
+ * @lost: called when events were lost; may be NULL
+ * @data: for the callbacks
+ * @ret: the ops; free them with hvt_ops_free()
+ *
+ * The events are those that exist when the ops are registered. hvt_ops_set_file() sets filters:
+ * "events/sched/sched_switch/filter" to "prev_pid == 1". hvt_ops_set_filter() and
+ * hvt_ops_set_notrace() fail with EINVAL.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_ops_new_events(const char *events, hvt_event_t event, hvt_lost_t lost,
+				     void *data, struct hvt_ops **ret);
+
+/**
  * hvt_ops_free() - Free ops, and unregister them if they are registered
  * @ops: the ops, or NULL
  */
@@ -540,7 +594,7 @@ struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions
  * were set first, and now if @ops are registered. Options that change the format of events, such
  * as funcgraph-retval, have an effect only at a registration.
  *
- * Return: NULL, or an error: EPERM if the library uses the file itself (current_tracer,
+ * Return: NULL, or an error: EPERM if the library uses the file itself (current_tracer, set_event,
  * set_ftrace_filter, set_ftrace_notrace, tracing_on, buffer_percent). If @ops are registered, those
  * of the file, and the setting is then the old one.
  */
@@ -640,6 +694,144 @@ struct hvt_error *hvt_session_dispatch(struct hvt_session *session, size_t max, 
  * Return: NULL, or an error.
  */
 struct hvt_error *hvt_session_task_name(struct hvt_session *session, uint32_t pid, char ret[16]);
+
+/* -- events ----------------------------------------------------------------------------------- */
+
+/**
+ * hvt_event_type_system() - Get the system of a type of events
+ * @type: the type
+ *
+ * Return: the name, such as "sched"; NULL if @type is NULL.
+ */
+const char *hvt_event_type_system(const struct hvt_event_type *type);
+
+/**
+ * hvt_event_type_name() - Get the name of a type of events
+ * @type: the type
+ *
+ * Return: the name, such as "sched_switch"; NULL if @type is NULL.
+ */
+const char *hvt_event_type_name(const struct hvt_event_type *type);
+
+/**
+ * hvt_event_type_field() - Get a field of a type of events
+ * @type: the type
+ * @index: 0 for the first field; the common_... fields are the first ones
+ *
+ * Return: the field, valid as long as the type; NULL after the last one.
+ */
+const struct hvt_field *hvt_event_type_field(const struct hvt_event_type *type, size_t index);
+
+/**
+ * hvt_event_type_find() - Find a field of a type of events
+ * @type: the type
+ * @name: the name of the field
+ *
+ * Return: the field, valid as long as the type; NULL if the type has no field of that name.
+ */
+const struct hvt_field *hvt_event_type_find(const struct hvt_event_type *type, const char *name);
+
+/**
+ * enum hvt_field_kind - What the value of a field is
+ * @HVT_FIELD_NUMBER: a number or an address: hvt_event_number()
+ * @HVT_FIELD_STRING: a string: hvt_event_string()
+ * @HVT_FIELD_ARRAY: an array of numbers, or of bytes: hvt_event_element(), hvt_event_bytes()
+ */
+enum hvt_field_kind {
+	HVT_FIELD_NUMBER,
+	HVT_FIELD_STRING,
+	HVT_FIELD_ARRAY,
+};
+
+/**
+ * hvt_field_name() - Get the name of a field
+ * @field: the field
+ *
+ * Return: the name; NULL if @field is NULL.
+ */
+const char *hvt_field_name(const struct hvt_field *field);
+
+/**
+ * hvt_field_type() - Get the C type of a field
+ * @field: the field
+ *
+ * Return: the type, such as "pid_t", "char[16]" or "__data_loc char[]"; NULL if @field is NULL.
+ */
+const char *hvt_field_type(const struct hvt_field *field);
+
+/**
+ * hvt_field_kind() - Get the kind of a field
+ * @field: the field
+ *
+ * Return: the kind; HVT_FIELD_ARRAY if @field is NULL.
+ */
+enum hvt_field_kind hvt_field_kind(const struct hvt_field *field);
+
+/**
+ * hvt_field_is_signed() - Find out whether the numbers of a field are signed
+ * @field: the field
+ *
+ * Return: 1 if they are, else 0.
+ */
+int hvt_field_is_signed(const struct hvt_field *field);
+
+/**
+ * hvt_field_element_bytes() - Get the size of the numbers of a field
+ * @field: the field
+ *
+ * Return: 1, 2, 4 or 8; 1 if the type of the elements of an array is unknown; 0 if @field is NULL.
+ */
+size_t hvt_field_element_bytes(const struct hvt_field *field);
+
+/**
+ * hvt_event_number() - Get a number of an event
+ * @event: the event
+ * @field: a field of its type
+ * @ret: the number; a signed one is extended to 64 bits
+ *
+ * Return: 1; 0 if the event does not contain the field or it is not a number.
+ */
+int hvt_event_number(const struct hvt_event *event, const struct hvt_field *field, uint64_t *ret);
+
+/**
+ * hvt_event_string() - Get a string of an event
+ * @event: the event
+ * @field: a field of its type
+ * @ret: the string, cut if it is too long, and a NUL
+ * @ret_bytes: the size of @ret, at least 1
+ *
+ * The string can contain any bytes, including control characters.
+ *
+ * Return: the length of the whole string; -1 if the event does not contain the field or it is not a
+ * string.
+ */
+ssize_t hvt_event_string(const struct hvt_event *event, const struct hvt_field *field, char *ret,
+			 size_t ret_bytes);
+
+/**
+ * hvt_event_element() - Get a number of an array of an event
+ * @event: the event
+ * @field: a field of its type
+ * @index: 0 for the first element
+ * @ret: the number; a signed one is extended to 64 bits
+ *
+ * Return: 1; 0 after the last element, and if the event does not contain the field or it is not an
+ * array.
+ */
+int hvt_event_element(const struct hvt_event *event, const struct hvt_field *field, size_t index,
+		      uint64_t *ret);
+
+/**
+ * hvt_event_bytes() - Get the bytes of a string or an array of an event
+ * @event: the event
+ * @field: a field of its type
+ * @ret_bytes: their number, without the NUL of a string
+ *
+ * Return: the bytes, not aligned, valid as long as the event; NULL if the event does not contain the
+ * field or it is a number.
+ */
+const void *hvt_event_bytes(const struct hvt_event *event, const struct hvt_field *field,
+			    size_t *ret_bytes);
 
 /* -- symbols ---------------------------------------------------------------------------------- */
 

@@ -21,9 +21,9 @@ import enum
 import select
 import time
 from types import TracebackType
-from typing import Callable, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Type, TypeVar
+from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-__all__ = ["Call", "Error", "Flag", "Graph", "Instance", "Machine", "Ops", "Records", "Session", "State", "Symbol",
+__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Records", "Session", "State", "Symbol",
            "Symbols", "attach", "find", "join", "machines", "version"]
 
 
@@ -88,6 +88,27 @@ class Graph(NamedTuple):
         return self.duration_ns is not None
 
 
+Value = Union[int, bytes, str, Tuple[int, ...], None]
+
+
+class Event(NamedTuple):
+    """A trace event. event["FIELD"] is the value of a field: a number, a string, bytes, or a tuple of larger numbers; None
+    if the event is too short for it. For events of the host, pid is the thread."""
+
+    system: str
+    name: str
+    fields: Dict[str, Value]
+    time_ns: int
+    cpu: int
+    pid: int
+    flags: Flag
+    preempt_depth: int
+    migrate_depth: int
+
+    def __getitem__(self, field):  # type: ignore[no-untyped-def,override]
+        return self.fields[field] if isinstance(field, str) else tuple.__getitem__(self, field)
+
+
 class Symbol(NamedTuple):
     """The symbol at or before an address."""
 
@@ -120,11 +141,19 @@ class _Graph(ctypes.Structure):
                 ("preempt_depth", ctypes.c_uint8), ("migrate_depth", ctypes.c_uint8)]
 
 
+class _Event(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_void_p), ("entry", ctypes.c_void_p), ("entry_bytes", ctypes.c_size_t), ("time_ns", ctypes.c_uint64),
+                ("cpu", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("preempt_depth", ctypes.c_uint8),
+                ("migrate_depth", ctypes.c_uint8)]
+
+
+_FIELD_NUMBER, _FIELD_STRING, _FIELD_ARRAY = range(3)
 _GRAPH_RETURN, _GRAPH_HAS_VALUE, _GRAPH_HAS_HOST = 1, 2, 4
 
 _P, _S, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Call), _P)
 _GRAPH = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Graph), _P)
+_EVENT = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Event), _P)
 _LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
 _lib = ctypes.CDLL("libhvtrace.so.0")
 
@@ -163,6 +192,7 @@ _FUNCTIONS = {
     "hvt_instance_free": (None, [_P]),
     "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
     "hvt_ops_new_graph": (_E, [_GRAPH, _GRAPH, _LOST, _P, _P]),
+    "hvt_ops_new_events": (_E, [_S, _EVENT, _LOST, _P, _P]),
     "hvt_ops_free": (None, [_P]),
     "hvt_ops_set_filter": (_E, [_P, _S]),
     "hvt_ops_set_notrace": (_E, [_P, _S]),
@@ -172,6 +202,19 @@ _FUNCTIONS = {
     "hvt_ops_pause": (_E, [_P]),
     "hvt_ops_resume": (_E, [_P]),
     "hvt_ops_path": (_S, [_P]),
+    "hvt_event_type_system": (_S, [_P]),
+    "hvt_event_type_name": (_S, [_P]),
+    "hvt_event_type_field": (_P, [_P, _SIZE]),
+    "hvt_event_type_find": (_P, [_P, _S]),
+    "hvt_field_name": (_S, [_P]),
+    "hvt_field_type": (_S, [_P]),
+    "hvt_field_kind": (ctypes.c_int, [_P]),
+    "hvt_field_is_signed": (ctypes.c_int, [_P]),
+    "hvt_field_element_bytes": (_SIZE, [_P]),
+    "hvt_event_number": (ctypes.c_int, [_P, _P, _P]),
+    "hvt_event_string": (ctypes.c_ssize_t, [_P, _P, _P, _SIZE]),
+    "hvt_event_element": (ctypes.c_int, [_P, _P, _SIZE, _P]),
+    "hvt_event_bytes": (_P, [_P, _P, _P]),
     "hvt_symbols_read": (_E, [_P, _P]),
     "hvt_symbols_free": (None, [_P]),
     "hvt_symbols_name": (_S, [_P, ctypes.c_uint64, _P, _P]),
@@ -384,6 +427,14 @@ class Session(_Handle):
         callbacks = [_GRAPH(ops._guarded(each, _graph)) if each else _GRAPH() for each in (call, returned)]
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new_graph(*callbacks, lost, None, ret), lost, filter, notrace, files)
 
+    def register_events(self, events: str, function: Callable[[Event], None], lost: Optional[Lost] = None,
+                        files: Optional[Mapping[str, str]] = None) -> Ops:
+        """Calls FUNCTION for each of EVENTS, names or patterns such as "sched:sched_switch irq:*". FILES can contain filters:
+        {"events/sched/sched_switch/filter": "prev_pid == 1"}. The rest as for register()."""
+        ops, types = Ops(self), {}  # type: ignore[var-annotated]
+        callback = _EVENT(ops._guarded(function, lambda pointer: _event(pointer, types)))
+        return ops._begin(lambda lost, ret: _lib.hvt_ops_new_events(_bytes(events), callback, lost, None, ret), lost, None, None, files)
+
     def trace(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None,
               files: Optional[Mapping[str, str]] = None) -> Records[Call]:
         """Iterates over the calls of functions, for SECONDS or forever."""
@@ -393,6 +444,10 @@ class Session(_Handle):
               files: Optional[Mapping[str, str]] = None) -> Records[Graph]:
         """Iterates over calls and returns of functions, for SECONDS or forever."""
         return Records(self, lambda add, lost: self.register_graph(add, add, filter, notrace, lost, files), seconds)
+
+    def events(self, events: str, seconds: Optional[float] = None, files: Optional[Mapping[str, str]] = None) -> Records[Event]:
+        """Iterates over trace events, for SECONDS or forever."""
+        return Records(self, lambda add, lost: self.register_events(events, add, lost, files), seconds)
 
     def fileno(self) -> int:
         """The descriptor that is readable when dispatch() has something to do, for select and asyncio."""
@@ -464,6 +519,54 @@ def _graph(pointer) -> Graph:  # type: ignore[no-untyped-def]
     return Graph(g.ip, g.time_ns, g.duration_ns if g.what & _GRAPH_RETURN else None,
                  g.return_value if g.what & _GRAPH_HAS_VALUE else None, g.host_ns if g.what & _GRAPH_HAS_HOST else None,
                  g.depth, g.cpu, g.pid, Flag(g.flags), g.preempt_depth, g.migrate_depth)
+
+
+class _Field(NamedTuple):
+    name: str
+    pointer: int
+    kind: int
+    is_signed: bool
+    element_bytes: int
+
+    def value(self, event) -> Value:  # type: ignore[no-untyped-def]
+        if self.kind == _FIELD_NUMBER:
+            number = ctypes.c_int64() if self.is_signed else ctypes.c_uint64()
+            return number.value if _lib.hvt_event_number(event, self.pointer, ctypes.byref(number)) else None
+        length = _SIZE()
+        memory = _lib.hvt_event_bytes(event, self.pointer, ctypes.byref(length))
+        if not memory:
+            return None
+        data = ctypes.string_at(memory, length.value)
+        if self.kind == _FIELD_STRING:
+            return data.decode(errors="replace")
+        if self.element_bytes == 1:
+            return data
+        return tuple(int.from_bytes(data[i : i + self.element_bytes], "little", signed=self.is_signed)
+                     for i in range(0, len(data), self.element_bytes))
+
+
+class _Type(NamedTuple):
+    system: str
+    name: str
+    fields: List[_Field]
+
+
+def _type(pointer: int) -> _Type:
+    fields: List[_Field] = []
+    while field := _lib.hvt_event_type_field(pointer, len(fields)):
+        fields.append(_Field(_lib.hvt_field_name(field).decode(), field, _lib.hvt_field_kind(field),
+                             bool(_lib.hvt_field_is_signed(field)), _lib.hvt_field_element_bytes(field)))
+    return _Type(_lib.hvt_event_type_system(pointer).decode(), _lib.hvt_event_type_name(pointer).decode(), fields)
+
+
+def _event(pointer, types: Dict[int, _Type]) -> Event:  # type: ignore[no-untyped-def]
+    """TYPES are those of the ops that were found before."""
+    e = pointer.contents
+    if e.type not in types:
+        types[e.type] = _type(e.type)
+    system, name, fields = types[e.type]
+    return Event(system, name, {field.name: field.value(pointer) for field in fields}, e.time_ns, e.cpu, e.pid, Flag(e.flags),
+                 e.preempt_depth, e.migrate_depth)
 
 
 class Ops(_Handle):

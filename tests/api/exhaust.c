@@ -20,7 +20,7 @@ struct use {
 	size_t nr;
 	struct hvt_session *session;
 	struct hvt_instance *instance;
-	struct hvt_ops *ops, *graph;
+	struct hvt_ops *ops, *graph, *events;
 	struct hvt_symbols *symbols;
 	char *text, *names;
 	unsigned nr_calls;
@@ -96,6 +96,23 @@ static struct hvt_error *use_graph(struct use *u)
 	return error ? error : hvt_session_dispatch(u->session, 0, NULL);
 }
 
+static void count_event(const struct hvt_event *event, void *data)
+{
+	struct use *u = data;
+
+	u->nr_calls += event->entry_bytes != 0;
+}
+
+static struct hvt_error *use_events(struct use *u)
+{
+	struct hvt_error *error =
+		hvt_ops_new_events("sched:sched_waking", count_event, NULL, u, &u->events);
+
+	if (!error)
+		error = hvt_ops_register(u->events, u->session);
+	return error ? error : hvt_session_dispatch(u->session, 0, NULL);
+}
+
 static struct hvt_error *use_all(const struct hvt_config *config, const char *name, struct use *u)
 {
 	struct hvt_error *error = hvt_machine_list(config, &u->list, &u->nr);
@@ -108,7 +125,9 @@ static struct hvt_error *use_all(const struct hvt_config *config, const char *na
 		error = use_files(u);
 	if (!error)
 		error = use_ops(u);
-	return error ? error : use_graph(u);
+	if (!error)
+		error = use_graph(u);
+	return error ? error : use_events(u);
 }
 
 /* Returns whether events are reported after a dispatch that failed. */
@@ -124,6 +143,7 @@ static void release(struct use *u)
 {
 	hvt_ops_free(u->ops);
 	hvt_ops_free(u->graph);
+	hvt_ops_free(u->events);
 	hvt_symbols_free(u->symbols);
 	hvt_instance_free(u->instance);
 	hvt_session_close(u->session);

@@ -33,6 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 	COMMON "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"                      \
 	       "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
 
+#define KINDS                                                                                      \
+	COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"                          \
+	       "\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n"                 \
+	       "\tfield:__rel_loc u16[] list;\toffset:28;\tsize:4;\tsigned:0;\n"                   \
+	       "\tfield:s64 array[3];\toffset:32;\tsize:24;\tsigned:1;\n"                          \
+	       "\tfield:u8 rest[];\toffset:56;\tsize:0;\tsigned:0;\n"
+
 static const char *const texts[] = {
 	"cpu0/\ncpu1/\n",
 	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
@@ -42,6 +49,8 @@ static const char *const texts[] = {
 	"ID: 10\n" GRAPH "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long retval;\toffset:40;\tsize:8;\tsigned:0;\n",
+	"test:kinds\n",
+	"ID: 1\n" KINDS,
 };
 
 static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
@@ -64,6 +73,10 @@ static const char *text_of(const struct wire_frame *request)
 		return texts[0];
 	if (strstr(path, "header_page"))
 		return texts[1];
+	if (strstr(path, "set_event"))
+		return texts[5];
+	if (strstr(path, "kinds"))
+		return texts[6];
 	if (strstr(path, "funcgraph"))
 		return strstr(path, "entry") ? texts[3] : texts[4];
 	return strstr(path, "format") ? texts[2] : "";
@@ -273,6 +286,33 @@ static void take_graph(const struct hvt_graph *graph, void *data)
 		abort();
 }
 
+static void take_event(const struct hvt_event *event, void *data)
+{
+	const struct hvt_field *field;
+	uint64_t number, sum = 0;
+	char text[8];
+	size_t len;
+
+	if (data || !hvt_event_type_system(event->type) || !hvt_event_type_name(event->type))
+		abort();
+	for (size_t i = 0; (field = hvt_event_type_field(event->type, i)); i++) {
+		const uint8_t *bytes = hvt_event_bytes(event, field, &len);
+
+		if (!hvt_field_name(field) || !hvt_field_type(field))
+			abort();
+		for (size_t at = 0; bytes && at < len; at++)
+			sum += bytes[at];
+		for (size_t at = 0; hvt_event_element(event, field, at, &number); at++)
+			sum += number;
+		if (hvt_event_string(event, field, text, sizeof(text)) >= 0 && strlen(text) > 7)
+			abort();
+		if (hvt_event_number(event, field, &number))
+			sum += number;
+	}
+	if (hvt_event_type_find(event->type, "name") && sum == 1)
+		abort();
+}
+
 static void check(struct hvt_error *error)
 {
 	for (const char *c = hvt_error_message(error); *c; c++)
@@ -291,8 +331,10 @@ static void use(struct hvt_session *session, unsigned which)
 	char *text = NULL, name[16];
 
 	check(hvt_symbols_read(session, &symbols));
-	if (which & 1)
+	if (which % 3 == 1)
 		check(hvt_ops_new_graph(take_graph, take_graph, NULL, NULL, &ops));
+	else if (which % 3 == 2)
+		check(hvt_ops_new_events("test:kinds", take_event, NULL, NULL, &ops));
 	else
 		check(hvt_ops_new(take_call, NULL, symbols, &ops));
 	check(hvt_ops_set_file(ops, "options/funcgraph-retval", "1"));

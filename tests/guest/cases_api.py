@@ -27,6 +27,7 @@ class Examples:
         build = os.path.dirname(os.path.dirname(t.hv.path))
         self.c = f"{build}/examples/functions"
         self.graph = f"{build}/examples/graph"
+        self.events = f"{build}/examples/events"
         if not os.path.exists(self.c):
             raise Skip(f"{self.c} is not built")
         self.env = dict(t.hv.env, LD_LIBRARY_PATH=f"{build}/lib", PYTHONPATH=f"{TOP}/python", PYTHONDONTWRITEBYTECODE="1")
@@ -143,6 +144,45 @@ def check_graph(text, trace):
     return nr
 
 
+EVENTS = "sched:sched_process_exec sched:sched_waking sched:sched_switch"
+EVENT_LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\](?: \S{4,8})?\s+(?P<time>\d+\.\d{6}): (?P<name>\w+):(?P<fields>.*)$")
+
+
+def events_of(text):
+    """Returns {cpu: [((pid, time, name), {field: text})]}."""
+    found = {}
+    for line in text.splitlines():
+        match = EVENT_LINE.match(line)
+        assert match or line.startswith("#") or not line, f"not an event: {line!r}"
+        if match:
+            fields = dict(re.findall(r"(\w+)=(.*?)(?= \w+=| ==>|$)", match["fields"]))
+            found.setdefault(int(match["cpu"]), []).append(((int(match["pid"]), float(match["time"]), match["name"]), fields))
+    return found
+
+
+def are_equal_events(one, other):
+    """A step of the clock can be between two reads of an event. `trace` shows states as letters, and leading zeros."""
+    fields = {name for name in one[1].keys() & other[1].keys() if name != "prev_state"}
+    values = [[event[1][name].lstrip("0") for name in fields] for event in (one, other)]
+    (pid, time, name), (other_pid, other_time, other_name) = one[0], other[0]
+    return (pid, name) == (other_pid, other_name) and abs(time - other_time) < 2e-5 and len(fields) >= 3 and values[0] == values[1]
+
+
+def check_events(text, trace):
+    """All lines of TEXT are in TRACE, in order, without others of the same vCPU in between, with equal fields."""
+    theirs, nr = events_of(trace), 0
+    for cpu, ours in events_of(text).items():
+        all_ = theirs[cpu]
+        first = min(range(len(all_)), key=lambda i: (abs(all_[i][0][1] - ours[0][0][1]), not are_equal_events(ours[0], all_[i])))
+        part = all_[first : first + len(ours)]
+        differ = [(a, b) for a, b in zip(ours, part) if not are_equal_events(a, b)]
+        assert not differ and len(part) == len(ours), f"vCPU {cpu}: {len(ours)} events, {len(part)} in trace: {len(differ)}: {differ[:2]}"
+        nr += len(ours)
+    names = {key[2] for of_cpu_ in events_of(text).values() for key, _ in of_cpu_}
+    assert nr > 100 and names == {word.split(":")[1] for word in EVENTS.split()}, (nr, names)
+    return nr
+
+
 def check_table(text):
     """The table of examples/latency.py."""
     rows = [line.split() for line in text.splitlines()[1:]]
@@ -168,13 +208,22 @@ def callbacks_agree_with_trace(t):
                            ("options/funcgraph-tail", "1"), ("options/funcgraph-retval", "1"),
                            ("options/funcgraph-retval-hex", "1"), ("current_tracer", "function_graph")):
             traced.echo(f"instances/graph/{name}", *text.split())
+        t.hv("mkdir", traced.domain, "instances/events")
+        traced.echo("instances/events/buffer_size_kb", "8192")
+        traced.echo("instances/events/set_event", *EVENTS.split())
         running = [examples.start(examples.c, traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start_python("functions.py", traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start(examples.graph, traced.domain, FUNCTIONS, str(SECONDS)),
-                   examples.start_python("latency.py", traced.domain, FUNCTIONS, str(SECONDS))]
+                   examples.start_python("latency.py", traced.domain, FUNCTIONS, str(SECONDS)),
+                   examples.start(examples.events, traced.domain, EVENTS, str(SECONDS)),
+                   examples.start_python("execs.py", traced.domain, str(SECONDS))]
         while None in [process.poll() for process, _ in running]:
             t.guest.run("cat /proc/uptime; ls / >/dev/null; [ -e /nothing ]; echo x >/tmp/x", timeout=HANG_SECONDS)
-        *texts, graph_text, table = [end(*program) for program in running]
+        *texts, graph_text, table, event_text, execs = [end(*program) for program in running]
+        traced.echo("instances/events/tracing_on", "0")
+        nr_events = check_events(event_text, traced.text("instances/events/trace"))
+        assert "/bin/busybox" in execs or "/bin/cat" in execs or "/proc/self/exe" in execs, execs
+        t.hv("rmdir", traced.domain, "instances/events")
         traced.echo("instances/graph/tracing_on", "0")
         traced.echo("instances/all/tracing_on", "0")
         nr_graph = check_graph(graph_text, traced.text("instances/graph/trace"))
@@ -207,4 +256,4 @@ def callbacks_agree_with_trace(t):
     for process, _ in ended:
         _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 1 and b"the session has ended" in err, (process.returncode, err)
-    t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace, and {nr_graph} of a graph")
+    t.note(f"{counts[0]} calls in C and {counts[1]} in Python agree with trace, {nr_graph} of a graph, and {nr_events} events")

@@ -34,7 +34,7 @@ enum {
 	FAKE_NR_FILES,
 };
 
-#define FAKE_DIRS_MAX 4
+#define FAKE_DIRS_MAX 6
 
 struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
