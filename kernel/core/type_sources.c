@@ -2,6 +2,8 @@
 #include "kernel/core/type_sources.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "kernel/core/btf_file.h"
@@ -9,6 +11,7 @@
 #include "kernel/core/btf_proof.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/vmlinux.h"
+#include "kernel/types/dwarf.h"
 
 /* Sets core->btf, or leaves it NULL if the source has no types. */
 typedef struct hv_err *(*source_fn)(struct hv_kernel_core *core, const struct hv_type_files *files,
@@ -38,12 +41,25 @@ static struct hv_err *from_memory(struct hv_kernel_core *core,
 	return hv_types_read_memory(core);
 }
 
+/* Takes some seconds for a distribution's kernel. */
+static struct hv_err *read_dwarf(struct hv_vmlinux *v)
+{
+	HV_AUTO_FD int own = v->file.fd < 0 ? open(v->file.path, O_RDONLY | O_CLOEXEC) : -1;
+	struct hv_err *err;
+
+	if (v->file.fd < 0 && own < 0)
+		return hv_err_new(errno, "%s: %s", v->file.path, strerror(errno));
+	err = hv_dwarf_to_btf(own < 0 ? v->file.fd : own, HV_DWARF_TYPES_MAX, &v->btf,
+			      &v->btf_len_bytes);
+	return hv_err_in(err, "%s", v->file.path);
+}
+
 static struct hv_err *from_vmlinux(struct hv_kernel_core *core, const struct hv_type_files *files,
 				   const struct hv_identity *id hv_unused)
 {
 	struct hv_vmlinux *v = files->vmlinux;
 	bool is_dwarf = v && !v->btf && v->has_dwarf;
-	struct hv_err *err = is_dwarf ? hv_vmlinux_read_dwarf(v) : NULL;
+	struct hv_err *err = is_dwarf ? read_dwarf(v) : NULL;
 
 	if (err || !v || !v->btf)
 		return err;

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/prefix.h"
-#include "kernel/image/dwarf.h"
 
 /* An allyesconfig kernel has some 500,000 symbols. */
 #define SYMBOLS_MAX 4000000u
@@ -391,14 +390,28 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 	return NULL;
 }
 
-static struct file opened(const struct hv_vmlinux_file *file)
+static bool has_dwarf(Elf *elf)
 {
-	return (struct file){.path = file->path, .fd = file->fd, .is_borrowed = file->fd >= 0};
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+		const char *name =
+			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+
+		if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+			return shdr.sh_type != SHT_NOBITS;
+	}
+	return false;
 }
 
 struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vmlinux *ret)
 {
-	hv_cleanup(file_close) struct file f = opened(file);
+	hv_cleanup(file_close) struct file f = {
+		.path = file->path, .fd = file->fd, .is_borrowed = file->fd >= 0};
 	struct hv_vmlinux v = {0};
 	struct hv_err *err = file_open(&f);
 
@@ -413,22 +426,10 @@ struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vml
 		return err;
 	}
 	v.arch = f.machine->arch;
-	v.has_dwarf = hv_dwarf_exists(f.elf);
+	v.has_dwarf = has_dwarf(f.elf);
 	v.file = *file;
 	*ret = v;
 	return NULL;
-}
-
-struct hv_err *hv_vmlinux_read_dwarf(struct hv_vmlinux *v)
-{
-	hv_cleanup(file_close) struct file f = opened(&v->file);
-	struct hv_err *err = file_open(&f);
-
-	if (!err)
-		err = hv_err_in(
-			hv_dwarf_to_btf(f.elf, HV_DWARF_TYPES_MAX, &v->btf, &v->btf_len_bytes),
-			"%s", f.path);
-	return err;
 }
 
 void hv_vmlinux_deinit(struct hv_vmlinux *v)

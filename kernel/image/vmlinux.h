@@ -21,13 +21,10 @@ struct hv_vmlinux {
 	size_t nr_mcount_locs;
 	uint8_t *btf; /* owned; NULL if missing */
 	size_t btf_len_bytes;
-	bool has_dwarf;
+	bool has_dwarf;		     /* kernel/types/dwarf.h reads it */
 	struct hv_vmlinux_file file; /* borrowed */
 };
 
 struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file,
 			       struct hv_vmlinux *ret) hv_must_use;
-/* Sets V->btf from the DWARF of the file, which it opens again. This takes some seconds for a
- * distribution's kernel. Fails with ENOEXEC if the DWARF cannot be read. */
-struct hv_err *hv_vmlinux_read_dwarf(struct hv_vmlinux *v) hv_must_use;
 void hv_vmlinux_deinit(struct hv_vmlinux *v);

@@ -7,12 +7,16 @@
 
 #include "kernel/image/vmlinux.h"
 #include "kernel/types/btf.h"
+#include "kernel/types/dwarf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_types(struct hv_vmlinux *v)
+static void read_types(int fd)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_vmlinux_read_dwarf(v);
+	uint8_t *bytes = NULL;
+	size_t len_bytes = 0;
+	HV_AUTO_ERR struct hv_err *err =
+		hv_dwarf_to_btf(fd, HV_DWARF_TYPES_MAX, &bytes, &len_bytes);
 	HV_AUTO_ERR struct hv_err *no_btf = NULL;
 	struct hv_btf *btf = NULL;
 	struct hv_btf_func func;
@@ -20,7 +24,7 @@ static void read_types(struct hv_vmlinux *v)
 
 	if (err)
 		return;
-	no_btf = hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &btf);
+	no_btf = hv_btf_new_take(bytes, len_bytes, &btf);
 	if (no_btf)
 		abort();
 	hv_btf_member(btf, "sample", "value.word", &off, NULL);
@@ -39,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	err = hv_vmlinux_open(&file, &v);
 	if (!err && !v.btf && v.has_dwarf)
-		read_types(&v);
+		read_types(fd);
 	hv_err_free(err);
 	return 0;
 }

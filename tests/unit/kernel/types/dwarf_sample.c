@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/unit/kernel/image/dwarf_sample.h"
+#include "tests/unit/kernel/types/dwarf_sample.h"
 
 int sample_use(struct sample *s, unsigned long nr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the DWARF of dwarf_sample.c, which is compiled with each version of DWARF, and compares it
  * with the compiler's own layout. DWARF_SAMPLES: the files, separated by colons. */
-#include "kernel/image/dwarf.h"
+#include "kernel/types/dwarf.h"
 
 #include <check.h>
 #include <errno.h>
@@ -15,33 +15,25 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "kernel/image/vmlinux.h"
 #include "kernel/types/btf.h"
 #include "tests/lib/run_suite.h"
-#include "tests/unit/kernel/image/dwarf_sample.h"
+#include "tests/unit/kernel/types/dwarf_sample.h"
 
-static struct hv_vmlinux vmlinux;
 static struct hv_btf *btf;
 
-static struct hv_err *read_types(const char *path, int fd)
+static struct hv_err *read_types(int fd)
 {
-	const struct hv_vmlinux_file file = {path, fd};
-	struct hv_err *err = hv_vmlinux_open(&file, &vmlinux);
+	uint8_t *bytes = NULL;
+	size_t len_bytes = 0;
+	struct hv_err *err = hv_dwarf_to_btf(fd, HV_DWARF_TYPES_MAX, &bytes, &len_bytes);
 
-	if (!err && (vmlinux.btf || !vmlinux.has_dwarf))
-		return hv_err_new(ENOENT, "%s: no DWARF", path);
-	if (!err)
-		err = hv_vmlinux_read_dwarf(&vmlinux);
-	if (!err)
-		err = hv_btf_new((struct hv_span){vmlinux.btf, vmlinux.btf_len_bytes}, NULL, &btf);
-	return err;
+	return err ? err : hv_btf_new_take(bytes, len_bytes, &btf);
 }
 
 static void close_types(void)
 {
 	hv_btf_free(btf);
 	btf = NULL;
-	hv_vmlinux_deinit(&vmlinux);
 }
 
 /* Calls CHECK with the types of each sample. */
@@ -51,7 +43,8 @@ static void for_each_sample(void (*check)(void))
 	unsigned nr = 0;
 
 	for (char *rest = paths, *path; (path = strsep(&rest, ":")); nr++) {
-		struct hv_err *err = read_types(path, -1);
+		HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+		struct hv_err *err = read_types(fd);
 
 		ck_assert_msg(!err, "%s: %s", path, err ? err->message : "");
 		check();
@@ -185,18 +178,8 @@ START_TEST(functions_have_the_types_of_all_units)
 }
 END_TEST
 
-static unsigned count_types(const char *name)
-{
-	unsigned nr = 0;
-
-	for (size_t i = 0; i + strlen(name) < vmlinux.btf_len_bytes; i++)
-		nr += !memcmp(vmlinux.btf + i, name, strlen(name) + 1);
-	return nr;
-}
-
 static void check_sizes(void)
 {
-	ck_assert_uint_eq(count_types("counter"), 1);
 	ck_assert_uint_lt(hv_btf_nr_types(btf), 60);
 }
 
@@ -206,29 +189,40 @@ START_TEST(a_type_of_two_units_appears_once)
 }
 END_TEST
 
-static struct hv_err *convert(size_t types_max, bool is_damaged)
+static GElf_Shdr section(int fd, const char *name)
 {
-	HV_AUTO_FREE char *paths = hv_strdup(getenv("DWARF_SAMPLES"));
-	HV_AUTO_FREE uint8_t *bytes = NULL;
-	char *rest = paths;
-	int fd = open(strsep(&rest, ":"), O_RDONLY | O_CLOEXEC);
-	Elf *elf = elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL) : NULL;
+	Elf *elf = elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	Elf_Scn *scn = NULL;
-	size_t names, len_bytes;
-	struct hv_err *err;
 	GElf_Shdr shdr;
+	size_t names;
 
 	ck_assert_int_eq(elf_getshdrstrndx(elf, &names), 0);
 	do {
 		scn = elf_nextscn(elf, scn);
 		gelf_getshdr(scn, &shdr);
-	} while (strcmp(elf_strptr(elf, names, shdr.sh_name), ".debug_info") != 0);
-	if (is_damaged)
-		memset(elf_rawfile(elf, NULL) + shdr.sh_offset + 4, 0x63, 2); /* the version */
-	err = hv_dwarf_to_btf(elf, types_max, &bytes, &len_bytes);
+	} while (strcmp(elf_strptr(elf, names, shdr.sh_name), name) != 0);
 	elf_end(elf);
-	close(fd);
-	return err;
+	return shdr;
+}
+
+static struct hv_err *convert(size_t types_max, bool is_damaged)
+{
+	HV_AUTO_FREE char *paths = hv_strdup(getenv("DWARF_SAMPLES"));
+	HV_AUTO_FREE uint8_t *bytes = NULL;
+	HV_AUTO_FREE uint8_t *file = NULL;
+	char *rest = paths;
+	HV_AUTO_FD int in = open(strsep(&rest, ":"), O_RDONLY | O_CLOEXEC);
+	HV_AUTO_FD int fd = memfd_create("sample", MFD_CLOEXEC);
+	off_t len = lseek(in, 0, SEEK_END);
+	size_t len_bytes;
+	GElf_Shdr shdr = section(in, ".debug_info");
+
+	file = hv_alloc((size_t)len);
+	ck_assert_int_eq(pread(in, file, (size_t)len, 0), len);
+	if (is_damaged)
+		memset(file + shdr.sh_offset + 4, 0x63, 2); /* the version */
+	ck_assert_int_eq(pwrite(fd, file, (size_t)len, 0), len);
+	return hv_dwarf_to_btf(fd, types_max, &bytes, &len_bytes);
 }
 
 static void expect(struct hv_err *err, const char *text)
@@ -269,14 +263,14 @@ START_TEST(damaged_files_are_read_or_refused)
 			random = random * 1103515245u + 12345u;
 			ck_assert_int_eq(pwrite(fd, &random, 1, (off_t)(random >> 1) % len), 1);
 		}
-		err = read_types("damaged", fd);
+		err = read_types(fd);
 		nr_read += !err;
 		hv_err_free(err);
 		close_types();
 	}
 	ck_assert_uint_gt(nr_read, 0);
 	ck_assert_int_eq(ftruncate(fd, len / 2), 0);
-	hv_err_free(read_types("damaged", fd));
+	hv_err_free(read_types(fd));
 	close_types();
 	close(in);
 	close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A second compilation unit. */
-#include "tests/unit/kernel/image/dwarf_sample.h"
+#include "tests/unit/kernel/types/dwarf_sample.h"
 
 int sample_use_later(const struct sample_later *later)
 {

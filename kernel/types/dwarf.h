@@ -5,16 +5,14 @@
  * untrusted: the number of steps and the sizes are limited. Private to kernel/. */
 #pragma once
 
-#include <libelf.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
-/* Whether the file has DWARF. */
-bool hv_dwarf_exists(Elf *elf);
 #define HV_DWARF_TYPES_MAX 4000000u /* a distribution's kernel has some 200,000 */
 
-/* Sets *RET, which the caller frees. Fails with ENOEXEC if the DWARF is damaged, has no types or more
- * than TYPES_MAX. */
-struct hv_err *hv_dwarf_to_btf(Elf *elf, size_t types_max, uint8_t **ret,
+/* Reads the ELF file FD, which is borrowed. Sets *RET, which the caller frees. Fails with ENOEXEC if
+ * the DWARF is damaged, has no types or more than TYPES_MAX. */
+struct hv_err *hv_dwarf_to_btf(int fd, size_t types_max, uint8_t **ret,
 			       size_t *ret_len_bytes) hv_must_use;

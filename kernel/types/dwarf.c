@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: the DWARF 5 standard; DW_AT_bit_offset is from DWARF 3. */
-#include "kernel/image/dwarf.h"
+#include "kernel/types/dwarf.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -666,33 +665,15 @@ static void write_types(struct making *m)
 	}
 }
 
-bool hv_dwarf_exists(Elf *elf)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr shdr;
-		const char *name =
-			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
-
-		if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
-			return shdr.sh_type != SHT_NOBITS;
-	}
-	return false;
-}
-
 static void dwarf_close(Dwarf **dwarf)
 {
 	dwarf_end(*dwarf);
 }
 
-struct hv_err *hv_dwarf_to_btf(Elf *elf, size_t types_max, uint8_t **ret, size_t *ret_len_bytes)
+struct hv_err *hv_dwarf_to_btf(int fd, size_t types_max, uint8_t **ret, size_t *ret_len_bytes)
 {
 	hv_cleanup(making_deinit) struct making m = {.types_max = types_max};
-	hv_cleanup(dwarf_close) Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	hv_cleanup(dwarf_close) Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 	int end = 0;
