@@ -8,7 +8,7 @@
 #include "kernel/derive/samples.h"
 #include "kernel/types/facts.h"
 
-#define HV_MEMBER_RULES 4
+#define HV_MEMBER_RULES 5
 
 struct hv_member {
 	const char *member;

@@ -355,6 +355,38 @@ static void derive_orcs(struct hv_deriving *d, struct context *c)
 	add(d, "mod_arch_specific", "orc_unwind", ORCS_OFF, 8, NULL);
 }
 
+#define TYPES_OFF     24u
+#define TYPES_SAMPLES 16u
+
+/* Before 5.2 (1c7651f43777) there is no table of types. */
+static bool are_types(const struct hv_address_space *as, struct hv_gva kallsyms)
+{
+	uint8_t head[TYPES_OFF + 8], types[TYPES_SAMPLES];
+	struct hv_span copy = {head, sizeof(head)};
+	HV_AUTO_ERR struct hv_err *no_types = NULL;
+	HV_AUTO_ERR struct hv_err *err = hv_read(as, kallsyms, head, sizeof(head));
+	uint32_t nr = err ? 0 : hv_copy_u32(copy, 8);
+
+	if (nr > sizeof(types))
+		nr = sizeof(types);
+	if (nr)
+		no_types = hv_read(as, hv_gva(hv_copy_u64(copy, TYPES_OFF)), types, nr);
+	for (uint32_t i = 0; !no_types && i < nr; i++)
+		if (types[i] != '?' && (types[i] < 'A' || types[i] > 'z'))
+			return false;
+	return nr && !no_types;
+}
+
+static bool have_types(const struct context *c, const struct hv_facts *facts)
+{
+	const struct hv_fact *kallsyms = hv_facts_find(facts, "module", "kallsyms");
+
+	for (unsigned i = 0; kallsyms && i < c->modules.nr; i++)
+		if (!are_types(&c->core->as, hv_gva(u64_of(c, i, kallsyms->off))))
+			return false;
+	return kallsyms && c->modules.nr;
+}
+
 /* Returns whether modules can be read. A module that is being loaded shows less than one that is live. */
 static bool is_complete(const struct hv_deriving *d)
 {
@@ -378,7 +410,8 @@ void hv_module_members_derive(struct hv_deriving *d)
 	add(d, "mod_kallsyms", "symtab", 0, 8, NULL);
 	add(d, "mod_kallsyms", "num_symtab", 8, 4, NULL);
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
-	add(d, "mod_kallsyms", "typetab", 24, 8, NULL);
+	if (have_types(&c, &d->facts))
+		add(d, "mod_kallsyms", "typetab", TYPES_OFF, 8, NULL);
 	derive_memory(d, &c);
 	derive_orcs(d, &c);
 	hv_facts_add_number(&d->facts, "MODULE_STATE_LIVE", 0);

@@ -352,7 +352,8 @@ static const struct hv_member of_task[] = {
 		  {"sched_fork", 1, USE(WRITE), 4}}},
 	{"cred", 8, NULL, fits_cred,
 	 .code = {{"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 8},
-		  {"__x64_sys_getuid", HV_CODE_CURRENT, USE(READ), 8}}},
+		  {"__x64_sys_getuid", HV_CODE_CURRENT, USE(READ), 8},
+		  {"sys_getuid", HV_CODE_CURRENT, USE(READ), 8}}}, /* before 4.17 */
 	/* Since 5.11 (af449901b84c), in kernels for several CPUs. */
 	{"migration_disabled", 2, NULL, fits_migration,
 	 .code = {{"tracing_gen_ctx_irq_test", HV_CODE_CURRENT, USE(READ), 2},
@@ -383,8 +384,10 @@ static const struct hv_member of_queue[] = {
 static const struct hv_member of_cred[] = {
 	{"uid", 4, NULL, NULL,
 	 .code = {{"__x64_sys_getuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
+		  {"sys_getuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
 		  {"bpf_get_current_uid_gid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
-		  {"__x64_sys_getresuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"}}},
+		  {"__x64_sys_getresuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"},
+		  {"SyS_getresuid", HV_CODE_CURRENT, USE(READ), 4, .through = "cred"}}},
 };
 
 /* Offsets at which a function moves an entry of a list to another list: it reads and writes both
@@ -450,19 +453,33 @@ static bool is_empty_list(const struct context *c, uint32_t off)
 	return nr > c->samples->nr / 2;
 }
 
+/* A new entry of a list. */
+static bool is_added(const struct moves *m, uint32_t off)
+{
+	return how_used(m, off) == (LINK_AT | LINK_WRITE) && how_used(m, off + 8) == LINK_WRITE;
+}
+
+/* The head of a list that gets an entry at its start. */
+static bool is_head(const struct moves *m, uint32_t off)
+{
+	return how_used(m, off) == (LINK_AT | LINK_READ | LINK_WRITE);
+}
+
 /* In kernels without set_next_task_fair(), pick_next_task_fair() moves the task to the start of its
- * CPU's list. The code has the offset from the start of the task or of its sched_entity. */
-static void derive_group_node(struct hv_deriving *d, const struct context *c)
+ * CPU's list; in 4.14 and earlier account_entity_enqueue() adds it there. The code has the offset
+ * from the start of the task or of its sched_entity. */
+static void derive_group_node(struct hv_deriving *d, const struct context *c, const char *function,
+			      bool (*is_link)(const struct moves *m, uint32_t off))
 {
 	static const struct hv_code_rule entity = {"enqueue_task_fair", 1, USE(ADDRESS)};
 	struct hv_code_offs starts;
 	struct moves m = {.nr = 0};
 	uint32_t found = 0;
 
-	hv_code_list(d->core, "pick_next_task_fair", note_link, &m);
+	hv_code_list(d->core, function, note_link, &m);
 	hv_code_offs_find(d->core, &d->current, &entity, 0, &starts);
 	for (unsigned i = 0; i < m.nr; i++)
-		for (unsigned s = 0; is_moved(&m, m.list[i].off) && s <= starts.nr; s++) {
+		for (unsigned s = 0; is_link(&m, m.list[i].off) && s <= starts.nr; s++) {
 			uint32_t off = m.list[i].off + (s ? starts.list[s - 1] : 0);
 
 			if (off == found || !is_empty_list(c, off))
@@ -475,6 +492,25 @@ static void derive_group_node(struct hv_deriving *d, const struct context *c)
 		hv_facts_add(&d->facts,
 			     &(struct hv_fact){"task_struct", "se", found, 16, "sched_entity",
 					       HV_PROVED_BY_CODE | HV_PROVED_BY_MEMORY});
+}
+
+/* In 4.14 and earlier account_entity_enqueue() adds a task to the start of the list. */
+static void derive_queue(struct hv_deriving *d)
+{
+	struct moves m = {.nr = 0};
+	uint32_t found = 0;
+
+	hv_code_list(d->core, "account_entity_enqueue", note_link, &m);
+	for (unsigned i = 0; i < m.nr; i++) {
+		if (!is_head(&m, m.list[i].off))
+			continue;
+		if (found)
+			return;
+		found = m.list[i].off;
+	}
+	if (found)
+		hv_facts_add(&d->facts, &(struct hv_fact){"rq", "cfs_tasks", found, 16, "list_head",
+							  HV_PROVED_BY_CODE});
 }
 
 /* The kernel's tracer reads the thread flags once for need_resched, and since 6.13 (26baa1f1c4bd) a
@@ -507,7 +543,11 @@ void hv_task_members_derive(struct hv_deriving *d)
 	hv_members_derive(d, "thread_info", of_thread_info, HV_ARRAY_LEN(of_thread_info), c, 0);
 	hv_members_derive(d, "rq", of_queue, HV_ARRAY_LEN(of_queue), c, 0);
 	if (!hv_facts_find(&d->facts, "task_struct", "se"))
-		derive_group_node(d, c);
+		derive_group_node(d, c, "pick_next_task_fair", is_moved);
+	if (!hv_facts_find(&d->facts, "task_struct", "se"))
+		derive_group_node(d, c, "account_entity_enqueue", is_added);
+	if (!hv_facts_find(&d->facts, "rq", "cfs_tasks"))
+		derive_queue(d);
 	if (hv_facts_find(&d->facts, "task_struct", "se"))
 		hv_facts_add(&d->facts, &(struct hv_fact){"sched_entity", "group_node", 0, 16,
 							  "list_head", HV_PROVED_BY_CODE});

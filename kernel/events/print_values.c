@@ -119,13 +119,22 @@ static bool has_plain_pointers(const struct hv_kernel *k)
 	       !hv_btf_enumerator(btf, "TRACE_ITER_HASH_PTR_BIT", &unused);
 }
 
+/* Kernels hash pointers since 4.15 (ad67b74d2469). */
+static bool lacks_key(const struct hv_kernel *k)
+{
+	struct hv_gva at;
+
+	return !k->core.unnamed.nr && hv_kernel_symbol(k, "linux_banner", &at) &&
+	       !hv_kernel_symbol(k, "ptr_key", &at);
+}
+
 /* A key of zeros is not initialised yet. */
 void hv_print_hashing_read(const struct hv_kernel *k, struct hv_print_hashing *ret)
 {
 	struct hv_gva at;
 	uint8_t off = 0;
 
-	*ret = (struct hv_print_hashing){.is_off = has_plain_pointers(k)};
+	*ret = (struct hv_print_hashing){.is_off = has_plain_pointers(k) || lacks_key(k)};
 	if (hv_kernel_symbol(k, "no_hash_pointers", &at) && read_bytes(k, at, &off, sizeof(off)))
 		ret->is_off |= off != 0;
 	ret->has_key = hv_kernel_symbol(k, "ptr_key", &at) &&

@@ -34,6 +34,7 @@ struct module_layout {
 	uint32_t symtab, num_symtab, strtab, typetab;
 	uint32_t kallsyms_len_bytes;
 	uint32_t unformed, live, going; /* values of state */
+	bool has_types;			/* typetab is valid */
 	bool has_orcs;
 	uint32_t nr_orcs, orc_ips, orcs;
 };
@@ -81,7 +82,6 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 		{"symtab", 8, &l->symtab},
 		{"num_symtab", 4, &l->num_symtab},
 		{"strtab", 8, &l->strtab},
-		{"typetab", 8, &l->typetab},
 	};
 	struct hv_err *err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
 	int64_t unformed = 3, live = 0, going = 2;
@@ -97,6 +97,7 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 					  &l->kallsyms_len_bytes);
 	if (err)
 		return err;
+	l->has_types = hv_btf_member(core->btf, "mod_kallsyms", "typetab", &l->typetab, NULL);
 	hv_btf_member(core->btf, "module", "name", &l->name, &l->name_len_bytes);
 	if (l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name)
 		return hv_err_new(ENOENT, "BTF: member name of struct module is outside of it");
@@ -181,6 +182,11 @@ static struct hv_err *take_room(const Elf64_Sym *syms, size_t nr, const char *st
 	return NULL;
 }
 
+static bool is_letter(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* Keeps the table's order, like find_kallsyms_symbol(). */
 static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, const char *strings,
 			 struct hv_symbols *ret)
@@ -194,12 +200,26 @@ static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, co
 
 		if (!is_shown(&syms[i], name))
 			continue;
-		if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z')))
+		if (!is_letter((uint8_t)type))
 			type = '?';
 		ret->by_addr[ret->nr++] = (struct hv_symbol){hv_gva(syms[i].st_value), to, type};
 		memcpy(to, name, len); /* already NUL-terminated */
 		to += len + 1;
 	}
+}
+
+/* Before 5.2 (1c7651f43777) the kernel writes the type into the symbol: into st_size in 5.0 and 5.1
+ * (5439c985c5a8), earlier into st_info, which is no letter in other kernels. */
+static struct hv_err *read_types(const struct hv_kernel_core *core, const struct module_layout *l,
+				 struct hv_span head, const Elf64_Sym *syms, uint32_t nr,
+				 char **ret)
+{
+	*ret = hv_alloc(nr);
+	if (l->has_types)
+		return hv_read(&core->as, hv_gva(hv_copy_u64(head, l->typetab)), *ret, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		(*ret)[i] = (char)(is_letter(syms[i].st_info) ? syms[i].st_info : syms[i].st_size);
+	return NULL;
 }
 
 static struct hv_err *read_symbols(const struct hv_kernel_core *core, const struct module_layout *l,
@@ -220,10 +240,9 @@ static struct hv_err *read_symbols(const struct hv_kernel_core *core, const stru
 				  budget->symbols);
 	budget->symbols -= nr;
 	syms = hv_alloc(nr * sizeof(*syms));
-	types = hv_alloc(nr);
 	err = hv_read(&core->as, hv_gva(hv_copy_u64(copy, l->symtab)), syms, nr * sizeof(*syms));
 	if (!err)
-		err = hv_read(&core->as, hv_gva(hv_copy_u64(copy, l->typetab)), types, nr);
+		err = read_types(core, l, copy, syms, nr, &types);
 	for (size_t i = 0; i < nr; i++)
 		last = syms[i].st_name > last ? syms[i].st_name : last;
 	if (!err)

@@ -3,6 +3,7 @@
 Debian's, with the header of its BTF overwritten in guest memory."""
 
 import contextlib
+import fnmatch
 import json
 import os
 import struct
@@ -18,7 +19,8 @@ from lib.own import kernel_file, unpack_vmlinux
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, Skip, case
 from lib.wait import until
 
-FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
+LSEEK = (ftrace.ROUND, "SyS_lseek")  # since 4.17, and before
+PATTERNS = ("vfs_*", "ksys_*", "*pipe*")
 ROUNDS = 20
 WRITTEN_OR_LOADED = ("task_struct.comm", "task_struct.pid", "task_struct.tgid", "task_struct.flags", "task_struct.stack")
 HEADER_BYTES = 24
@@ -46,14 +48,21 @@ def without_btf(t):
             memory.close()
 
 
-def agrees(t, own, own_pid, *options):
+def filters_of(t):
+    """Returns those filters that match a function of the guest. The last one is called once in each round."""
+    functions = t.guest.run("cut -d' ' -f1 /sys/kernel/tracing/available_filter_functions").split()
+    first = next(name for name in LSEEK if name in functions)
+    return (*(pattern for pattern in PATTERNS if fnmatch.filter(functions, pattern)), first)
+
+
+def agrees(t, own, own_pid, filters, *options):
     """The guest's own trace and that of a session with OPTIONS have the same calls in the same order."""
     with t.attach(*options) as traced:
-        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), FILTERS)
-    one = ftrace.rounds(ftrace.parse(own)[0], own_pid)
+        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), filters)
+    one = ftrace.rounds(ftrace.parse(own)[0], own_pid, filters[-1])
     events, lost = ftrace.parse(ours)
     assert lost == 0 and len(one) > 10 * ROUNDS, (lost, len(one))
-    assert one == ftrace.rounds(events, our_pid), f"{len(one)} calls by the guest, {len(events)} events by hvtrace"
+    assert one == ftrace.rounds(events, our_pid, filters[-1]), f"{len(one)} calls by the guest, {len(events)} events by hvtrace"
     assert {e.comm for e in events} == {"workload"}, {e.comm for e in events}
     t.note(f"{len(one)} calls agree")
 
@@ -61,7 +70,8 @@ def agrees(t, own, own_pid, *options):
 @case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
 def traces_with_a_btf_file(t):
     """With the file, the trace equals the guest's own. A killed session is recovered with it."""
-    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
+    filters = filters_of(t)
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters)
     with without_btf(t) as (directory, release):
         path = f"{directory}/{release}.btf"
         elsewhere = f"{directory}/elsewhere"
@@ -80,8 +90,8 @@ def traces_with_a_btf_file(t):
             assert types["values_equal"] > 15, types
         t.note(f"{types['percpu_variables_equal']} per-CPU variables, {types['functions_equal']} functions, "
                f"{types['values_equal']} values agree")  # fmt: skip
-        agrees(t, own, own_pid, f"--btf={path}")
-        agrees(t, own, own_pid, f"--btf={directory}")
+        agrees(t, own, own_pid, filters, f"--btf={path}")
+        agrees(t, own, own_pid, filters, f"--btf={directory}")
         with t.attach(f"--btf={path}") as traced:
             # No value in memory shows the members that events write.
             t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("is not proved to be the guest's",))
@@ -160,14 +170,15 @@ def nothing_derived(t, comm):
 def traces_without_btf(t):
     """Functions, their graph and the formats of all events equal the guest's own. A killed session is recovered with the
     offsets that it kept, even if they can no longer be derived."""
-    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
-    own_calls, _text = own_trees(t, FILTERS)
+    filters = filters_of(t)
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters)
+    own_calls, _text = own_trees(t, filters)
     with without_btf(t):
         comm = derived(t)["task_struct.comm"][0]
-        agrees(t, own, own_pid)
+        agrees(t, own, own_pid, filters)
         with t.attach() as traced:
-            ours, _text = our_trees(t, traced, FILTERS)
-            differ = graph.difference(graph.rounds(own_calls, ftrace.ROUND), graph.rounds(ours, ftrace.ROUND))
+            ours, _text = our_trees(t, traced, filters)
+            differ = graph.difference(graph.rounds(own_calls, filters[-1]), graph.rounds(ours, filters[-1]))
             assert not differ, f"(own, hvtrace): {differ}"
             assert same(t, f"{FILES} | xargs cat").count(b"name: ") > 500
             traced.echo("events/sched/sched_switch/enable", "1")
