@@ -23,8 +23,8 @@ struct hv_err *hv_capabilities_keep(uint64_t keep)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {0};
 
-	/* Without these settings, a program executed as root would regain capabilities. They
-	 * require capabilities themselves, so skip them for other users. */
+	/* Without these settings, a program executed as root would regain capabilities.
+	 * PR_CAPBSET_DROP needs CAP_SETPCAP; its failure in an unprivileged process is ignored. */
 	for (unsigned long cap = 0; cap < NR_CAPS; cap++)
 		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

@@ -27,7 +27,7 @@
 #define USER   "hvtrace"
 #define NOBODY 65534
 
-#define EMPTY_ROOT "/proc" /* an existing directory, hidden by the empty one mounted there */
+#define EMPTY_ROOT "/proc" /* an existing directory; an empty file system is mounted over it */
 #define FILES	   "/files"
 
 static struct hv_err *failed(const char *what)
@@ -35,7 +35,7 @@ static struct hv_err *failed(const char *what)
 	return hv_err_new(errno, "cannot drop privileges: %s: %s", what, strerror(errno));
 }
 
-/* User and root directory. */
+/* -- user and root directory ------------------------------------------------------------------- */
 
 /* Makes the capabilities needed to change the file system user effective again. */
 static bool raise_capabilities(void)
@@ -50,7 +50,8 @@ static bool raise_capabilities(void)
 	return syscall(SYS_capset, &header, caps) == 0;
 }
 
-/* Accesses files as the owner of the directory FD, while the process keeps its other user ids. */
+/* Makes file accesses use the owner of the directory FD. The other user ids of the process do not
+ * change. */
 static struct hv_err *read_as_owner(int fd)
 {
 	struct stat st;
@@ -62,7 +63,7 @@ static struct hv_err *read_as_owner(int fd)
 	return NULL;
 }
 
-/* Enters a new root directory that contains only FD. */
+/* Enters a new root directory that contains only the directory FD. */
 static struct hv_err *enter_root_of(int fd)
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
@@ -91,8 +92,8 @@ const char *hv_confined_path(const char *path)
 	return geteuid() == 0 && landlock_version() <= 0 ? FILES : path;
 }
 
-/* EINVAL: in a user namespace that maps no other user, root is already an ordinary user of the
- * host. */
+/* Changes to the unprivileged user. Does nothing if setresgid() fails with EINVAL: then the user
+ * namespace maps no other user, and its root is an unprivileged user of the host. */
 static struct hv_err *leave_user(const struct hv_confinement *c)
 {
 	const struct passwd *user = getpwnam(USER);
@@ -115,7 +116,9 @@ static struct hv_err *leave_user(const struct hv_confinement *c)
 	return c->dir_fd >= 0 ? read_as_owner(c->dir_fd) : NULL;
 }
 
-/* Landlock. The headers of Debian 12 lack some of these constants. */
+/* -- Landlock ---------------------------------------------------------------------------------- */
+
+/* The headers of Debian 12 lack some of these constants. */
 
 #define ACCESS_READ_FILE (1ull << 2)
 #define ACCESS_READ_DIR	 (1ull << 3)
@@ -151,7 +154,7 @@ static size_t size_of(long abi)
 
 /* Readable directories, opened before the process gives up its rights. */
 struct readable {
-	int fds[HV_CONFINE_READABLE_MAX + 1]; /* owned; -1 if missing, needs no rule */
+	int fds[HV_CONFINE_READABLE_MAX + 1]; /* owned; -1: missing, so it needs no rule */
 };
 
 static void readable_close(struct readable *r)
@@ -178,7 +181,7 @@ static bool allow_reading(int rules, int fd)
 	return fd < 0 || syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0) == 0;
 }
 
-/* Without Landlock in the kernel, file permissions limit the unprivileged user. */
+/* Without Landlock in the kernel, only file permissions limit access to files. */
 static struct hv_err *leave_file_system(const struct hv_confinement *c,
 					const struct readable *readable)
 {
@@ -200,7 +203,7 @@ static struct hv_err *leave_file_system(const struct hv_confinement *c,
 	return NULL;
 }
 
-/* System calls. */
+/* -- system calls ------------------------------------------------------------------------------ */
 
 /* Allowed with any arguments. None of these opens a file, reaches another process or a network
  * address, or makes memory executable. */
@@ -289,8 +292,8 @@ static int allow_some(scmp_filter_ctx f)
 	return bad;
 }
 
-/* Fails with ENOSYS, so that libc falls back to clone(2): a filter cannot check the flags of
- * clone3(2), which are in memory. */
+/* Allows clone(2) without new namespaces. Makes clone3(2) fail with ENOSYS, so that libc falls back
+ * to clone(2): a filter cannot check the flags of clone3(2), which are in memory. */
 static int allow_starting(scmp_filter_ctx f)
 {
 	int bad = allow_if(f, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
@@ -310,7 +313,7 @@ static int allow_reading_files(scmp_filter_ctx f)
 static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	/* The kernel's own errors, not ECANCELED. */
+	/* Makes libseccomp return the kernel's errors instead of ECANCELED. */
 	int bad = f ? seccomp_attr_set(f, SCMP_FLTATR_API_SYSRAWRC, 1) : -ENOMEM;
 
 	if (!bad)
@@ -332,7 +335,7 @@ static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 	return bad ? failed("system call filter") : NULL;
 }
 
-/* Limits, and the sequence of all steps. */
+/* -- limits, and all steps in order ------------------------------------------------------------ */
 
 /* A LIMIT of 0 changes nothing. */
 static bool lower(int what, rlim_t limit)

@@ -54,8 +54,9 @@ struct hv_err *hv_limit_memory(size_t len_bytes) hv_must_use;
 
 /* -- for sanitizers ---------------------------------------------------------------------------- */
 
-/* What confine.c permits only because sanitizers need it. Private to confine.c. Builds with
- * sanitizers use confine_sanitized.c, others confine_plain.c, which permits nothing. */
+/* The system calls and accesses that confine.c permits only because sanitizers need them. Private
+ * to confine.c. Builds with sanitizers use confine_sanitized.c, others confine_plain.c, which
+ * permits none. */
 
 extern const int hv_sanitizer_calls[];
 extern const size_t hv_nr_sanitizer_calls;

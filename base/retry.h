@@ -41,7 +41,7 @@ static inline bool hv_retry_may_succeed(const struct hv_err *err)
 	return err->code == EBUSY || err->code == ETIMEDOUT;
 }
 
-/* Schedules the next try after a temporary failure. Returns false if there is none. */
+/* Schedules the next try after a temporary failure. Returns false if the time for tries is over. */
 static inline bool hv_retry_again(struct hv_retry *r)
 {
 	uint64_t now_ns = hv_now_ns();

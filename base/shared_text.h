@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Shares equal long texts among many open files. A text is freed when its last owner drops it.
- * Callers check the lower limit. One thread. */
+ * Callers do not share texts shorter than HV_SHARED_TEXT_MIN. One thread. */
 #pragma once
 
 #include <stdint.h>
@@ -31,8 +31,8 @@ struct hv_shared_texts {
 /* Empties TEXT and returns a shared text with its contents. Release it with
  * hv_shared_text_drop(). */
 const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, struct hv_text *text);
-/* For clients other than root. ENOMEM: with TEXT, which is freed, ALL would have more than
- * HV_SHARED_ALL_MAX. */
+/* Like hv_shared_text_take(), for clients other than root. Frees TEXT and fails with ENOMEM if ALL
+ * would have more than HV_SHARED_ALL_MAX. */
 struct hv_err *hv_shared_text_take_some(struct hv_shared_texts *all, struct hv_text *text,
 					const struct hv_shared_text **ret) hv_must_use;
 /* TEXT can be NULL. */
