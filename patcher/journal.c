@@ -93,7 +93,7 @@ static void mirror(const struct hv_journal *j, uint32_t index, uint8_t *start)
 }
 
 /* Updates the new bytes of an entry that stays USED. Recovery can read it at any moment and must
- * find the old or the new bytes; it then checks what the guest has (tracer/attach.c). */
+ * find the old or the new bytes; then it checks which of them the guest has (tracer/attach.c). */
 static void mirror_new_bytes(const struct hv_journal *j, uint32_t index, uint8_t *start)
 {
 	struct hv_journal_entry *to = entry_at(start, index);

@@ -28,8 +28,8 @@ static uint64_t piece_bytes(const struct hv_arch *arch)
 	return span < HV_REGION_UNIT ? span : HV_REGION_UNIT;
 }
 
-/* Entries of the kernel image at the same levels as ours. Our entries copy their caching and
- * encryption bits. */
+/* Entries of the kernel image, at the levels that the region's entries have. The region's entries
+ * copy their caching and encryption bits. */
 struct neighbours {
 	uint64_t leaf;
 	uint64_t table; /* the entry that points to the leaf's table */
@@ -59,7 +59,8 @@ static struct hv_err *find_neighbours_at(struct hv_kernel *k, unsigned level,
 			  (unsigned long long)(arch->entry_span(level) >> 10));
 }
 
-/* Falls back to page entries, because a small image can be too short for a leaf of our size. */
+/* Finds the entries to copy attributes from. A small image can lack a leaf of the preferred size;
+ * then a page's entry is used. */
 static struct hv_err *find_neighbours(struct hv_kernel *k, struct neighbours *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;

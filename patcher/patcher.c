@@ -41,9 +41,9 @@ static bool change_has_inside(const struct hv_arch *arch, const struct hv_change
 	return change->kind != HV_CHANGE_TEXT || off != arch->site_first_bytes;
 }
 
-/* Returns whether NOW, the bytes of CHANGE's site, is an unused site that CHANGE turns into another
- * unused form. On riscv64, the guest's ftrace can remove the call and leave our first instruction,
- * whose result is not used. */
+/* Returns whether NOW, the bytes at CHANGE's site, and the bytes that CHANGE writes are both an
+ * unused site that begins with the first instruction of a call. On riscv64, the guest's ftrace can
+ * remove the second instruction and leave our first one, whose result is not used. */
 static bool change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
 				const uint8_t *now)
 {
@@ -114,8 +114,8 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns whether the vCPUs may be executing nested guests, whose registers they then hold: paging
- * is on in every vCPU, and the guest kernel's page tables are unchanged. */
+/* Returns whether the vCPUs may be executing nested guests, so that REGS belong to these: paging is
+ * on in every vCPU, and the guest kernel's page tables still map bound_gva to bound_gpa. */
 static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
 			   unsigned nr_vcpus)
 {
@@ -517,8 +517,8 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Skips memory that the guest can free: it may next be used for DMA or other accesses that do not
- * go through the guest's CPUs. */
+/* Prepares only text that the guest cannot free: freed memory may next be used for DMA or other
+ * accesses that do not go through the guest's CPUs. */
 struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc((nr + 1) * sizeof(*gpas));
@@ -626,9 +626,9 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 	return NULL;
 }
 
-/* -- what is patched --------------------------------------------------------------------------- */
+/* -- contents of the journal ------------------------------------------------------------------- */
 
-/* The functions that only use the journal and do not write to the guest. */
+/* These functions use only the journal and do not write to the guest. */
 
 bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8])
 {

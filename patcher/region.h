@@ -184,20 +184,21 @@ static inline struct hv_action_group *hv_region_action_group(const struct hv_reg
 	       index;
 }
 
-/* HV_KIND_* of the calls of an action group with HV_DOES_RETURN. */
+/* Returns the kind (HV_KIND_*) of the calls of an action group with HV_DOES_RETURN. */
 static inline uint32_t *hv_region_kind(const struct hv_region *r, unsigned index)
 {
 	return (uint32_t *)(r->host + HV_REGION_TRAMPOLINES_OFF + HV_KINDS_OFF) + index;
 }
 
-/* Returns HV_FETCH_STEPS_MAX steps. */
+/* Returns the fetch program of an action group: HV_FETCH_STEPS_MAX steps. */
 static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r, unsigned group)
 {
 	return (struct hv_fetch_step *)(r->host + HV_REGION_PROGRAMS_OFF) +
 	       group * HV_FETCH_STEPS_MAX;
 }
 
-/* Returns HV_FETCH_STEPS_MAX steps. INDEX is below HV_REGION_NR_READS. */
+/* Returns the fetch program of an event: HV_FETCH_STEPS_MAX steps. INDEX is below
+ * HV_REGION_NR_READS. */
 static inline struct hv_fetch_step *hv_region_reads(const struct hv_region *r, unsigned index)
 {
 	return (struct hv_fetch_step *)(r->host + HV_REGION_READS_OFF) + index * HV_FETCH_STEPS_MAX;
@@ -209,7 +210,7 @@ static inline struct hv_event_file *hv_region_event_file(const struct hv_region 
 	return (struct hv_event_file *)(r->host + HV_REGION_FILES_OFF) + index;
 }
 
-/* Returns HV_FILTER_STEPS_MAX steps. */
+/* Returns a filter program: HV_FILTER_STEPS_MAX steps. */
 static inline struct hv_filter_step *hv_region_filter(const struct hv_region *r, unsigned index)
 {
 	return (struct hv_filter_step *)(r->host + HV_REGION_FILTERS_OFF) +
