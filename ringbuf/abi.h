@@ -10,9 +10,8 @@
  *   (read-only for the guest)
  *                                    struct hv_state         +--------+--------+--------+---
  *   0x000   struct hv_params            head: (18 + 8) * 32  | p = 16 | p = 17 | p = 10 |  ...
- *   0x400   kinds of action groups
- *   0x800   action groups, 128 of                            +--------+--------+--------+---
- *           them                     struct hv_record at position p is at index p % nr_slots
+ *   0x400   kinds of action groups                           +--------+--------+--------+---
+ *   0x800   128 action groups        struct hv_record at position p is at index p % nr_slots
  *   0x1000  code of the trampolines        (nr_slots is 8 here)
  *
  *   control block     return stacks: each serves       profile counts:
@@ -202,10 +201,11 @@ struct hv_stack {
 };
 
 /* Depth 0 in the encoding of struct hv_stack. */
-/* Profile counts of one function on one vCPU. A function uses the first of HV_COUNT_LOOKUPS
- * consecutive buckets from its home bucket that is free or already its own. */
 #define HV_STACK_DEPTH_0                                                                           \
 	((uint32_t)((uint64_t)HV_RECORD_ENTRY << HV_RECORD_KIND_SHIFT >> HV_RECORD_HIGH))
+
+/* Profile counts of one function on one vCPU. A function uses the first of HV_COUNT_LOOKUPS
+ * consecutive buckets from its home bucket that is free or already its own. */
 struct hv_count {
 	uint32_t function_low; /* as in a frame; 0: free */
 	/* With HV_GRAPH_HOST: steal time of the calls that returned, in units of 1 <<

@@ -152,7 +152,8 @@
 #define HV_FETCH_STEPS_MAX   128 /* per action group or event */
 #define HV_FETCH_STEPS_SHIFT 7
 #define HV_FETCH_END	     0 /* end of the program */
-/* current value := a word of the entry; faults if the entry is shorter */
+/* current value := the word of the entry whose index is the step's value; faults if the entry is
+ * shorter */
 #define HV_FETCH_WORD	     1
 #define HV_FETCH_NUMBER	     2 /* current value := the step's value */
 /* current value := 8 bytes of the draft at the step's value, shifted left and back right by the low
@@ -166,7 +167,7 @@
 #define HV_FETCH_MOST	     7
 /* result := the words of the user's stack: its ip, then the return addresses that its frame
  * pointers lead to. The step's value is the distance of the saved registers from the start of the
- * task's stack. The result is empty in kernel threads. Its number is above those of
+ * task's stack. The result is empty in kernel threads. HV_FETCH_USER_STACK is above the numbers of
  * all other steps without HV_FETCH_READS. */
 #define HV_FETCH_USER_STACK  16
 #define HV_USER_STACK_MAX    128 /* words */
