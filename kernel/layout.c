@@ -24,7 +24,8 @@ static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_lay
 	struct hv_err *err = hv_member_find_proved(core, "task_struct", "stack",
 						   &ret->task_stack_off, &ret->has_task_stack);
 
-	/* All SMP kernels have it since 5.11 (af449901b84c); PREEMPT_RT had it before. */
+	/* All SMP kernels have migration_disabled since 5.11 (af449901b84c); PREEMPT_RT had it
+	 * before. */
 	if (!err)
 		err = hv_member_find_proved(core, "task_struct", "migration_disabled",
 					    &ret->task_migrate_off, &ret->has_migrate);
@@ -91,8 +92,9 @@ static struct hv_context_bits find_resched(const struct hv_kernel_core *core, bo
 		if (hv_core_symbol(core, setters[i], &at))
 			masks.need =
 				core->as.arch->find_need_resched(hv_image_at(&core->image, at));
-	/* If the kernel's tracer supports the lazy flag, it is the bit above need_resched in both
-	 * numberings. PREEMPT_RT's own flag is elsewhere. */
+	/* If the kernel's tracer supports the lazy flag, it is the bit above need_resched, in the
+	 * older and in the generic numbering of thread flags. PREEMPT_RT's own flag is
+	 * elsewhere. */
 	if (!has_lazy && hv_btf_enumerator(core->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
 		masks.lazy = (uint16_t)(masks.need << 1);
 	return masks;

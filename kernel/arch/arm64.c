@@ -28,11 +28,11 @@ struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu
 	return hv_irq_stacks_read(core, cpu, hv_stack_bytes(core), ret, ret_nr);
 }
 
-/* Finds the areas where arm64 kernels place modules. Two variables contain them
- * (arch/arm64/mm/init.c; before 6.10 kernel/module.c there; one before 6.5 (3e35d303ab7d),
- * arch/arm64/kernel/kaslr.c). Since 6.10 (12af2b83d0b1) the kernel also stores them in a structure
- * that its allocator reads through a pointer. In a kernel without data symbols they are read from
- * that structure. */
+/* Finds the areas where arm64 kernels place modules. Two variables contain them, since 6.10 in
+ * arch/arm64/mm/init.c, since 6.5 in arch/arm64/kernel/module.c. Before 6.5 (3e35d303ab7d) one
+ * variable does, in arch/arm64/kernel/kaslr.c. Since 6.10 (12af2b83d0b1) the kernel also stores the
+ * areas in a structure that its allocator reads through a pointer. In a kernel without data symbols
+ * they are read from that structure. */
 
 #define DIRECT_BYTES (128ull << 20)
 #define AREA_BYTES   (2ull << 30)
@@ -111,8 +111,8 @@ struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 
 #define CODE_BYTES 64u
 
-/* call_on_irq_stack() reads a per-CPU variable at its start (arch/arm64/kernel/entry.S, since
- * 5.14). */
+/* Finds whether the kernel executes in EL2, from the register that it uses for per-CPU variables:
+ * call_on_irq_stack() reads one at its start (arch/arm64/kernel/entry.S, since 5.14). */
 static bool reads_by_el2(const struct hv_kernel_core *core, bool *ret)
 {
 	struct hv_gva at;
@@ -196,7 +196,8 @@ struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_rea
 	if (image.start.v - core->as.arch->image_range.start.v < NOT_MOVED) {
 		end = image.start.v;
 		start = areas.all < start ? areas.all : start;
-		/* There is little room below the image, and its sites are all in its text. */
+		/* There is little room below the image, so use all that its text can reach. The
+		 * rest of the image has no sites. */
 		lowest = core->image.text.end.v - REACH;
 	}
 	*ret = (struct hv_reach){
@@ -296,7 +297,8 @@ static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_p
 
 	if (err)
 		return err;
-	/* An error makes arm64_find_reach() fail, too, and the kernel cannot be traced. */
+	/* Ignores the error: arm64_find_reach() fails with it, too, so the kernel cannot be
+	 * traced. */
 	hv_err_free(arm64_find_level(core, &level));
 	ret->by_hypervisor = level == ARM64_IN_EL2;
 	ret->may_host = level != ARM64_IN_EL1;

@@ -8,12 +8,11 @@ struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t 
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr) hv_must_use;
 
-/* Where the kernel places modules. */
 struct arm64_module_areas {
 	uint64_t all;	 /* start of the 2 GiB around the image; 0: none */
 	uint64_t direct; /* start of the 128 MiB that are tried first; 0: none */
 };
-/* Fails with ENOTSUP if the kernel does not reveal it. */
+/* Fails with ENOTSUP if the areas cannot be found. */
 struct hv_err *arm64_find_module_areas(const struct hv_kernel_core *core,
 				       struct arm64_module_areas *ret) hv_must_use;
 
@@ -22,7 +21,7 @@ extern const struct hv_unnamed arm64_unnamed[ARM64_NR_UNNAMED];
 
 #define ARM64_BOOTED_IN_EL1 0xe11u /* BOOT_CPU_MODE_EL1, arch/arm64/include/asm/virt.h */
 enum arm64_level {
-	ARM64_IN_EL1,	    /* started there */
+	ARM64_IN_EL1,	    /* started in EL1 */
 	ARM64_IN_EL1_ABOVE, /* started in EL2, then left it except for running guests (nVHE) */
 	ARM64_IN_EL2,	    /* VHE */
 };

@@ -238,7 +238,8 @@ static struct hv_err *read_scale(const struct hv_clock_source *source,
 	return NULL;
 }
 
-/* The function that reads the counter belongs to the driver with the best clock. */
+/* Returns whether the clock reads its counter with a function whose name contains READER. The
+ * kernel uses the function of the driver with the best clock. */
 static bool reads_counter(const struct sched_clock *c, const struct hv_kernel_core *core,
 			  const char *reader)
 {

@@ -202,7 +202,7 @@ struct hv_kernel_arch {
 	/* Returns whether the kernel's own probes ignore an instruction that raises an
 	 * exception. */
 	bool (*skips_exceptions)(const struct hv_kernel_core *core);
-	/* Returns whether interrupts also arrive through other code than the above. */
+	/* Returns whether interrupts also arrive through code outside `entry`. */
 	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
 	/* Returns whether user mode uses page tables without the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);

@@ -159,7 +159,7 @@ static struct hv_err *read_tss(const struct hv_kernel_core *core, unsigned cpu,
 	return err ? err : hv_read_u64(&core->as, hv_gva_add(at, TSS_SP0), ret_sp0);
 }
 
-/* The kernel must have has_old_stacks(). */
+/* Call this only if has_old_stacks() returns true. */
 static struct hv_err *read_interrupt_stacks(const struct hv_kernel_core *core, unsigned cpu,
 					    struct interrupt_stacks *ret)
 {
@@ -265,7 +265,7 @@ static struct hv_err *read_old_stacks(const struct hv_kernel_core *core, unsigne
 	for (unsigned i = 0; i < old.nr; start = old.ends[i++])
 		list[(*nr)++] =
 			exception_stack(start, (uint32_t)(old.ends[i] - start), "exception stack");
-	/* It is shorter than its page. */
+	/* The entry stack is shorter than its page. */
 	start = (old.sp0 - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	list[(*nr)++] = exception_stack(start, (uint32_t)(old.sp0 - start), "entry stack");
 	return NULL;

@@ -150,8 +150,8 @@ static struct hv_err *read_offset(const struct hv_kernel_core *core, struct hv_g
 	return at.v ? hv_read_u64(&core->as, at, ret) : NULL;
 }
 
-/* Fails with EAGAIN if the guest kept writing it. The kernel, too, reads the offsets without the
- * seqcount (ktime_get_boot_fast_ns()). */
+/* Fails with EAGAIN if the guest changed the timekeeper during each try. The kernel, too, reads the
+ * offsets to CLOCK_MONOTONIC without the seqcount (ktime_get_boot_fast_ns()). */
 static struct hv_err *timekeeper_read(const struct hv_kernel_core *core,
 				      const struct timekeeper_layout *l,
 				      struct hv_timekeeper_moment *ret)
@@ -429,7 +429,7 @@ bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret)
 	if (err)
 		return false;
 	ns = cycles.are_ns ? m.cycles - cycles.offset_ns : hv_clock_ns(c, 0, m.cycles);
-	/* Not before 1970, nor after 2262. */
+	/* Reject a time before 1970 or after 2262. */
 	if (m.realtime_ns <= ns || m.realtime_ns - ns > INT64_MAX)
 		return false;
 	*ret = m.realtime_ns - ns;

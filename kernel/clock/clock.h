@@ -70,7 +70,7 @@ struct hv_err *hv_clock_read_keeper(const struct hv_clock *c, struct hv_timekeep
 				    struct hv_cycles *ret_cycles) hv_must_use;
 /* How the guest's trace clock "global" (sched_clock_cpu()) relates to this clock. */
 struct hv_clock_global {
-	bool is_stable;	    /* it is this clock plus an offset */
+	bool is_stable;	    /* the global clock is this clock plus an offset */
 	uint64_t offset_ns; /* the offset, if is_stable */
 	/* Otherwise it follows the guest's timekeeper at each tick: at the newest tick, this clock
 	 * was TICK_NS and the global clock GLOBAL_NS. Wrong if the tick was being written. */

@@ -82,7 +82,7 @@ static void add(struct reading *r, uint64_t at)
 	found->list[found->nr++] = hv_gva(at);
 }
 
-/* AT is the address of the member `hlist` of the first one. */
+/* AT is the address of the member `hlist` of the list's first kprobe. */
 static struct hv_err *read_list(struct reading *r, uint64_t at)
 {
 	const struct hv_own_kprobes_layout *l = r->l;

@@ -218,7 +218,8 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 
 	*ret = false;
 	if (!hv_btf_size(k->core.btf, t->type, &entry_len)) {
-		/* Kernels with such a table have its start. */
+		/* If the type is unknown, the kernel has the table only if it has the table's start
+		 * symbol. */
 		if (hv_types_are_whole(&k->core) || !hv_core_symbol(&k->core, t->start, &start))
 			return NULL;
 		return refuse("the kernel's tables of code are of a form that is not known");
@@ -301,7 +302,7 @@ static struct hv_err *check_tables(const struct hv_kernel *k, struct hv_gva_rang
 			    : NULL;
 }
 
-/* -- what leads there from anywhere ------------------------------------------------------------ */
+/* -- jumps from all text ----------------------------------------------------------------------- */
 
 struct looking {
 	const struct hv_arch *arch;
@@ -327,7 +328,7 @@ static struct hv_err *check_all_text(const struct hv_kernel *k, struct hv_gva_ra
 	return err;
 }
 
-/* -- all of it --------------------------------------------------------------------------------- */
+/* -- the whole check --------------------------------------------------------------------------- */
 
 static bool has_page_end(const struct hv_arch *arch, const struct hv_probe_site *p)
 {

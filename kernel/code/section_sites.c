@@ -24,7 +24,8 @@
 
 static const char *const counters[] = {HV_PREEMPT_COUNTS_BY_CALL, "__local_bh_disable_ip",
 				       "preempt_count_sub"};
-/* The last counter. It subtracts, even if its instruction adds a negative amount. */
+/* Index in `counters` of preempt_count_sub(), which decreases the count even if its instruction
+ * adds: then it adds a negative amount. */
 #define SUBTRACTS 2
 
 static const char *const preempt_reasons[] = {
@@ -90,7 +91,7 @@ static enum hv_preempt_cover cover_of(const struct preempt_search *s,
 	return HV_PREEMPT_COVERED;
 }
 
-/* Returns whether AT is in counter NR. */
+/* Returns whether AT is in the function counters[NR]. */
 static bool is_in(const struct hv_kernel *k, struct hv_gva at, unsigned nr)
 {
 	struct hv_gva start;
@@ -195,8 +196,9 @@ static bool look_at_preempt(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-/* A preempt-off section most often ends in the function in which it begins. NMIs begin and end
- * theirs without a detour, and bytes that are not an instruction begin no section. */
+/* A preempt-off section most often ends in the function in which it begins. Instructions that add
+ * for NMIs do not matter, because those that subtract for them have no detour either. Bytes that
+ * are not an instruction begin no section. */
 static void note_missed_preempts(struct hv_preempt_site *sites, size_t nr)
 {
 	bool misses = false;

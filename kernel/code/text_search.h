@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Searches the running text of the core kernel and its modules, piece by piece and function by
- * function, and for direct calls. The bytes are the guest's current ones. section_sites.h and
+/* Searches the running text of the core kernel and its modules: piece by piece, function by
+ * function, or for direct calls. The bytes are the guest's current ones. section_sites.h and
  * probe_site.h recognise instructions. */
 #pragma once
 

@@ -10,7 +10,7 @@
 #define NEVER	  "no value in the guest's memory shows it"
 
 static const struct hv_btf_member_row rows[] = {
-	/* all trampolines, and lines of a trace */
+	/* for all trampolines, and for lines of a trace */
 	{"task_struct", "pid", "the guest has no process yet"},
 	{"task_struct", "tgid", "the guest has no process yet"},
 	{"task_struct", "flags", "the guest has no process yet"},
@@ -33,7 +33,7 @@ static const struct hv_btf_member_row rows[] = {
 	{"pcpu_hot", "preempt_count", NO_PERCPU},
 	{"kvm_steal_time", "steal", "it is not where KVM writes it"},
 	{"kvm_steal_time", "version", "it is not where KVM writes it"},
-	/* the guest's own events */
+	/* for the guest's own events */
 	{"task_struct", "thread_info.status", INIT_TASK},
 	{"task_struct", "thread_info.syscall_work", INIT_TASK},
 	{"task_struct", "thread_node", NEVER},
@@ -51,7 +51,7 @@ static const struct hv_btf_member_row rows[] = {
 	{"trace_event_buffer", "trace_file", NEVER},
 	{"trace_event_buffer", "event", NEVER},
 	{"trace_event_buffer", "entry", NEVER},
-	/* claims of modules */
+	/* for claims of modules */
 	{"module", "state", NEVER},
 	{"module", "list", NEVER},
 	{"module", "refcnt", NEVER},

@@ -29,7 +29,7 @@ uint64_t hv_btf_members_never_proved(void);
 /* ENOTSUP: MEMBER of TYPE, which the table has, is not proved. */
 struct hv_err *hv_btf_need_proof(const struct hv_kernel_core *core, const char *type,
 				 const char *member) hv_must_use;
-/* Like hv_fields_find(), and ENOTSUP as above. */
+/* Like hv_fields_find(), but also fails with ENOTSUP like hv_btf_need_proof(). */
 struct hv_err *hv_fields_find_proved(const struct hv_kernel_core *core, const char *type,
 				     const struct hv_field *fields, size_t nr) hv_must_use;
 /* Finds a member that some kernels do not have. Returns false if it does not exist. ENOTSUP: it

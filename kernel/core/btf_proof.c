@@ -12,18 +12,20 @@
 #define ALIASES_MAX	64u /* symbols at one address */
 #define PERCPU_MIN	32u
 #define FUNCTIONS_MIN	1000u
-/* Of the guest's functions. Twice what Debian's kernels have (docs/operators/btf.md). */
+/* Maximum share of the guest's functions that the file may lack: twice the share in Debian's
+ * kernels (docs/operators/btf.md). */
 #define MISSING_PERCENT 3u
 #define SIZES_MIN	8u
 #define SLACK_BYTES	64u
 #define STACK_END_MAGIC 0x57ac6e9du
 #define PF_KTHREAD	0x00200000u
 #define DEFAULT_PRIO	120u
-#define CPUS_MAX	64u /* that are compared */
+#define CPUS_MAX	64u /* number of CPUs that are compared */
 #define ANCHORS_MAX	32u
 #define TRIES		8u
 
-/* The file may be right, but the guest or the file lacks what would show it. */
+/* Returns the error for a comparison that is impossible because the guest or the file lacks the
+ * data. The file may be right. */
 static struct hv_err *cannot(const char *what)
 {
 	return hv_err_new(ENOTSUP, "%s", what);
@@ -34,7 +36,7 @@ static struct hv_err *too_few(const char *what, unsigned nr, unsigned min)
 	return hv_err_new(ENOTSUP, "only %u %s can be compared, and %u are needed", nr, what, min);
 }
 
-/* Per-CPU variables. */
+/* -- per-CPU variables ------------------------------------------------------------------------- */
 
 /* Returns whether a symbol NAME is at AT. Static variables can share a name. */
 static bool is_named(const struct hv_symbols *s, const char *name, uint64_t at)
@@ -87,7 +89,7 @@ static struct hv_err *prove_percpu(const struct hv_kernel_core *core, const stru
 						 : NULL;
 }
 
-/* Functions. */
+/* -- functions --------------------------------------------------------------------------------- */
 
 /* A set of names, sorted. The names are borrowed. */
 struct names {
@@ -196,9 +198,9 @@ static bool is_implicit(const struct names *guest, const char *name)
 	return names_have(guest, copy);
 }
 
-/* Names that pahole leaves out of BTF: of assembler code and of data in it, of functions with
- * several prototypes, and those that the build adds. So the guest has more functions than the right
- * file. */
+/* Returns whether the build of the kernel added the function NAME, so that BTF lacks it. pahole
+ * also leaves out names of assembler code, of data in it, and of functions with several prototypes.
+ * So the guest has more functions than the right file. */
 static bool is_added(const char *name)
 {
 	static const char *const prefixes[] = {"__pfx_",   "__cfi_", "__SCT__",
@@ -273,7 +275,7 @@ static struct hv_err *prove_functions(const struct hv_kernel_core *core, const s
 	return prove_no_others(core, &file, ret);
 }
 
-/* Sizes. */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 /* Variables of which every kernel has one, or one on each CPU, and their types. */
 static const struct sized {
@@ -319,7 +321,7 @@ static struct hv_err *prove_sizes(const struct hv_kernel_core *core, const struc
 	return nr < SIZES_MIN ? too_few("structures", nr, SIZES_MIN) : NULL;
 }
 
-/* Values. */
+/* -- values ------------------------------------------------------------------------------------ */
 
 /* A member of a variable that every kernel initialises with the address of another variable. */
 static const struct pointer {
@@ -493,7 +495,7 @@ static struct hv_err *read_live(const struct hv_address_space *as, const struct 
 	return err;
 }
 
-/* Task NR of the list after init_task, whose list entry is at AT. */
+/* Compares task NR of the list after init_task. AT is the address of its list entry. */
 static struct hv_err *check_live(const struct hv_address_space *as, const struct task_offs *o,
 				 uint64_t at, uint32_t nr, uint64_t before, struct hv_gva init)
 {
@@ -519,9 +521,9 @@ static struct hv_err *check_live(const struct hv_address_space *as, const struct
 	return NULL;
 }
 
-/* The list leads from init_task to the first process, pid 1, and to kthreadd, pid 2. Both numbers
- * of a process are equal, so only their order, which is the same in all kernels, tells them
- * apart. */
+/* The list leads from init_task to the first process, pid 1, and to kthreadd, pid 2. The members
+ * pid and tgid of a process are equal, so only their order, which is the same in all kernels, tells
+ * them apart. */
 static struct hv_err *prove_processes(struct look *l)
 {
 	const struct hv_address_space *as = &l->core->as;
@@ -563,9 +565,9 @@ static struct hv_err *prove_processes(struct look *l)
 	return NULL;
 }
 
-/* Members that are 0 in init_task, which is no proof. But they are between two members whose
- * offsets values have proved, so that nothing was added or removed before them, except if the same
- * number of bytes was removed or added after them, before the next such member. */
+/* Proves a member that is 0 in init_task, where its value proves nothing. It is between two members
+ * whose offsets values have proved. So nothing was added or removed before it, unless the same
+ * number of bytes was removed or added after it, before the next such member. */
 static struct hv_err *prove_between(struct look *l, const char *member)
 {
 	bool is_after = false, is_before = false;
@@ -650,7 +652,8 @@ static struct hv_err *prove_steal_time(struct look *l)
 	return NULL;
 }
 
-/* Returns whether the task that the CPU at AT executes has a stack. */
+/* Returns whether the current task of a CPU has a stack. AT is the address of the CPU's struct
+ * pcpu_hot. */
 static bool has_stack(const struct look *l, struct hv_gva at, uint32_t task_off)
 {
 	const struct hv_address_space *as = &l->core->as;
@@ -686,7 +689,7 @@ static struct hv_err *check_hot(const struct look *l, struct hv_gva hot, uint32_
 	return wrong("pcpu_hot", "current_task", task_off);
 }
 
-/* The count of preemption is between the two others. */
+/* preempt_count is between current_task and cpu_number. */
 static struct hv_err *prove_hot(struct look *l)
 {
 	uint32_t cpu_off, task_off, count_off, nr_cpus = 1;

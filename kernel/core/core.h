@@ -30,13 +30,13 @@ struct hv_reach {
 	/* A call target must be ENTRY_OFF after a multiple of ENTRY_BYTES. 0: no restriction. */
 	unsigned entry_bytes;
 	unsigned entry_off;
-	/* Ranges in or around the range where the kernel maps modules, each at the lowest free
-	 * address. hvtrace leaves room at their starts. Empty: no modules in the range. */
+	/* Ranges in or around free_range where the kernel maps modules, each at the lowest free
+	 * address. hvtrace leaves room at their starts. Empty: there are no such ranges. */
 	struct hv_gva_range module_areas[HV_MODULE_AREAS];
 	/* Where veneers may be mapped, for modules that cannot reach the trampolines; not
-	 * necessarily in the range. Empty: there are no such modules. */
+	 * necessarily in free_range. Empty: there are no such modules. */
 	struct hv_gva_range veneers;
-	struct hv_gva_range kept; /* in the range, but reserved: the kernel maps it */
+	struct hv_gva_range kept; /* in free_range, but reserved: the kernel maps it */
 };
 
 struct hv_facts;
@@ -78,8 +78,8 @@ struct hv_btf_files {
 	/* Keeps derived facts for the recovery of this session. FACTS is a text
 	 * (types/kept_facts.h). NULL: they are not kept. */
 	struct hv_err *(*keep_facts)(void *ctx, struct hv_span facts);
-	/* Stores the facts that the session that died kept, for the caller, or NULL. NULL: there
-	 * was no session. */
+	/* Sets *RET to the facts that the dead session kept, which the caller frees, or to NULL.
+	 * The member is NULL if there was no such session. */
 	struct hv_err *(*kept_facts)(void *ctx, uint8_t **ret, size_t *ret_len_bytes);
 };
 
@@ -89,7 +89,7 @@ struct hv_types {
 	char *path;		   /* owned; of HV_TYPES_IN_FILE */
 	struct hv_btf_proof proof; /* of HV_TYPES_IN_FILE */
 	struct hv_facts *facts;	   /* owned; of HV_TYPES_DERIVED */
-	struct hv_btf *replaced;   /* owned; made of fewer facts; may still be in use; or NULL */
+	struct hv_btf *replaced; /* owned; BTF of fewer facts, which may still be in use; or NULL */
 	/* Members that may not be written or loaded: a bit for each row of btf_members.h. */
 	uint64_t unproved;
 };
@@ -114,7 +114,7 @@ struct hv_kernel_core {
 struct hv_reach hv_reach_of(const struct hv_kernel_core *core);
 
 /* Returns whether the kernel has no type or member that core->btf lacks. False if the types were
- * derived: then what is lacking is only unknown. */
+ * derived: then a type or member that core->btf lacks is only unknown. */
 static inline bool hv_types_are_whole(const struct hv_kernel_core *core)
 {
 	return core->btf && core->types.from != HV_TYPES_DERIVED;

@@ -47,7 +47,7 @@ bool hv_function_find_reference(const struct hv_kernel_core *core, const char *f
 	return false;
 }
 
-/* The kernel's text contains no strings. */
+/* Returns whether the string CTX is at AT. The kernel's text contains no strings. */
 static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const void *ctx)
 {
 	struct hv_span found = hv_image_at(&core->image, at);

@@ -13,9 +13,9 @@
 struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva start,
 				size_t max_bytes);
 
-/* Finds the first address that bytes in the code of FUNCTION may be, for which IS_IT returns true.
- * Returns false if there is none, or if the function or the architecture's references are
- * unknown. */
+/* Reads the bytes at each offset of FUNCTION's code as an address, and finds the first one for
+ * which IS_IT returns true. Returns false if there is none, or if the function or the
+ * architecture's references are unknown. */
 bool hv_function_find_reference(const struct hv_kernel_core *core, const char *function,
 				bool (*is_it)(const struct hv_kernel_core *core, struct hv_gva at,
 					      const void *ctx),
@@ -34,8 +34,9 @@ bool hv_function_uses(const struct hv_kernel_core *core, const char *function, s
  * per-CPU offset of the count. arch/preempt_count.h interprets its bits. */
 
 /* Finds the first instruction of FUNCTION, a symbol in the kernel's text, that changes the count by
- * at least LEAST. If the amount is in a register, it is unknown, and LEAST 0 finds it. Returns
- * false if there is no such instruction or the architecture has no decoder. */
+ * at least LEAST. With LEAST 0, also finds an instruction whose amount is in a register and
+ * therefore unknown. Returns false if there is no such instruction or the architecture has no
+ * decoder. */
 bool hv_preempt_count_insn(const struct hv_kernel_core *core, uint64_t percpu, const char *function,
 			   uint32_t least, struct hv_count_insn *ret);
 

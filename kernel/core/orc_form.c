@@ -340,8 +340,8 @@ static void vote_for_return(struct search *s, size_t index)
 	}
 }
 
-/* In older kernels, such as 4.19, only assembler code switches to the interrupt stack, which is not
- * followed. */
+/* For older kernels, such as 4.19: there, only assembler code switches to the interrupt stack, and
+ * the decoding of functions does not follow it. */
 static void vote_for_returns(struct search *s)
 {
 	for (size_t i = 1; i < s->table.nr && !hv_cancel_now(i); i++)

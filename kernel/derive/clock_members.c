@@ -19,11 +19,11 @@
 #define BASE_REAL    48u
 #define BASE_BYTES   56u
 #define FAST_BYTES   (FAST_BASE + 2 * BASE_BYTES)
-/* struct clocksource begins with a function and these. */
+/* struct clocksource begins with a pointer to a function, then these members. */
 #define SOURCE_MASK  8u
 #define SOURCE_MULT  16u
 #define SOURCE_SHIFT 20u
-#define SOURCE_BYTES 128u /* that are searched */
+#define SOURCE_BYTES 128u /* number of bytes that are searched */
 #define NAME_MAX     32u
 /* The variable tk_core, which has a seqcount before struct timekeeper. */
 #define LOCK_MAX     64u
@@ -86,14 +86,14 @@ static bool is_read_base(const struct clock *c)
 	       of_source && mult >= of_source - of_source / 8 && mult <= of_source + of_source / 8;
 }
 
-/* Members of tk_read_base that a function uses: a bit for each word. */
+/* Notes the words of tk_read_base that a function uses: a bit for each. */
 static void note_word(void *ctx, const struct hv_member_use *use)
 {
 	if (use->off % 8 == 0 && use->off < BASE_BYTES && use->len_bytes == 8)
 		*(unsigned *)ctx |= 1u << use->off / 8;
 }
 
-/* Both functions differ in one member. */
+/* ktime_get_real_fast_ns() uses one member that ktime_get_mono_fast_ns() does not use. */
 static unsigned code_of_bases(const struct hv_kernel_core *core)
 {
 	unsigned mono = 0, real = 0;
@@ -117,7 +117,7 @@ static bool is_name(const struct hv_kernel_core *core, uint64_t at)
 	return len > 1 && len < text.len_bytes && !text.data[len];
 }
 
-/* A name, and after it the links of the list of clocksources. */
+/* Returns whether a name is at OFF, and after it the links of the list of clocksources. */
 static bool is_name_in_list(const struct hv_kernel_core *core, const struct clock *c, uint32_t off)
 {
 	const uint64_t source = u64_of(c->fast, FAST_BASE), links = source + off + 8;
@@ -206,7 +206,7 @@ static void derive_keeper(struct hv_deriving *d, const struct clock *c, struct h
 
 /* The 8-byte words of struct sched_clock_data that a function writes: a bit for each. */
 struct written {
-	uint32_t percpu; /* the variable, which an instruction can have as its distance */
+	uint32_t percpu; /* the variable's address, which a displacement can include */
 	unsigned words;
 };
 
@@ -221,8 +221,7 @@ static void note_written(void *ctx, const struct hv_member_use *use)
 		w->words |= off % 8 || off >= 24 ? OTHER_WORD : 1u << off / 8;
 }
 
-/* sched_clock_tick() writes tick_raw and tick_gtod, and later the third member, which follows
- * them. */
+/* sched_clock_tick() writes tick_raw and tick_gtod, and then `clock`, which follows them. */
 static void derive_ticks(struct hv_deriving *d)
 {
 	static const char type[] = "sched_clock_data";

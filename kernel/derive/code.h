@@ -10,15 +10,15 @@
 #define HV_CODE_OFFS_MAX 32u
 #define HV_CODE_OFF_MAX	 0xfffffu /* no structure is larger */
 
-/* Uses of members by a function. */
+/* Selects uses of members by a function. */
 struct hv_code_rule {
 	const char *function; /* NULL: no rule */
-	uint8_t argument;     /* the structure is the function's argument, from 0 */
+	uint8_t argument;     /* number of the function's argument, from 0 */
 	uint8_t kinds;	      /* 1 << HV_MEMBER_*, or 0: all */
 	uint8_t len_bytes;    /* 0: any */
 	uint64_t mask;	      /* the constant in the instruction; 0: any */
-	/* NULL: the argument points to the structure. Otherwise this pointer in struct task_struct
-	 * does; all rules of a member have an equal one. */
+	/* NULL: the argument points to the structure. Otherwise it points to a task, and this
+	 * member of the task points to the structure. It is equal in all rules of a member. */
 	const char *through;
 };
 

@@ -47,7 +47,8 @@ static void add_known(struct hv_deriving *d)
 		hv_facts_add(&d->facts, &known[i]);
 }
 
-/* The members that are written or loaded need two proofs. */
+/* Returns the members that are written or loaded but have less than two proofs: a bit for each row
+ * of btf_members.h. */
 static uint64_t find_unproved(const struct hv_facts *facts)
 {
 	const struct hv_btf_member_row *row;
@@ -104,7 +105,7 @@ static const struct {
 	{"task_struct", "stack", NULL},
 	{"task_struct", "thread_info", NULL},
 	{"task_struct", "mm", NULL}, /* unknown while the kernel starts */
-	/* Detaching reads all stacks. */
+	/* needed at detach, which reads all stacks */
 	{"task_struct", "tasks", NULL},
 	{"task_struct", "signal", NULL},
 	{"task_struct", "thread_node", NULL},
@@ -149,7 +150,7 @@ static struct hv_err *check_line(const struct hv_deriving *d)
 	return NULL;
 }
 
-/* Takes FACTS. */
+/* Uses FACTS as the kernel's types. Takes ownership of them. */
 static struct hv_err *use(struct hv_kernel_core *core, struct hv_facts *facts)
 {
 	struct hv_err *err = hv_facts_to_btf(facts, &core->btf);

@@ -12,8 +12,8 @@
  * supported, and with ENOENT if the guest's tasks are not found, such as while it starts. */
 struct hv_err *hv_types_derive(struct hv_kernel_core *core, const char *version) hv_must_use;
 
-/* Uses FACTS, which an earlier session derived in this kernel, instead. Takes FACTS. Fails with
- * ENOENT, as hv_types_derive(), if they are not enough. */
+/* Like hv_types_derive(), but uses FACTS, which an earlier session derived in this kernel. Takes
+ * ownership of FACTS. Fails with ENOENT if they are not enough. */
 struct hv_err *hv_types_use(struct hv_kernel_core *core, struct hv_facts *facts) hv_must_use;
 
 /* Derives the members of struct module when the guest has its first module. Then it replaces

@@ -39,12 +39,12 @@ bool hv_event_text_read(const struct hv_kernel_core *core, uint64_t at,
 #define FIELD_BYTES    64u
 #define FIELDS_MAX     20000u
 #define LIST_MAX       256u
-#define TEMPLATE_BYTES 64u /* the largest that is looked for */
+#define TEMPLATE_BYTES 64u /* maximum length of a template that is looked for */
 
 struct field {
 	uint8_t bytes[FIELD_BYTES];	  /* struct ftrace_event_field */
 	uint8_t template[TEMPLATE_BYTES]; /* struct trace_event_fields and the bytes after it */
-	uint32_t before;		  /* end of the field before; 0: the header */
+	uint32_t before;		  /* end of the preceding field; 0: it is the header */
 };
 
 /* Offsets in struct ftrace_event_field. */
@@ -84,8 +84,8 @@ static void add_to(struct context *c, const char *type, const char *member, uint
 		     &(struct hv_fact){type, member, off, len_bytes, of, HV_PROVED_BY_MEMORY});
 }
 
-/* Kernels differ in whether the sign is a number or a bit-field, next to which there is another
- * one. Bit 0 is the sign in both. */
+/* The sign is a number, or in other kernels a bit-field next to another one. Bit 0 is the sign in
+ * both. */
 static void add_sign(struct context *c, const char *type, uint32_t off)
 {
 	hv_facts_add(&c->d->facts, &(struct hv_fact){type, "is_signed", off, 4, NULL,
@@ -176,7 +176,7 @@ static bool has_number(const struct field *f, uint32_t off, enum number number, 
 	}
 }
 
-/* The numbers follow the pointers. */
+/* Finds the offset of NUMBER in struct ftrace_event_field, whose numbers follow its pointers. */
 static bool find_number(const struct context *c, const struct field *fields, enum number number,
 			uint32_t *ret)
 {
@@ -314,9 +314,9 @@ static uint32_t find_stride(const struct context *c, const struct hv_objects *cl
 typedef bool (*field_fn)(const struct context *c, const struct field *f, uint32_t value,
 			 bool *ret_decides);
 
-/* Finds the number of the fields, or of their templates, that FN accepts. The kernel may have
- * edited the types of a few fields. *RET_DECIDES of FN becomes true if it would probably reject an
- * unrelated number. */
+/* Finds the offset of the number that FN accepts in the fields, or in their templates. Some fields
+ * may not fit, because the kernel may have edited their types. FN sets *RET_DECIDES if it would
+ * probably reject an unrelated number. */
 static bool find_in_fields(const struct context *c, bool in_template, field_fn fn, uint32_t start,
 			   uint32_t end, uint32_t *ret)
 {
@@ -414,7 +414,8 @@ static bool is_template_len(const struct context *c, const struct field *f, uint
 	return value == u32_at(f->bytes, c->l.len);
 }
 
-/* A template has the filter type only if the type of the field does not show it. */
+/* A template contains the filter type only if the kernel does not derive it from the field's
+ * type. */
 static bool is_template_filter(const struct context *c, const struct field *f, uint32_t value,
 			       bool *ret_decides)
 {
@@ -432,7 +433,8 @@ static void add_templates(struct context *c, uint32_t stride)
 	    !find_in_fields(c, true, is_template_align, 16, stride, &align) ||
 	    !find_in_fields(c, true, is_template_sign, 16, stride, &sign))
 		return;
-	/* Only fields of tracers have filter types of their own. */
+	/* Only templates of tracers' fields contain filter types. If there are none, the filter
+	 * type is the number after the sign. */
 	if (!find_in_fields(c, true, is_template_filter, 16, stride, &filter))
 		filter = sign + 4;
 	has_len = c->l.has_len && find_in_fields(c, true, is_template_len, 16, stride, &len);

@@ -74,7 +74,7 @@ static bool is_id(void *ctx hv_unused, const struct hv_object *o hv_unused, uint
 	return value && value <= UINT16_MAX;
 }
 
-/* Finds the number that no other event has. */
+/* Finds the id: the number that differs between all events. */
 static bool find_id(const struct hv_objects *calls, uint32_t *ret)
 {
 	unsigned nr_found = 0;
@@ -138,7 +138,7 @@ static bool find_flags(const struct context *c, uint32_t *ret_off, uint32_t *ret
 	return nr_found == 1;
 }
 
-/* Since 5.15 (1d18538e6a09) the member is in a union with a count. */
+/* Returns the name of the member, which since 5.15 (1d18538e6a09) is in a union with a count. */
 static const char *module_name(const struct hv_kernel_core *core)
 {
 	struct hv_gva at;
@@ -158,10 +158,10 @@ static void derive_call(struct context *c)
 	    !find_prefixed(c, calls, "trace_event_type_funcs_", "", &funcs) ||
 	    !find_flags(c, &flags, &tracepoint, &ignore))
 		return;
-	/* The number and the functions are in struct trace_event, which follows the name. */
+	/* The id and `funcs` are in struct trace_event, which follows the name. */
 	if (class != name - 8 || id < name + 8 || funcs != id + 8 || print_fmt != funcs + 8)
 		return;
-	/* Events of system calls have data. */
+	/* In events of system calls, `data` points to the call's metadata. */
 	if (!hv_objects_find_pointers(c->core, &c->of_syscalls, "__syscall_meta_", &data))
 		data = c->of_syscalls.nr ? 0 : flags - 8;
 	if (data != flags - 8 || data < print_fmt + 16)
@@ -194,7 +194,8 @@ static bool is_word(void *ctx, const struct hv_object *o hv_unused, uint64_t val
 	return len > 1 && !text[len];
 }
 
-/* The links of a list lead to a link that leads back. */
+/* Returns whether VALUE is the first pointer of a list's head in O: the second pointer of the entry
+ * that it points to leads back to the head. */
 static bool is_head(void *ctx, const struct hv_object *o, uint64_t value)
 {
 	const struct hv_kernel_core *core = ctx;
@@ -215,7 +216,7 @@ static bool is_equal(void *ctx, const struct hv_object *o hv_unused, uint64_t va
 	return value == *(const uint64_t *)ctx;
 }
 
-/* Finds a pointer that all objects have to the function NAME. */
+/* Finds the offset at which all objects point to the function NAME. */
 static bool find_function(const struct context *c, const struct hv_objects *o, const char *name,
 			  uint32_t *ret)
 {
@@ -224,7 +225,7 @@ static bool find_function(const struct context *c, const struct hv_objects *o, c
 	return at && hv_objects_find(o, 8, is_equal, &at, ret);
 }
 
-/* Only the class of sys_enter events has a function that returns the fields. */
+/* Returns whether OFF is get_fields: only the class of sys_enter events has that function. */
 static bool is_get_fields(const struct context *c, uint32_t off)
 {
 	uint64_t class = hv_symbol_of(c->core, "event_class_syscall_enter", ""),
@@ -308,7 +309,8 @@ static bool find_args(const struct context *c, uint32_t *ret, bool *ret_has_user
 	return nr_found == 1;
 }
 
-/* The kernel sets numbers that are not used to -1. */
+/* Finds the number of the system call, which no other call has. The kernel sets unused numbers to
+ * -1. */
 static bool find_number(const struct hv_objects *o, uint32_t *ret)
 {
 	unsigned nr_found = 0;
@@ -363,7 +365,8 @@ struct buffer_search {
 	unsigned nr;
 };
 
-/* The file, or its inode, points to the trace array. */
+/* Notes the member that the function writes in the trace array. Its argument, the file, or the
+ * file's inode points to the trace array. */
 static void note_buffer(void *ctx, const struct hv_member_use *use)
 {
 	struct buffer_search *s = ctx;
@@ -438,7 +441,7 @@ static bool is_call(const struct context *c, uint64_t value)
 	const struct hv_symbol *s;
 
 	if (!hv_gva_in(hv_gva(value), c->core->image.all))
-		return true; /* of a module, or dynamic */
+		return true; /* the event of a module, or a dynamic event */
 	s = hv_symbols_at(&c->core->symbols, hv_gva(value));
 	return s && s->addr.v == value && hv_starts_with(s->name, "event_");
 }
@@ -540,7 +543,7 @@ static void derive_array(struct context *c)
 	uint64_t arrays = hv_symbol_of(c->core, "ftrace_trace_arrays", ""),
 		 top = hv_symbol_of(c->core, "global_trace", ""), last = 0;
 	struct files files = {0};
-	unsigned nr_found = 0, budget = FILES_MAX; /* of all lists that are tried */
+	unsigned nr_found = 0, budget = FILES_MAX; /* for all lists together */
 	uint32_t events = 0, room;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -553,7 +556,7 @@ static void derive_array(struct context *c)
 	if (err || last - top >= room)
 		return;
 	for (uint32_t off = 0; off + 16 <= room; off += 8) {
-		/* Memory after the elements of other lists may contain files. */
+		/* The elements of another list may be followed by memory that looks like files. */
 		if (!is_files(c, top, top + off, &budget, &files) || !starts_with_links(c, &files))
 			continue;
 		events = off;
@@ -573,7 +576,7 @@ static void derive_array(struct context *c)
 
 #define OPTIONS_MAX 64u
 
-/* The names of trace options, in the order of their bits. */
+/* Adds the bits of trace options: the names are in the order of the bits. */
 static void derive_options(struct context *c)
 {
 	static const struct {
@@ -628,7 +631,7 @@ static void derive_filter(struct context *c)
 	}
 }
 
-/* The formats of modules that use trace_printk(). */
+/* The entries of the list hold the formats of modules that use trace_printk(). */
 static void derive_formats(struct context *c)
 {
 	static const char type[] = "trace_bprintk_fmt";

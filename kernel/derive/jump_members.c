@@ -19,8 +19,8 @@
 #define ENTRIES_MIN	 32u
 #define NAME_END	 80u /* struct module begins with its state, list and name */
 #define LAYOUTS_BYTES	 160u
-#define NEAR		 (UINT64_C(64) << 20) /* the code of a module is not further apart */
-#define FLAGS		 UINT64_C(3) /* of a key in an entry, and of the entries in a key */
+#define NEAR		 (UINT64_C(64) << 20) /* limit of distances in a module's code */
+#define FLAGS		 UINT64_C(3) /* low bits of pointers to a key and to a key's entries */
 #define LINKED		 UINT64_C(2) /* struct static_key points to a list of tables */
 #define DIRECT		 UINT64_C(1) /* struct static_call_key points to a table, not to a list */
 
@@ -159,8 +159,9 @@ static bool has_entries(const struct hv_kernel_core *core, const struct table *t
 	return nr >= ENTRIES_MIN;
 }
 
-/* A list of the tables that have entries of a key: the next table, then the entries and the module,
- * in this order or in the other one. */
+/* Returns whether AT is a list of the tables that have entries of a key. A link contains a pointer
+ * to the next link, then pointers to the entries and to the module, in this or in the reverse
+ * order. */
 static bool is_table_list(const struct hv_kernel_core *core, uint64_t at, const struct table *t,
 			  uint32_t entries_off, uint32_t module_off)
 {
@@ -265,7 +266,8 @@ static bool is_site_table(const struct hv_kernel_core *core, const struct table 
 	return true;
 }
 
-/* Returns whether the word at OFF of all keys is a table with an entry of this key, or a list. */
+/* Returns whether the word at OFF of each key points to an entry of that key in the table T, or to
+ * a list. */
 static bool has_sites(const struct hv_kernel_core *core, const struct table *t,
 		      const struct hv_objects *keys, uint32_t off)
 {
@@ -353,7 +355,7 @@ struct module_table {
 	uint32_t entry_bytes;
 	bool is_absolute;
 	int distance;
-	const char *function; /* called when a module is loaded */
+	const char *function; /* a function that uses the table of a module that is being loaded */
 };
 
 static bool is_module_table(const struct modules *all, const struct hv_loaded *m,
@@ -440,7 +442,7 @@ static void derive_module_table(struct hv_deriving *d, const struct modules *all
 		if (!hv_code_offs_have(&r.numbers, off + (uint32_t)t->distance) ||
 		    !fits_all(all, t, off, &used) || (is_used && !used))
 			continue;
-		/* A table that modules have is better than one that is always empty. */
+		/* Prefer a table that a module has to one that is always empty. */
 		nr_found = used && !is_used ? 1 : nr_found + 1;
 		is_used = used;
 		found = off;

@@ -10,7 +10,7 @@
 struct candidates {
 	uint32_t list[CANDIDATES_MAX];
 	unsigned nr;
-	bool is_any;	 /* no source has restricted them yet */
+	bool is_any;	 /* no source has restricted the candidates yet */
 	uint32_t except; /* never a candidate; UINT32_MAX: none */
 };
 
@@ -33,7 +33,8 @@ static bool restrict_to(struct candidates *c, const struct hv_code_offs *offs)
 	return both.nr;
 }
 
-/* If more than CANDIDATES_MAX offsets fit, memory proves nothing. */
+/* Restricts the candidates to the offsets at which memory fits. If these are more than
+ * CANDIDATES_MAX, memory proves nothing. */
 static void find_in_memory(const struct hv_member *m, const void *ctx, uint32_t struct_bytes,
 			   struct candidates *c)
 {

@@ -18,7 +18,7 @@
 
 struct context {
 	const struct hv_kernel_core *core;
-	const struct hv_facts *facts; /* only for the members of `arch` */
+	const struct hv_facts *facts; /* used only for the members of `arch` */
 	struct hv_loaded_modules modules;
 };
 
@@ -152,8 +152,9 @@ static bool fits_refcnt(const void *ctx, uint32_t off)
 	return fits_most(ctx, off, is_count);
 }
 
-/* The structure that the member points to is in the module itself while it is loaded: the symbols,
- * their number, their names and their types. The first symbol is empty. */
+/* Returns whether the member at OFF points to the module's table of symbols, a structure in struct
+ * module itself: pointer to the symbols, their number, their names and their types. The first
+ * symbol is empty. */
 static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 {
 	uint64_t in = u64_of(c, i, off) - c->modules.list[i].at.v;
@@ -387,7 +388,8 @@ static bool have_types(const struct context *c, const struct hv_facts *facts)
 	return kallsyms && c->modules.nr;
 }
 
-/* Returns whether modules can be read. A module that is being loaded shows less than one that is live. */
+/* Returns whether the members that reading modules needs are known. A module that is being loaded
+ * shows fewer members than one that is live. */
 static bool is_complete(const struct hv_deriving *d)
 {
 	static const char *const needed[] = {"state", "list", "name", "kallsyms"};

@@ -51,7 +51,8 @@ static uint32_t room_of(const struct hv_kernel_core *core, struct hv_gva at)
 	return room > HV_OBJECT_BYTES ? HV_OBJECT_BYTES : (uint32_t)room & ~7u;
 }
 
-/* Chooses the length that three quarters of the objects have room for, and keeps those. */
+/* Chooses the greatest length that three quarters of the objects have room for, and drops the
+ * objects with less room. */
 static void limit_length(const struct hv_kernel_core *core, struct hv_objects *o)
 {
 	HV_AUTO_FREE uint32_t *rooms = hv_alloc((o->nr + 1) * sizeof(*rooms));

@@ -16,10 +16,10 @@
 
 static const struct form {
 	struct hv_orc_bits type, signal, end; /* in the last byte */
-	/* The values of the last byte that entries can have; of those with a register, the table
-	 * has each of `needed`: calls, registers, a part of the registers. */
+	/* The values that the last byte of entries with a register can have. The table has each of
+	 * `needed`: calls, registers, a part of the registers. */
 	uint32_t with_register, needed;
-	uint32_t without_register, ends; /* and one of `ends` */
+	uint32_t without_register, ends; /* without a register; one of `ends` */
 } forms[] = {
 	{
 		.type = {0, 2},

@@ -9,7 +9,7 @@
 #include "kernel/arch/generic.h"
 #include "kernel/core/fields.h"
 
-#define CPUS_MAX   64u /* that are looked at */
+#define CPUS_MAX   64u /* number of CPUs that are checked */
 #define COMM_BYTES 16u
 #define PID_MAX	   (1u << 22)
 #define POINTERS   2u

@@ -125,8 +125,8 @@ static unsigned walk(const struct hv_kernel_core *core, const struct hv_samples 
 	return nr;
 }
 
-/* Copies up to NR tasks: the first of the list with the offset 0 as LINK, or the last with 8.
- * Returns false if the list changed. */
+/* Copies up to NR tasks: from the first one of the list on if LINK, the offset of a link, is 0,
+ * from the last one backwards if it is 8. Returns false if the list changed. */
 static bool copy_tasks(const struct hv_kernel_core *core, struct hv_samples *s, uint32_t link,
 		       unsigned nr)
 {

@@ -18,7 +18,7 @@
 #define SCHED_FIFO	1u
 #define SCHED_RR	2u
 #define SCHED_MAX	7u
-#define SIGNAL_BYTES	512u /* of struct signal_struct that are searched */
+#define SIGNAL_BYTES	512u /* number of bytes of struct signal_struct that are searched */
 
 #define USE(kind) (1u << HV_MEMBER_##kind)
 
@@ -74,7 +74,7 @@ static bool fits_pid(const void *ctx, uint32_t off)
 	return true;
 }
 
-/* init_task and kthreadd are kernel threads, and pid 1 is none. */
+/* init_task and kthreadd are kernel threads, but pid 1 is not. */
 static bool fits_flags(const void *ctx, uint32_t off)
 {
 	const struct context *c = ctx;
@@ -282,7 +282,7 @@ static void derive_threads(struct hv_deriving *d, const struct context *c)
 	unsigned nr_found = 0, nr_signals = 0;
 	uint32_t signal = 0, node = 0, head = 0;
 
-	/* init_signals has a name in every kernel that names its variables. */
+	/* Every kernel with names of variables has the name init_signals. */
 	if (!hv_core_symbol(d->core, "init_signals", &init_signals))
 		return;
 	for (uint32_t s = 0; s + 8 <= c->samples->bytes_per_task; s += 8) {
@@ -534,8 +534,8 @@ void hv_task_members_derive(struct hv_deriving *d)
 
 	hv_members_derive(d, "task_struct", of_task, HV_ARRAY_LEN(of_task), c,
 			  c->samples->bytes_per_task);
-	/* fits_policy() found that exactly the tasks with a real-time policy have an
-	 * rt_priority. */
+	/* fits_policy() found that exactly the tasks with a real-time policy have an rt_priority,
+	 * which proves rt_priority, too. */
 	policy = hv_facts_find(&d->facts, "task_struct", "policy");
 	if (policy && policy->proofs & HV_PROVED_BY_CODE)
 		hv_facts_add_proof(&d->facts, "task_struct", "rt_priority",

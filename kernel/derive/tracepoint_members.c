@@ -42,8 +42,8 @@ static bool find_off(const struct context *c, const char *type, const char *memb
 	return f;
 }
 
-/* Returns the offsets at which FUNCTION uses the target of ARGUMENT with these kinds and this
- * length. */
+/* Returns the offsets at which FUNCTION uses LEN_BYTES of the structure that ARGUMENT points to, in
+ * one of the KINDS. */
 static struct hv_code_offs uses(const struct context *c, const char *function, unsigned argument,
 				unsigned kinds, unsigned len_bytes)
 {
@@ -81,7 +81,8 @@ static bool is_name(void *ctx, const struct hv_object *o, uint64_t value)
 	       !strncmp(text, o->name, HV_EVENT_TEXT_BYTES - 1);
 }
 
-/* These functions write only one pointer of the tracepoint: the array of callbacks. */
+/* The functions that add or remove a callback write only one pointer of the tracepoint: the array
+ * of callbacks. */
 static void derive_funcs(const struct context *c)
 {
 	struct hv_code_offs added = uses_of(c, adders, HV_ARRAY_LEN(adders), USE(WRITE), 8),
@@ -150,7 +151,7 @@ static bool derive_functions(const struct context *c, const char *type, const ch
 	return true;
 }
 
-#define EXT_BYTES 24u /* of struct tracepoint_ext that are looked at */
+#define EXT_BYTES 24u /* number of bytes of struct tracepoint_ext that are checked */
 
 /* Callbacks of system calls may sleep, and those of all other tracepoints may not. */
 static void derive_ext(const struct context *c)
@@ -199,11 +200,11 @@ static void derive_tracepoint(const struct context *c)
 /* -- struct tracepoint_func, struct tp_probes -------------------------------------------------- */
 
 #define CALLERS_MAX 32u
-#define TRIES_MAX   128u /* functions that are looked at */
+#define TRIES_MAX   128u /* number of functions that are checked */
 
 /* How __traceiter_NAME() walks the array of callbacks. */
 struct loop {
-	uint32_t highest; /* of the pointers that are read */
+	uint32_t highest; /* highest offset of the pointers that are read */
 	uint32_t stride;
 	bool reads_first, is_other;
 };
@@ -222,8 +223,8 @@ static void note_loop(void *ctx, const struct hv_member_use *use)
 	}
 }
 
-/* Returns the size of an element of the array, or 0. Its first 8 bytes are the function, and the
- * next ones the data: nothing else is read. */
+/* Returns the size of an element of the array of callbacks, or 0. The first 8 bytes of an element
+ * are the function, and the next ones the data. Iterators read nothing else. */
 static uint32_t find_element(const struct context *c)
 {
 	uint32_t stride = 0;
@@ -246,7 +247,7 @@ static uint32_t find_element(const struct context *c)
 	return nr > CALLERS_MAX / 2 ? stride : 0;
 }
 
-/* Functions with a call of a tracepoint. */
+/* Functions that call a tracepoint. */
 static const char *const callers[] = {
 	"set_task_cpu",
 	"wake_up_new_task",
@@ -273,7 +274,7 @@ static const char *const callers[] = {
 /* A loop over the array of callbacks in a caller. */
 struct inline_loop {
 	const struct context *c;
-	uint32_t funcs; /* of struct tracepoint */
+	uint32_t funcs; /* offset in struct tracepoint */
 	uint64_t start; /* address of the instruction that reads the pointer to the array */
 	uint32_t stride;
 	bool reads_data, reads_first;
@@ -287,7 +288,8 @@ static bool is_funcs(const struct inline_loop *l, uint64_t variable)
 	return false;
 }
 
-/* The code of a loop that is off is not reached by any branch, so it is only listed. */
+/* No branch leads to the loop of a tracepoint that is off, so follow_members() does not find it,
+ * but list_uses() does. */
 static void note_inline_loop(void *ctx, const struct hv_member_use *use)
 {
 	struct inline_loop *l = ctx;
@@ -345,8 +347,8 @@ static void note_small(void *ctx, const struct hv_member_use *use)
 
 #define DEFAULT_PRIORITY 10u /* TRACEPOINT_DEFAULT_PRIO */
 
-/* Returns whether the first callbacks of tracepoints have the priority that callbacks without a
- * special one get, and there are callbacks. */
+/* Returns whether there are callbacks, and the first one of each tracepoint has the default
+ * priority. */
 static bool has_priorities(const struct context *c, uint32_t prio)
 {
 	uint32_t funcs;
@@ -397,7 +399,7 @@ static void derive_callback(const struct context *c)
 
 #define BACK_MAX 8
 
-/* Constants from 8 to 64 that code subtracts from a pointer. */
+/* The constants from 8 to 64 that code subtracts from a pointer. */
 struct back {
 	uint32_t list[BACK_MAX];
 	unsigned nr;
@@ -427,8 +429,8 @@ static bool find_back(const struct context *c, const char *const *functions, siz
 	return b.nr == 1;
 }
 
-/* The kernel frees an array through the struct rcu_head before it, in a function of its own or in
- * those that add and remove a callback. */
+/* The kernel frees an array through the struct rcu_head that precedes it, in a separate function or
+ * in the functions that add and remove a callback. */
 static void derive_array(const struct context *c)
 {
 	static const char *const release[] = {"release_probes"};
@@ -514,7 +516,7 @@ struct file_search {
 	bool is_found, is_other;
 };
 
-/* The member that leads to members of the file. */
+/* Notes the member of the argument that points to the file, whose flags the function reads. */
 static void note_file(void *ctx, const struct hv_member_use *use)
 {
 	struct file_search *s = ctx;
@@ -527,8 +529,8 @@ static void note_file(void *ctx, const struct hv_member_use *use)
 	s->is_found = true;
 }
 
-/* The file is between the ring buffer's event and the event's record, and one function writes and
- * another reads all three. */
+/* trace_file is between `event` and `entry`. trace_event_buffer_reserve() writes all three, and
+ * trace_event_buffer_commit() reads them. */
 static void derive_buffer(const struct context *c)
 {
 	static const char type[] = "trace_event_buffer";

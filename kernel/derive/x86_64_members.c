@@ -9,7 +9,7 @@
 #include "kernel/core/function_code.h"
 #include "kernel/derive/orc_members.h"
 
-#define CPUS_MAX 64u /* that are looked at */
+#define CPUS_MAX 64u /* number of CPUs that are checked */
 
 /* Registers on a stack, as the CPU and the system-call interface order them, and interfaces between
  * a guest and KVM. */
@@ -35,7 +35,7 @@ static void add(struct hv_deriving *d, const char *type, const char *member, uin
 }
 
 /* Calls IS_AT with the copy of the per-CPU variable at PERCPU of each online CPU. Returns whether
- * it was true for all of them, and there is one. */
+ * there is an online CPU and IS_AT returned true for all of them. */
 static bool holds_on_cpus(struct hv_deriving *d, uint64_t percpu,
 			  bool (*is_at)(const struct hv_deriving *d, struct hv_gva at,
 					unsigned cpu))
@@ -105,7 +105,8 @@ static uint32_t find_irq_stack(const struct hv_deriving *d, struct hv_gva hot)
 	return 0;
 }
 
-/* Returns HV_PROVED_BY_CODE if one of two functions refers to the per-CPU variable at ADDRESS, or 0. */
+/* Returns HV_PROVED_BY_CODE if one of the two FUNCTIONS refers to the per-CPU variable at ADDRESS,
+ * else 0. */
 static unsigned proof_of(const struct hv_deriving *d, const char *const functions[2],
 			 uint64_t address)
 {
@@ -130,7 +131,7 @@ static void derive_hot(struct hv_deriving *d, struct hv_gva hot)
 		of_count = HV_PROVED_BY_CODE;
 	add(d, "pcpu_hot", "current_task", HOT_CURRENT, 8,
 	    memory | proof_of(d, of_current, hot.v + HOT_CURRENT));
-	/* It is next to the others, which memory shows. */
+	/* Memory shows preempt_count by the members next to it. */
 	add(d, "pcpu_hot", "preempt_count", HOT_COUNT, 4, memory | of_count);
 	add(d, "pcpu_hot", "cpu_number", HOT_CPU, 4, memory | proof_of(d, of_cpu, hot.v + HOT_CPU));
 	if (find_irq_stack(d, hot))
@@ -150,8 +151,8 @@ static void find_current(struct hv_deriving *d)
 	derive_hot(d, at);
 }
 
-/* struct cyc2ns: twice a factor, a shift and an offset, then a number that chooses one of them. The
- * factor converts the TSC's rate to ns. */
+/* struct cyc2ns: a factor, a shift and an offset, twice, then a number that selects one of the two.
+ * The factor converts the TSC's rate to ns. */
 #define CYC2NS_EACH  16u
 #define CYC2NS_SHIFT 4u
 #define CYC2NS_SEQ   32u

@@ -47,7 +47,7 @@ static struct hv_err *find_class(const struct hv_kernel_core *core, struct hv_ev
 	const struct hv_field templates[] = {{"fields_array", 8, &l->class.fields_array}};
 	uint32_t unused;
 
-	/* Without templates, a function of the class has created the fields. */
+	/* In kernels without templates, a function of the class creates the fields. */
 	l->has_templates =
 		!hv_btf_member(core->btf, "trace_event_class", "define_fields", &unused, NULL);
 	if (l->has_templates) {

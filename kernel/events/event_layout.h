@@ -54,9 +54,9 @@ struct hv_event_layout {
 	uint32_t header_len_bytes;	 /* of struct trace_entry */
 	uint32_t tracepoint_flag, ignore_enable_flag;
 	bool has_lens;	    /* fields contain the array length (6.1, b6c7abd1c28a) */
-	bool has_templates; /* later than 5.4 */
-	bool has_iterators; /* 5.10 */
-	bool has_ext;	    /* 6.13 */
+	bool has_templates; /* kernels after 5.4 */
+	bool has_iterators; /* since 5.10 */
+	bool has_ext;	    /* since 6.13 */
 	bool has_syscalls;  /* CONFIG_FTRACE_SYSCALLS */
 };
 

@@ -9,8 +9,9 @@
 #include "kernel/events/event_layout.h"
 #include "kernel/kernel.h"
 
-/* Finds the key of page faults. Fails with ENOENT if this kernel does not have it: kernels after
- * 6.15 treat both tracepoints like others (arch/x86/kernel/tracepoint.c). */
+/* Finds the static key that the tracepoints of page faults share. Fails with ENOENT if this kernel
+ * does not have it: kernels after 6.15 treat these tracepoints like others
+ * (arch/x86/kernel/tracepoint.c). */
 static struct hv_err *common_key_find(const struct hv_kernel *k, struct hv_common_key *ret)
 {
 	struct hv_common_key c = {0};
@@ -48,7 +49,8 @@ static bool find_flag(const struct hv_kernel_core *core, struct hv_syscall_work 
 		if (!err)
 			err = hv_btf_need_proof(core, "task_struct", "thread_info.syscall_work");
 	} else {
-		/* If the types were derived, code shows which of both the kernel uses. */
+		/* Derived types have this enumerator only if code shows that the kernel uses the
+		 * thread flag. */
 		if (!hv_types_are_whole(core) &&
 		    !hv_btf_enumerator(core->btf, "TIF_SYSCALL_TRACEPOINT", &bit))
 			bit = -1;
@@ -190,7 +192,8 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	return hv_fields_find_proved(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
-/* Without it, hvtrace cannot add its callback to tracepoints that the guest uses. */
+/* Without the layout of static calls, hvtrace cannot add its callback to tracepoints that the guest
+ * uses. */
 static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_call_layout_find(k, &l->calls);
@@ -198,7 +201,8 @@ static void find_calls(const struct hv_kernel *k, struct hv_tracepoint_layout *l
 	l->has_calls = !err;
 }
 
-/* Without it, page faults cannot be recorded in kernels with such a key. */
+/* Without the layout of the shared key, page faults cannot be recorded in kernels with such a
+ * key. */
 static void find_common(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
 {
 	HV_AUTO_ERR struct hv_err *err = common_key_find(k, &l->common);
@@ -235,7 +239,7 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 		err = hv_jump_layout_find(k, &l.jumps);
 	if (!err)
 		find_calls(k, &l);
-	/* Without it, system calls cannot be recorded. */
+	/* Without l.syscalls, system calls cannot be recorded. */
 	l.has_syscalls = !err && syscall_work_find(k, &l.syscalls);
 	if (!err)
 		find_common(k, &l);

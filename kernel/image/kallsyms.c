@@ -90,7 +90,7 @@ static uint16_t u16_at(struct hv_span s, size_t off)
 	return v;
 }
 
-/* 0 outside */
+/* Returns 0 if the word is not in S. */
 static uint64_t word_at(struct hv_span s, size_t off, unsigned width)
 {
 	uint64_t v64 = 0;

@@ -45,7 +45,7 @@ static bool open_elf(const struct hv_elf_file *f, struct elf *ret)
 	ret->nr_phdrs = 0;
 	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > PHDRS_MAX ||
 	    !read_at(f, h->e_phoff, ret->phdrs, h->e_phnum * sizeof(Elf64_Phdr)))
-		return true; /* it may have sections */
+		return true; /* the file may have sections */
 	ret->nr_phdrs = h->e_phnum;
 	return true;
 }
@@ -114,7 +114,7 @@ static bool is_function(const Elf64_Sym *s)
 	       s->st_size && s->st_value + s->st_size > s->st_value;
 }
 
-/* The innermost function wins, and of several names the first. */
+/* The innermost function wins, and of several names for it the first. */
 static void see_symbol(struct search *s, const Elf64_Sym *symbol)
 {
 	size_t low = 0, high = s->nr;
@@ -204,8 +204,8 @@ static void search_section(struct search *s, uint32_t type)
 
 #define DYNAMIC_MAX 128
 
-/* Searches the symbols of the dynamic linker. Its own tables are resident where it has used them, even
- * if the headers of sections are not. In the files of all linkers the strings follow the symbols. */
+/* Searches the symbols that the dynamic linker uses. Their tables are in memory where it has used
+ * them, even if the headers of sections are not. All linkers put the strings after the symbols. */
 static void search_dynamic(struct search *s)
 {
 	const struct elf *e = s->e;

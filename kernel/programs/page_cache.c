@@ -63,8 +63,8 @@ bool hv_cached_file_open(const struct hv_page_cache *c, struct hv_gva mapping,
 	return map == mapping.v;
 }
 
-/* Finds the entry of page INDEX: *RET is the struct page of page *RET_BASE. An entry can have several
- * pages. Returns false if the page is absent. */
+/* Finds the entry of page INDEX, which can cover several pages: *RET is the struct page of its
+ * first page, which has the index *RET_BASE. Returns false if the page is absent. */
 static bool find_page(const struct hv_cached_file *f, uint64_t index, uint64_t *ret,
 		      uint64_t *ret_base)
 {

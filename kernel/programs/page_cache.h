@@ -21,7 +21,6 @@ struct hv_page_cache {
 struct hv_err *hv_page_cache_find(const struct hv_kernel_core *core,
 				  struct hv_page_cache *ret) hv_must_use;
 
-/* A file of the page cache. */
 struct hv_cached_file {
 	const struct hv_page_cache *cache;
 	struct hv_gva mapping; /* its address_space */

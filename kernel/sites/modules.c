@@ -401,7 +401,7 @@ struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t 
 	err = hv_read_u64(&core->as, head, &at);
 	if (err)
 		return err;
-	/* As long as there are no modules, their layout cannot be derived. The first one is a
+	/* Without modules, their layout cannot be derived, so that the first module counts as a
 	 * change. */
 	err = find_layout(core, &l);
 	if (err && !hv_types_are_whole(core)) {

@@ -30,8 +30,8 @@ struct record_layout {
 	uint32_t next, records, index; /* of struct ftrace_page */
 	uint32_t record_len_bytes;
 	uint32_t ip, flags; /* of struct dyn_ftrace */
-	uint64_t disabled;  /* the flag FTRACE_FL_DISABLED */
-	uint64_t busy;	    /* flags and use count */
+	uint64_t disabled;  /* mask of the flag FTRACE_FL_DISABLED */
+	uint64_t busy;	    /* mask of flags and use count */
 };
 
 struct record {

@@ -4,7 +4,7 @@
 #include "kernel/kernel.h"
 #include "kernel/tasks/tasks.h"
 
-#define FREE_MAX   32 /* bytes after the registers */
+#define FREE_MAX   32 /* maximum number of free bytes after the registers */
 #define WORD	   8
 #define NR_PLACES  (FREE_MAX / WORD + 1)
 #define REGS_MAX   512

@@ -14,7 +14,7 @@ struct hv_btf;
  * BASE is NULL. Lookups by name only find types of BYTES. */
 struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base,
 			  struct hv_btf **ret) hv_must_use;
-/* Takes BYTES, which were allocated, also if it fails. */
+/* Takes ownership of BYTES, which were allocated, also if it fails. */
 struct hv_err *hv_btf_new_take(uint8_t *bytes, size_t len_bytes, struct hv_btf **ret) hv_must_use;
 /* Reads the kernel's BTF without a copy: BYTES must outlive *RET. */
 struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret) hv_must_use;

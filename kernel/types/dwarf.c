@@ -21,15 +21,15 @@
 #define DEPTH_MAX   64u
 #define BITS_MAX    (1u << 24) /* offsets of members beside a bit-field have 24 bits */
 
-/* Keys of other things than types. */
+/* Kinds of keys that are not kinds of types. */
 enum { KEY_DEFINED = 64, KEY_ANONYMOUS_ENUM };
 
 struct type {
-	uint32_t name, kind, size; /* size: or a type */
+	uint32_t name, kind, size; /* size: or the id of a type */
 	uint32_t first_word, nr_words;
 };
 
-/* What makes a type equal to one of another compilation unit. */
+/* The values in which a type equals one of another compilation unit. */
 struct key {
 	uint32_t kind, name, a, b;
 	uint32_t id;
@@ -55,7 +55,8 @@ struct making {
 	struct hv_btf_writer out; /* has the strings already */
 	uint32_t *die_ids;	  /* owned; of one compilation unit; 0: void, or being read */
 	size_t nr_die_ids, die_ids_cap;
-	/* To indexes plus 1: of strings, keys and die_ids. DIES has the addresses of entries. */
+	/* The values are indexes plus 1: of strings, keys and die_ids. The keys of DIES are
+	 * addresses of entries. */
 	struct hv_map strings, by_key, dies;
 	size_t nr_steps;
 	uint32_t index_id; /* the type of arrays' indexes; 0: not needed yet */
@@ -118,7 +119,7 @@ static uint32_t string(struct making *m, const char *text)
 	return hv_btf_write_string(&m->out, text);
 }
 
-/* Finds the entry of KEY, whose id does not count, or adds one with the id 0. */
+/* Finds the entry of the key of KIND, NAME, A and B, or adds one with the id 0. */
 static struct key *key_of(struct making *m, uint32_t kind, uint32_t name, uint32_t a, uint32_t b)
 {
 	uint64_t hash = mix(mix(mix(mix(1, kind), name), a), b) | 1;
@@ -143,7 +144,7 @@ static uint32_t add_type(struct making *m, uint32_t name, uint32_t kind, uint32_
 	return (uint32_t)m->nr_types;
 }
 
-/* Like add_type(), unless there is an equal type. It has no words. */
+/* Returns an equal type, or adds one like add_type(). The type has no words. */
 static uint32_t add_once(struct making *m, uint32_t name, uint32_t kind, uint32_t size)
 {
 	struct key *key = key_of(m, kind, name, size, 0);
@@ -159,7 +160,7 @@ static void add_item(struct making *m, uint32_t word)
 	m->items[m->nr_items++] = word;
 }
 
-/* Gives the items from FIRST on to the type. */
+/* Makes the items from FIRST on the words of the type ID. */
 static void take_items(struct making *m, uint32_t id, size_t first)
 {
 	struct type *t = &m->types[id - 1];
@@ -191,7 +192,7 @@ static bool number(Dwarf_Die *die, unsigned name, uint64_t *ret)
 	return true;
 }
 
-/* Enumerators are signed if their form says so. */
+/* Returns the number of an attribute, which is signed if its form is. */
 static int64_t signed_number(Dwarf_Die *die, unsigned name, bool *ret_negative)
 {
 	Dwarf_Attribute attr;
@@ -245,7 +246,7 @@ static uint64_t location(Dwarf_Die *die)
 
 static uint32_t type_of(struct making *m, Dwarf_Die *die, unsigned depth);
 
-/* Returns the id of what DIE refers to; 0: void. */
+/* Returns the id of the type that DIE refers to; 0: void. */
 static uint32_t target_id(struct making *m, Dwarf_Die *die, unsigned depth)
 {
 	Dwarf_Die target;
@@ -405,8 +406,8 @@ static uint32_t enumeration(struct making *m, Dwarf_Die *die)
 	return key->id;
 }
 
-/* A name for a kind of type is assumed to have one meaning in the whole kernel, so that a typedef of
- * an anonymous structure is not repeated for each compilation unit. */
+/* Assumes that a name for a kind of type has one meaning in the whole kernel. Otherwise a typedef
+ * of an anonymous structure would be repeated for each compilation unit. */
 static uint32_t type_definition(struct making *m, Dwarf_Die *die, unsigned depth)
 {
 	uint32_t name = string(m, dwarf_diename(die)), to, id;
@@ -507,7 +508,7 @@ static bool has_bit_fields(struct making *m, Dwarf_Die *die)
 	return false;
 }
 
-/* Beside a bit-field, members that are too far away are left out. */
+/* Leaves out members whose offset is too large for a structure with a bit-field. */
 static void read_members(struct making *m, struct waiting *w)
 {
 	bool has_bits = has_bit_fields(m, &w->die);

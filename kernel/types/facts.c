@@ -10,7 +10,7 @@
 #include "kernel/types/btf_writer.h"
 
 enum {
-	ID_U8 = 1, /* four integers come first */
+	ID_U8 = 1, /* the first four types are integers */
 	ID_U16,
 	ID_U32,
 	ID_U64,
@@ -79,7 +79,7 @@ void hv_facts_add_proof(struct hv_facts *f, const char *type, const char *member
 struct making {
 	const struct hv_facts *facts;
 	struct hv_btf_writer out;
-	const char **names; /* owned: of the structures */
+	const char **names; /* owned; names of the structures */
 	uint32_t nr_names;
 	uint32_t nr_arrays;
 };

@@ -37,8 +37,8 @@ static bool is_name(const char *word)
 	return len && len <= HV_KEPT_NAME_MAX;
 }
 
-/* A number below END. Other forms of it, such as +1 and 01, are found when the result is
- * compared. */
+/* Reads a number below END. Also accepts other forms of it, such as +1 and 01: is_equal() rejects
+ * these later. */
 static bool take_number(const char *word, uint32_t end, uint32_t *ret)
 {
 	char *after;
