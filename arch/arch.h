@@ -150,7 +150,7 @@ enum hv_unwound {
 	X(text_base)	       /* hv_reach.text_base, for trampolines that subtract it */          \
 	/* bits of the preempt count */                                                            \
 	X(hardirq_bits) /* hard interrupts */                                                      \
-	X(irq_bits)	/* those, served and disabled soft interrupts, and NMIs */                 \
+	X(irq_bits)	/* served and disabled soft interrupts, hard interrupts, and NMIs */       \
 	X(context_bits) /* bits that distinguish task, softirq, hardirq and NMI context */         \
 	/* numbers */                                                                              \
 	X(chains_len)	       /* bytes */                                                         \
@@ -288,19 +288,18 @@ struct hv_trampoline_image {
 	size_t probed_off;
 	size_t probed_len_bytes;
 	size_t handler_off; /* where the functions in a graph return to */
-	/* Entry N of HV_NR_FTRACE_READERS: called in place of the function with which the guest's ftrace
-	 * reads sites, from the Nth call site. The kernel function called there returns into this
-	 * entry. 0: not supported. */
+	/* The guest's ftrace calls entry N of HV_NR_FTRACE_READERS at the Nth call of its function
+	 * that reads a site. The entry calls that function, which returns into the entry. 0: not
+	 * supported. */
 	size_t ftrace_readers_off;
 	size_t ftrace_reader_len_bytes;
 	/* The guest's event callbacks and tracepoints call these instead of the kernel's own
 	 * functions. 0: events cannot be recorded. */
 	size_t event_reserve_off;
 	size_t event_commit_off;
-	size_t event_release_offs[2]; /* struct rcu_head is the first argument; the second argument
-				       */
-	size_t event_release_other_off; /* the first argument, for the other release function */
-	struct hv_unwind_rule ftrace_reader_rule; /* at the address it returns to */
+	size_t event_release_offs[2];		  /* [N]: argument N is the struct rcu_head */
+	size_t event_release_other_off;		  /* argument 0 is the struct rcu_head */
+	struct hv_unwind_rule ftrace_reader_rule; /* at the return into an ftrace reader */
 	/* Called by detours when preemption is disabled and enabled. 0: not supported. */
 	size_t section_begins_off;
 	size_t section_ends_off;
@@ -436,7 +435,7 @@ struct hv_context {
 #define HV_CONTEXT_NEED_RESCHED_LAZY 0x02
 #define HV_CONTEXT_NEED_RESCHED	     0x04
 #define HV_CONTEXT_HARDIRQ	     0x08
-#define HV_CONTEXT_SOFTIRQ	     0x10 /* in a handler */
+#define HV_CONTEXT_SOFTIRQ	     0x10 /* in a soft-interrupt handler */
 #define HV_CONTEXT_PREEMPT_RESCHED   0x20
 #define HV_CONTEXT_NMI		     0x40
 #define HV_CONTEXT_BH_OFF	     0x80
@@ -500,7 +499,7 @@ struct hv_member_use {
 	enum {
 		HV_MEMBER_ADDRESS, /* its address is computed */
 		HV_MEMBER_READ,
-		HV_MEMBER_WRITE, /* also read and written */
+		HV_MEMBER_WRITE, /* also for a member that is read and written */
 	} kind;
 	unsigned len_bytes; /* 0 for HV_MEMBER_ADDRESS */
 	/* The instruction combines the member with a constant MASK: it moves, adds, subtracts,
@@ -571,7 +570,7 @@ struct hv_arch {
 	 * unchanged makes TCG discard all translations. */
 	unsigned gdb_root_register;
 	/* Read-only registers that are not in the `g` packet, by name because their numbers in the
-	 * trampoline differ between CPUs. NULL ends the list. If there is one, gdb_root_register is
+	 * gdb stub differ between CPUs. NULL ends the list. If there is one, gdb_root_register is
 	 * not used. */
 	struct hv_gdb_named gdb_named[HV_GDB_NAMED_MAX + 1];
 	/* Adds the values of gdb_named to REGS, which decode_gdb_registers() filled in: root,

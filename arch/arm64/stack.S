@@ -330,7 +330,7 @@ hv_trampoline_function_stack:
 	stp	x16, x17, [sp, #48]
 	str	x30, [sp, #64]
 	cmp	x12, x13
-	csel	x12, x12, x4, hi /* it is on another stack, or does not exist */
+	csel	x12, x12, x4, hi /* the caller's record is on another stack, or does not exist */
 	cmp	x12, x4
 	csel	x12, x12, x4, ls
 	mrs	x10, sp_el0

@@ -119,7 +119,7 @@ hv_trampoline_function_stack:
 	sd	t1, S_GROUP(sp)
 	sd	t3, S_COUNTS(sp)
 
-	/* The upper half is the same as the code's. */
+	/* The upper half of all text addresses is the same as that of this code. */
 	auipc	a0, 0
 	srli	a0, a0, 32
 	slli	a0, a0, 32
@@ -321,7 +321,7 @@ hv_trampoline_function_stack:
 	addi	t2, t3, -16
 	bgeu	t1, t2, 3f
 	bleu	t2, a4, 5f
-3:	mv	t2, a4 /* it is on another stack, or does not exist */
+3:	mv	t2, a4 /* the caller's record is on another stack, or does not exist */
 5:	jal	t6, .Lstack_handler
 4:	mv	a3, a2
 	ld	a2, S_NEXT(sp)

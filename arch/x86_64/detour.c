@@ -315,8 +315,8 @@ static void put_insn(struct writer *w, const struct hv_detour *d)
 #define EAX 0
 #define ECX 1
 
-/* Compares the count with the register, or with its negative if the end adds the register. Saves
- * and uses a second register. */
+/* Compares the count with the amount in a register, or with its negative if the section's end adds
+ * the amount. Saves and uses a second register. */
 static void put_register_test(struct writer *w, const struct hv_detour *d)
 {
 	size_t off = opcode_off(d->insn);

@@ -144,7 +144,7 @@
 	jmp	.Lfetch_is_not
 .Lfetch_most:
 	cmpb	$HV_FETCH_MOST, %al
-	jb	.Lfetch_entry /* the end of the program is not to cost more */
+	jb	.Lfetch_entry /* includes HV_FETCH_END, which so costs no further test */
 	ja	.Lfetch_user_stack
 	movl	$ANY_LENGTH, %r9d
 	cmpq	%r9, %r13

@@ -273,7 +273,7 @@ hv_graph_jump:
 	write_task_record
 	jmp	.Lreturn_same_task
 
-/* The exit has a return value, or possibly steal time, in %rdi from here on. */
+/* The exit has a return value, or it may have steal time. %rdi := the steal time. */
 .Lreturn_value:
 	xorl	%edi, %edi
 	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS

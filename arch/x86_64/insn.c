@@ -257,7 +257,7 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 		.is_call = is_in_group(from->detail, CS_GRP_CALL),
 		.is_jump = is_in_group(from->detail, CS_GRP_JUMP),
 	};
-	/* For FPU instructions these bits have another meaning. */
+	/* For FPU instructions capstone's bits have another meaning. */
 	if (!is_in_group(from->detail, X86_GRP_FPU)) {
 		ret->flags_used = flags_used(x86->eflags);
 		ret->flags_set = flags_set(x86->eflags);

@@ -46,7 +46,6 @@ static const uint8_t arguments[] = {RDI, RSI, RDX, RCX, R8, R9};
 
 /* -- instructions ------------------------------------------------------------------------------ */
 
-/* A memory operand. */
 struct memory {
 	enum {
 		NO_MEMORY,	 /* no memory operand, or one that is not reported */
@@ -88,7 +87,7 @@ struct insn {
 	bool continues;	    /* the next instruction may follow */
 	bool has_target;
 	uint64_t target_address;
-	uint16_t target; /* the index of the instruction there, or NO_INSN */
+	uint16_t target; /* index of the instruction at target_address, or NO_INSN */
 };
 
 /* How an instruction uses its operands. */
@@ -385,7 +384,7 @@ static void read_memory(const cs_insn *insn, unsigned flags, struct insn *ret)
 			continue;
 		ret->memory = place_of(insn, &x86->operands[i]);
 		ret->memory.is_written = flags & WRITES_BOTH || (flags & WRITES && i == 0);
-		/* The number of a bit in a register can lead to other memory. */
+		/* A bit number in a register can select a bit of other memory. */
 		if (flags & NO_USE || !ret->memory.len_bytes ||
 		    (flags & BIT_NUMBER && !ret->has_mask))
 			ret->memory.kind = NO_MEMORY;
@@ -483,7 +482,7 @@ static bool is_end(const cs_insn *insn)
 	}
 }
 
-/* Capstone does not count all of them as jumps. */
+/* Returns whether INSN is a loop or a jump on rcx, not all of which capstone counts as jumps. */
 static bool is_loop(const cs_insn *insn)
 {
 	return insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE ||
@@ -566,8 +565,8 @@ static size_t decode(csh capstone, cs_insn *insn, struct hv_span code, uint64_t 
 	return insn->size;
 }
 
-/* The first instruction calls the kernel's function tracer, which keeps all registers. It may be
- * after an endbr64. */
+/* Notes that the call of the kernel's function tracer changes no registers. It is the first
+ * instruction or follows an endbr64. */
 static void find_entry_call(struct function *f, struct hv_span code)
 {
 	bool has_endbr = hv_span_has(code, 0, 4) && !memcmp(code.data, "\xf3\x0f\x1e\xfa", 4);

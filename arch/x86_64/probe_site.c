@@ -99,7 +99,7 @@ static const cs_x86_op *relative_operand(const cs_insn *insn)
 	return NULL;
 }
 
-/* Returns whether execution may not continue at the next instruction. */
+/* Returns whether execution does not continue at the next instruction, or only after a call. */
 static bool is_last_of_its_path(const cs_insn *insn)
 {
 	return is_in_group(insn, CS_GRP_RET) || is_call(insn) ||

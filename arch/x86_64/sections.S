@@ -185,7 +185,7 @@ hv_trampoline_return_11:
 	write_task_record
 	jmp	.Lsection_begin_task
 
-/* Its end must not count as an end without a start. */
+/* The end of this section must not count as an end without a start. */
 .Lsection_not_measured:
 	movl	$1, HV_STATE_IDLE(%rcx)
 	xorl	%eax, %eax
@@ -195,7 +195,7 @@ hv_trampoline_return_11:
 	incq	HV_STATE_NO_END(%rcx)
 	jmp	.Lsection_opens
 
-/* If interrupts are off, it is nested in a section. */
+/* If interrupts are off, this preempt-off section is nested in another section. */
 .Lpreempt_goes_off:
 	cmpl	$OF_EITHER, %eax
 	jne	.Lsection_leave_begin
@@ -338,7 +338,7 @@ hv_trampoline_return_12:
 	write_task_record
 	jmp	.Lsection_end_task
 
-/* No start is expected in the idle loop. */
+/* Counts an end without a start, except while no start is expected (HV_STATE_IDLE). */
 .Lsection_without_begin:
 	cmpl	$0, HV_STATE_IDLE(%rcx)
 	jne	.Lsection_end_logged

@@ -280,8 +280,8 @@ size_t x86_64_follow_code(struct hv_span code, const struct hv_unwind_rule *star
 #define REGS_SP	 152
 #define REGS_LEN 168
 
-/* At an entry from user mode, its registers are at the end of a stack. FRED leaves some words free
- * after them. */
+/* At an entry from user mode, the registers of user mode are at the end of a stack. FRED leaves
+ * some words free after them. */
 #define STACK_UNIT 4096
 #define TOP_LEN	   64
 
