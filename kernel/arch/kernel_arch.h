@@ -199,7 +199,7 @@ struct hv_kernel_arch {
 	} entry;
 	/* The prefix of the names of thunks for indirect jumps. NULL: the kernel has no thunks. */
 	const char *indirect_thunk;
-	/* Returns whether the kernel's own probes ignore an instruction that raises an
+	/* Returns whether the kernel's own probes reject an instruction that raises an
 	 * exception. */
 	bool (*skips_exceptions)(const struct hv_kernel_core *core);
 	/* Returns whether interrupts also arrive through code outside `entry`. */

@@ -338,7 +338,8 @@ static bool has_page_end(const struct hv_arch *arch, const struct hv_probe_site 
 	return p->at.v % page_bytes + len > page_bytes;
 }
 
-/* CODE begins with the instruction at the probe's address. */
+/* Returns whether the kernel's own probes reject the instruction at the probe's address, which CODE
+ * begins with. */
 static bool is_skipped(const struct hv_kernel *k, struct hv_span code)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);

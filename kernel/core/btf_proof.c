@@ -129,9 +129,9 @@ static bool is_text(const struct hv_symbol *s)
 	return s->type && strchr("tTwW", s->type);
 }
 
-/* Collects the names of the guest's functions. Those of copies of functions (".isra.0",
- * ".constprop.0") are without the suffix that the compiler appended, because BTF has the
- * function's name; they are in *RET_COPIES. CUT, which the caller frees, has their bytes. */
+/* Collects the names of the guest's functions in *RET. *RET_COPIES gets the names of compiler-made
+ * copies (".isra.0", ".constprop.0") without the suffix, because BTF has the function's name. Their
+ * bytes are in *RET_CUT, which the caller frees. */
 static void find_guest(const struct hv_symbols *s, struct names *ret, struct names *ret_copies,
 		       char **ret_cut)
 {

@@ -111,7 +111,8 @@ static bool is_one_bit(uint32_t value)
 	return value && !(value & (value - 1));
 }
 
-/* A bit of the flags distinguishes the events of tracepoints, and another one those of tracers. */
+/* Finds the flags: one bit is set only in events of tracepoints, and another one only in those of
+ * tracers. */
 static bool find_flags(const struct context *c, uint32_t *ret_off, uint32_t *ret_tracepoint,
 		       uint32_t *ret_ignore)
 {
@@ -272,7 +273,7 @@ static void derive_class(struct context *c)
 
 /* -- struct syscall_metadata ------------------------------------------------------------------- */
 
-/* How many arguments system calls have is the same on all architectures. */
+/* These system calls have the same number of arguments on all architectures. */
 static const struct {
 	const char *name;
 	uint8_t nr_args;

@@ -141,8 +141,8 @@ static bool next_key(const struct hv_kernel_core *core, const struct table *t, e
 	return false;
 }
 
-/* A key points to its first entry, with flags. Checks that this is the second word of a key, for
- * all keys without a list. */
+/* Returns whether the second word of each key without a list points to the key's first entry. The
+ * low bits of the word are flags. */
 static bool has_entries(const struct hv_kernel_core *core, const struct table *t, enum form form)
 {
 	uint64_t key = 0, entries;

@@ -257,7 +257,7 @@ struct hv_err *hv_callback_calls_of(const struct hv_kernel *k, const struct hv_c
 	return NULL;
 }
 
-/* Finds the calls with which kernel/tracepoint.c frees arrays of callbacks (release_probes()). */
+/* Finds the calls in kernel/tracepoint.c that free arrays of callbacks (release_probes()). */
 
 /* The function that frees later, and the number of its struct rcu_head argument. Older kernels,
  * such as 4.19, use call_rcu_sched(). Since 7.0 callbacks are called under SRCU. */

@@ -27,10 +27,11 @@ struct hv_elf_place {
 	char *name;	/* owned, untrusted; NULL: no function is known */
 };
 
-/* Sets VADDR, START and NAME of each of LIST, in which they are 0 and OFF is set. */
+/* Sets VADDR, START and NAME of each element of LIST. The caller has set OFF and zeroed the
+ * others. */
 void hv_elf_find_functions(const struct hv_elf_file *f, struct hv_elf_place *list, size_t nr);
-/* Sets START and NAME of each of LIST whose VADDR is set, from the symbols of F, which may be a file
- * with debug information for the file of LIST. Keeps names. */
+/* Sets START and NAME of each element of LIST whose VADDR is set, from the symbols of F, which may
+ * be a file with debug information for the file of LIST. Keeps names. */
 void hv_elf_find_functions_at(const struct hv_elf_file *f, struct hv_elf_place *list, size_t nr);
 /* Returns the length of the build id, or 0 without one. */
 size_t hv_elf_build_id(const struct hv_elf_file *f, uint8_t ret[HV_ELF_BUILD_ID_MAX]);

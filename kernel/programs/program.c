@@ -295,7 +295,7 @@ static bool walk_list(struct reading *r)
 	return true;
 }
 
-/* ENTRY is a slot for [MIN, MAX] of a leaf. */
+/* Adds the mapping of ENTRY, the slot of a leaf for the addresses [MIN, MAX]. */
 static bool add_entry(struct reading *r, uint64_t entry, uint64_t min, uint64_t max)
 {
 	struct vma v;
