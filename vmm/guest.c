@@ -19,7 +19,7 @@ struct hv_guest {
 
 struct hv_hold {
 	struct hv_guest *guest;
-	uint64_t from_ns; /* its timeout counts from here or slightly later */
+	uint64_t from_ns; /* the timeout counts from then or slightly later */
 	uint64_t max_ns;
 };
 

@@ -40,7 +40,7 @@ struct hv_guest_info {
 	const char *transport;	       /* for messages: "injected calls (libvirt), RAM mapped" */
 	bool injected;
 	bool has_other_region; /* access without injection (open.h) would also find a region */
-	bool can_be_saved;     /* hv_guest_pin() does not block that, as this VMM has no means */
+	bool can_be_saved;     /* hv_guest_pin() cannot block migration and saving by this VMM */
 };
 
 /* Memory shared with the guest: guest-physical address GPA is mapped at HOST in this process. */
@@ -293,9 +293,11 @@ struct hv_guest_ops {
 };
 /* For implementations: returns the SELF of hv_guest_new(). */
 void *hv_guest_self(const struct hv_guest *g);
-/* Fails with E2BIG if a VMM reports NR vCPUs and NR exceeds HV_VCPUS_MAX, or EPROTO if NR is 0. */
+/* Checks NR, the number of vCPUs that a VMM reports. Fails with E2BIG if it exceeds HV_VCPUS_MAX,
+ * or EPROTO if it is 0. */
 struct hv_err *hv_vcpus_check(uint64_t nr) hv_must_use;
-/* Fails with E2BIG or EAGAIN if a guest with NR vCPUs has more or fewer than ROOM. */
+/* Fails with E2BIG if the registers of NR vCPUs exceed an array of ROOM elements, or EAGAIN if they
+ * do not fill it. */
 struct hv_err *hv_vcpus_check_room(unsigned nr, size_t room) hv_must_use;
 /* Copies INFO and its strings. ops->free frees SELF. OPS has all mandatory members. The
  * implementation has checked info.nr_vcpus (hv_vcpus_check). */

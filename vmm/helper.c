@@ -16,14 +16,14 @@
 
 #define FAR_FD	 1000 /* higher than any descriptor that the child closes */
 #define END_MS	 2000
-/* Timeout of one poll(2), and the delay of its return that shows that this process could not
- * run. */
+/* Timeout of one poll(2). If it returns more than LATE_NS after that, this process could not run.
+ */
 #define SLICE_MS 500
 #define LATE_NS	 (HV_NS_PER_S / 2)
 
 uint64_t hv_helper_answer_ns = 20 * HV_NS_PER_S;
 
-/* In the child. */
+/* Runs in the child. */
 static _Noreturn void become(const struct hv_helper_kind *kind, int control, int service, void *ctx)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(kind->needs);

@@ -165,7 +165,7 @@ static int allow(scmp_filter_ctx f, int broker, const struct hv_syscalls *allowe
 struct hv_err *hv_rights_leave_calls(int broker, const struct hv_syscalls *allowed)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	/* The kernel's own errors, not ECANCELED. */
+	/* Return the kernel's own errors instead of ECANCELED. */
 	int bad = f ? seccomp_attr_set(f, SCMP_FLTATR_API_SYSRAWRC, 1) : -ENOMEM;
 
 	if (!bad)

@@ -117,7 +117,8 @@ struct client {
 	struct hv_readable_ram readable;
 	struct hv_region region; /* host is NULL until it is mapped */
 	struct hv_kept kept;
-	/* Keep the files open for another client, not only their mappings. */
+	/* Keeps the RAM's files open after they are mapped, in order to pass them to another
+	 * client. */
 	bool keeps_files;
 	struct hv_ram_file ram[HV_BROKER_RAM_MAX];
 	size_t nr_ram;
@@ -247,7 +248,7 @@ static struct hv_err *map_region(struct client *c, struct hv_message *answer)
 		hv_kept_close(&c->kept);
 		return hv_err_in(err, "mapping the region");
 	}
-	/* A helper can outlive this process and does not need it. */
+	/* Helpers, which can outlive this process, do not need the mapping. */
 	madvise(r.host, r.len_bytes, MADV_DONTFORK);
 	r.kept = c->kept.host;
 	if (c->keeps_files)

@@ -13,8 +13,8 @@
 
 /* Readable RAM: the guest's RAM that an unprivileged process can read without the broker. RAM that
  * is a file is mapped read-only. Other RAM is read through a file for the VMM's whole memory, from
- * which the sandbox's system-call filter allows only these reads (sandbox.h). The broker reads RAM
- * outside of it, and makes all writes. */
+ * which the sandbox's system-call filter allows only these reads (sandbox.h). The broker reads all
+ * other RAM, and makes all writes. */
 
 /* Limit for one read of the VMM's memory. The filter checks the length and the start of a read
  * separately, so it rejects reads that start less than this before the end of a part. */
@@ -50,9 +50,9 @@ void hv_readable_ram_close(struct hv_readable_ram *r);
 struct hv_err *hv_broker_client_guest(int socket, struct hv_guest **ret) hv_must_use;
 /* Like hv_broker_client_guest(), for the broker of an hvtrace machine (minivm/minivm.h): the peer
  * on SOCKET is the VMM, which created the socket. The broker passes the guest's RAM files on to the
- * service. It reads the counters of the VMM's vCPUs from the host's kernel itself, because the VMM
- * has no rights to. NAME is the guest's name and its id. Fails with EPROTO or E2BIG if the VMM
- * describes an impossible guest. */
+ * service. It answers hv_guest_tsc() from the host's debugfs, which the VMM may not read. NAME is
+ * the guest's name and its id. Fails with EPROTO or E2BIG if the VMM describes an impossible guest.
+ */
 struct hv_err *hv_broker_client_machine(int socket, const char *name,
 					struct hv_guest **ret) hv_must_use;
 /* Returns the RAM of G, a guest of hv_broker_client_guest(), that the client reads itself. */

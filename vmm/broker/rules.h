@@ -55,9 +55,9 @@ void hv_rules_prepare(struct hv_rules *r);
 bool hv_rules_need_registers(const struct hv_rules *r, const struct hv_hold_write *writes,
 			     size_t nr);
 /* REGS are the registers of the NR_VCPUS held vCPUs; none if they are not needed. Fails with EPERM
- * if one of WRITES, which are sorted by address, is not allowed, or EBUSY if no vCPU uses page
- * tables now that prove to be the kernel's (tables.h); then nothing is recorded. Otherwise records
- * the current contents of ranges that are written for the first time. */
+ * if one of WRITES, which are sorted by address, is not allowed, or EBUSY if none of the page
+ * tables that vCPUs now use is proved to be the kernel's (tables.h); then nothing is recorded.
+ * Otherwise records the current contents of ranges that are written for the first time. */
 struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_vcpu_regs *regs,
 			      unsigned nr_vcpus, const struct hv_hold_write *writes,
 			      size_t nr) hv_must_use;

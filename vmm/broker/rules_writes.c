@@ -548,10 +548,9 @@ static enum hv_write_kind word_kind(struct hv_rules *r, const struct hv_looked *
 	return is_no_callback(r, l) ? HV_WRITE_NO_CALLBACK : HV_WRITE_REFUSED;
 }
 
-/* Returns the count from which changes are limited: the value before our first change, or the
- * current value if the guest has changed it since, because its kernel then adopted our change. The
- * last write may not have been made, so neither its old nor its new value is a change by the guest.
- */
+/* Returns the count that limits further changes: the original one, or the current one if the guest
+ * has changed it since our last write, because it then includes our changes. The last write may not
+ * have been made, so neither its old nor its new value is a change by the guest. */
 static uint32_t base_of(const struct hv_rules *r, const struct hv_looked *l)
 {
 	const struct hv_noted_range *p = hv_noted_find(&r->counts, l->write->gpa);

@@ -59,8 +59,8 @@ void hv_noted_tidy(struct hv_noted *p, bool (*keep)(const struct hv_noted_range 
 
 #define HV_RULES_PAGE_BYTES 4096
 #define HV_RULES_LED_MAX    64
-/* Limit for kinds of bits (struct hv_bit_kind). They are in a task with system-call tracepoints
- * enabled, and in a module in use. */
+/* Limit for kinds of bits (struct hv_bit_kind): the flag of tasks for system-call tracepoints, and
+ * the claim in a module's use count. */
 #define HV_RULES_BITS_MAX   2
 
 /* The kind of an allowed write. */
@@ -85,7 +85,7 @@ enum hv_write_kind {
 struct hv_looked {
 	const struct hv_hold_write *write;
 	uint8_t now[HV_SITE_LEN_MAX];
-	struct hv_noted_range *range; /* of text or a word that begins there; NULL: not recorded */
+	struct hv_noted_range *range; /* the record that begins at WRITE; NULL: none */
 	enum hv_write_kind kind;
 };
 

@@ -385,7 +385,7 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *s, const struct
 	r->args[0] = nr;
 	if (!err && q->args[0])
 		hv_host_trace_add_threads(hv_guest_info(s->guest)->pid, tids, THREADS_MAX, &nr);
-	/* Its pid may have been reused. */
+	/* If the VMM has ended, its pid may belong to another process. */
 	if (!err && hv_guest_has_ended(s->guest))
 		err = hv_err_new(ESRCH, "events of the host: the VMM, process %d, has ended",
 				 (int)hv_guest_info(s->guest)->pid);

@@ -192,10 +192,10 @@ static void find_roots(struct hv_tables *t, const struct hv_arch *arch, unsigned
 		    nr_roots <= which || was_tried(tried, nr_tried, roots[which]))
 			continue;
 		tried[nr_tried++] = tables.root = roots[which];
-		/* Without proofs: if the register's root looks like user mode's, the kernel's is
-		 * the derived one; otherwise it is the register's. A root from which no other one
-		 * is derived is not user mode's. Older kernels, such as 5.4, use as few entries
-		 * in their root as user mode. */
+		/* Without proofs: if the register's root has so few entries that it may be user
+		 * mode's, only the derived root is used, otherwise only the register's. If no other
+		 * root is derived from it, it is not user mode's: the kernel's root has as few
+		 * entries in older kernels, such as 5.4. */
 		if (is_proved(t, &tables, b->proofs, b->nr_proofs) &&
 		    (b->nr_proofs || nr_roots == 1 ||
 		     may_be_users(t, arch, levels, roots[0]) == which))

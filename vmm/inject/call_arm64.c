@@ -152,7 +152,7 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	       is_svc(t, r.pc - INSN_BYTES);
 }
 
-/* The kernel has set the position for the restart already, before the call. */
+/* The pc is already back at the `svc` if the kernel will restart the call. */
 bool hv_call_restarts(const struct hv_thread *t, uint64_t *ret_ip)
 {
 	struct user_regs_struct r;
@@ -164,7 +164,7 @@ bool hv_call_restarts(const struct hv_thread *t, uint64_t *ret_ip)
 	return true;
 }
 
-/* At another position the kernel does not restart the call (arch/arm64/kernel/signal.c). */
+/* The kernel restarts the call only if the pc is at the `svc` (arch/arm64/kernel/signal.c). */
 void hv_call_interrupt(const struct hv_thread *t)
 {
 	struct user_regs_struct r;

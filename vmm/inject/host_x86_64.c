@@ -19,8 +19,8 @@
 #define VALID_OFF     offsetof(struct kvm_run, kvm_valid_regs)
 #define REGS_OFF      offsetof(struct kvm_run, s)
 
-/* Checks that this KVM supports both register sets. Otherwise KVM_RUN would fail, and QEMU would
- * end the guest. */
+/* Checks that this KVM stores both general and special registers. Otherwise KVM_RUN would fail, and
+ * QEMU would end the guest. */
 static bool kvm_does_it(void)
 {
 	HV_AUTO_FD int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);

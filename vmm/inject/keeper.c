@@ -266,8 +266,9 @@ static struct hv_err *try_other(struct keeper *k, pid_t tid, const struct hv_cal
 	return err;
 }
 
-/* Chooses another thread than a vCPU's, before the hold ends. Takes WHY, the error of a vCPU thread,
- * which is the result if no thread may make CALLS, unless the main thread has another reason. */
+/* Chooses a thread of the VMM that runs no vCPU. Stops the search when the hold times out. Takes
+ * WHY, the error of the vCPU threads. If no thread may make CALLS, returns the error of the main
+ * thread, or WHY if the main thread was not tried. */
 static struct hv_err *choose_other(struct keeper *k, const struct hv_call *calls, size_t nr,
 				   struct hv_err *why, struct hv_thread **ret)
 {

@@ -454,7 +454,7 @@ struct both_regs {
 	struct kvm_sregs sregs;
 };
 
-/* The sets are complete. */
+/* REGS and SREGS are complete, so decoding cannot fail. */
 static void decode(const struct hv_arch *arch, struct hv_span regs, struct hv_span sregs,
 		   struct hv_vcpu_regs *ret)
 {

@@ -68,7 +68,7 @@ struct hv_call hv_kvm_ioctl(int fd, unsigned long request, uint64_t data_off);
 /* Returns the error of the failed call C. */
 struct hv_err *hv_kvm_failed(const struct hv_call *c, const char *what);
 
-/* Under a hold. RET has room for nr_vcpus. */
+/* In a hold: reads the registers of all vCPUs. RET has room for K->nr_vcpus. */
 struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
 				const struct hv_arch *arch, struct hv_vcpu_regs *ret) hv_must_use;
 /* In a hold: returns the maximum size in bits of guest-physical addresses that guest and host

@@ -9,7 +9,7 @@
 
 #define CPUID_ENTRIES	200
 #define CPUID_ADDRESSES 0x80000008u
-#define BITS_DEFAULT	36 /* for a CPU without that leaf */
+#define BITS_DEFAULT	36 /* for a CPU without CPUID_ADDRESSES */
 
 /* "address sizes	: 48 bits physical, 48 bits virtual" */
 static unsigned host_phys_bits(void)

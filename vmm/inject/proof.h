@@ -28,6 +28,6 @@ struct hv_err *hv_filters_read(pid_t tid, enum hv_unread_filters unread,
 struct hv_err *hv_filters_check(const struct hv_filters *filters, pid_t tid,
 				const struct hv_filter_call *calls, size_t nr) hv_must_use;
 
-/* Returns the largest number of seccomp filters that a thread of process PID has. It is 1 for any
- * number if the kernel does not report it. */
+/* Returns the largest number of seccomp filters that a thread of process PID has. If the kernel
+ * does not report the number, counts any filters of a thread as one. */
 unsigned hv_process_nr_filters(pid_t pid);

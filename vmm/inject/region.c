@@ -120,7 +120,7 @@ static struct hv_err *map_region(struct hv_inject *j)
 		return hv_err_in(err, "inject: mapping the region");
 	/* Prevents truncation, unless the VMM has forbidden new seals (EPERM). */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	/* The keeper can outlive this process for a moment and does not need it. */
+	/* The keeper, which can outlive this process for a moment, does not need the mapping. */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
 	j->region = (struct hv_region){
 		.gpa = j->kvm.region.gpa,

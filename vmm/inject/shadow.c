@@ -52,9 +52,9 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 
 /* ---- the files ---- */
 
-/* Whether S consists of whole pages of RAM, which the VMM maps one after the other: each run of
- * copies in place is a mapping of its own. The values of S come from the name of the VMM's file,
- * which the VMM can change. */
+/* Whether S consists of whole pages of RAM that are contiguous in the VMM. They can be several
+ * mappings, because each run of copies in place is a separate one. The values of S come from the
+ * name of the VMM's file, which the VMM can change. */
 static bool is_range(const struct hv_inject *j, const struct hv_shadow *s)
 {
 	uint64_t hva = 0, len_bytes = 0;

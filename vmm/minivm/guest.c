@@ -59,7 +59,7 @@ static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *r
 		is_decoded = hv_arch_x86_64.decode_kvm_registers(
 			(struct hv_span){(uint8_t *)&regs, sizeof(regs)},
 			(struct hv_span){(uint8_t *)&sregs, sizeof(sregs)}, &ret[i]);
-		assert(is_decoded); /* the sets are complete */
+		assert(is_decoded); /* KVM's register sets are complete */
 	}
 	return NULL;
 }

@@ -498,7 +498,7 @@ void hv_minivm_end_stop(struct hv_minivm *o)
 	if (o->has_stop && o->reached_by) {
 		o->nr_stops--;
 		n = recv(o->stop_fds[1], &byte, 1, MSG_DONTWAIT);
-		(void)n; /* the client may have read it */
+		(void)n; /* the client may have read the byte already */
 	}
 	if (o->has_stop)
 		o->watch = HV_MINIVM_WATCH_NOTHING;

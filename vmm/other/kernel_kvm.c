@@ -214,7 +214,7 @@ static struct hv_err *find(struct hv_kernel_kvm *k, pid_t pid, int vm_fd)
 	for (unsigned i = 0; !k->task && i < TRIES; i++)
 		k->task = find_task(k, leader, pid);
 	k->kvm = private_of(k, vm_fd);
-	/* every machine belongs to the memory of one process, so this is no other file's data */
+	/* VM_FD may be another kind of file, but only a machine of this process has its mm here */
 	if (read_at(k, k->task, k->off.task.mm, &mm, sizeof(mm)) &&
 	    read_at(k, k->kvm, k->off.kvm.mm, &kvm_mm, sizeof(kvm_mm)) && mm == kvm_mm)
 		return NULL;
@@ -289,7 +289,8 @@ static bool add_slot(const struct hv_kernel_kvm *k, uint64_t slot, struct list *
 	return true;
 }
 
-/* Visits the tree in any order. A node is in a slot, in one of two trees, of which one is active. */
+/* Visits the tree in any order. Each slot contains a node for each of two trees; one tree is
+ * active. */
 static bool add_tree(const struct hv_kernel_kvm *k, uint64_t slots, struct list *list)
 {
 	uint64_t left[DEPTH_MAX], node = 0, next;

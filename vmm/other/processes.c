@@ -110,7 +110,7 @@ static bool describe(pid_t pid, struct hv_vmm_process *ret)
 			ret->id[0] = '\0';
 		hv_process_close(&process);
 	}
-	hv_err_free(err); /* it may have ended */
+	hv_err_free(err); /* the process may have ended */
 	return true;
 }
 

@@ -52,7 +52,7 @@ void hv_other_free(struct hv_other *o)
 
 /* -- RAM --------------------------------------------------------------------------------------- */
 
-/* A region that hvtrace made is no RAM. */
+/* A region that hvtrace made is not RAM. */
 static bool is_ram(const struct hv_other *o, const struct hv_kernel_slot *slot)
 {
 	return !(slot->flags & KVM_MEM_READONLY) &&
@@ -64,7 +64,7 @@ static bool are_known(const struct hv_other *o, const struct hv_kernel_slot *slo
 	return o->slots && nr == o->nr_slots && !memcmp(slots, o->slots, nr * sizeof(*slots));
 }
 
-/* Its region may be new. */
+/* Finds the KVM files again, because a region may have been created. */
 static struct hv_err *look_at_files(struct hv_other *o)
 {
 	struct hv_kvm found;
@@ -96,7 +96,8 @@ static struct hv_err *use_slots(struct hv_other *o, struct hv_kernel_slot **slot
 		hv_ram_deinit(&found);
 		return err;
 	}
-	/* the service's copies of these ranges are not valid if RAM can be unplugged */
+	/* once a slot has disappeared, RAM counts as removable, and the service gets no files for
+	 * it */
 	found.can_go = o->ram.can_go || nr < o->nr_slots;
 	hv_ram_deinit(&o->ram);
 	o->ram = found;

@@ -152,7 +152,7 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 		hv_close_at(&m.file.fd);
 		return false;
 	}
-	/* A helper can outlive this process and does not need it. */
+	/* Helpers, which can outlive this process, do not need the mapping. */
 	madvise(m.host, vma->end - vma->start, MADV_DONTFORK);
 	*ret = m;
 	return true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* QEMU guests: opens them, and has the tables by which the rest of hvtrace reaches them: through
- * the monitor, or by injection. */
+/* Opens QEMU guests and implements the access to them: through the monitor, or by injection. */
 #include "vmm/qemu/machine.h"
 
 #include <inttypes.h>
@@ -63,7 +62,8 @@ static struct hv_err *has_ended(const struct hv_machine *m)
 						(int)m->process.pid);
 }
 
-/* Opens process PID. It belongs to m->pidfd if that process has not ended. */
+/* Opens process PID. Fails if the process of m->pidfd has ended, because PID may then belong to
+ * another process. */
 static struct hv_err *open_process(struct hv_machine *m, pid_t pid)
 {
 	struct hv_err *err = hv_process_open(pid, &m->process);

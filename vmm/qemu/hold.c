@@ -412,7 +412,7 @@ static struct hv_err *describe_once(struct hv_machine *m)
 
 void hv_machine_drop_hold(struct hv_machine *m)
 {
-	/* The guardian may have resumed it since. */
+	/* The guardian may have resumed the guest since. */
 	if (m->may_be_stopped && m->guardian && hv_guardian_is_alive(m->guardian))
 		m->may_be_stopped = hv_guardian_state(m->guardian) != HV_GUARDIAN_RUNS;
 	if (m->guardian) {

@@ -172,7 +172,7 @@ struct hv_err *hv_machine_refusal(struct hv_machine *m)
 /* The minimum time between two reads of the RAM layout. It is read again for unknown addresses,
  * which the guest chooses, and if memory devices may be gone. */
 #define RAM_RELOAD_NS HV_NS_PER_S
-/* The same before a hold. A guest takes longer than this to release a memory device. */
+/* Like RAM_RELOAD_NS, before a hold. A guest takes longer than this to release a memory device. */
 #define RAM_HOLD_NS   (HV_NS_PER_S / 10)
 
 struct hv_err *hv_machine_load_ram(struct hv_machine *m)

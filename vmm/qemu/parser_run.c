@@ -577,7 +577,8 @@ static struct hv_err *relay_transact(void *self hv_unused, const char *request, 
 	};
 	HV_AUTO_FREE char *text = NULL;
 
-	/* A command contains no text but that of a question, which is shorter, even escaped. */
+	/* The only text in a command is that of a question, which is shorter than the limit even
+	 * when escaped. */
 	assert(head.len_bytes <= PARSER_COMMAND_MAX_BYTES);
 	if (!send_message(&head, request) || !receive(&head, sizeof(head)))
 		_exit(0);

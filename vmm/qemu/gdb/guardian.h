@@ -95,7 +95,7 @@ enum guardian_op {
 	GUARDIAN_FLUSH,
 	GUARDIAN_EXECUTE, /* packets */
 	GUARDIAN_RELEASE,
-	GUARDIAN_STATE,	 /* does nothing */
+	GUARDIAN_STATE,	 /* no action: the reply contains the state */
 	GUARDIAN_FORGET, /* hv_guardian_forget_stop() */
 };
 

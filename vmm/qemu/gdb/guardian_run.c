@@ -403,8 +403,8 @@ static void last_act(struct guard *g)
 	struct sockaddr_un peer;
 	socklen_t len = sizeof(peer);
 
-	/* Connecting stops the guest. If the service ended before it sent the request to open, do
-	 * that now. */
+	/* Connecting stops the guest. If the service has connected the socket and then ended before
+	 * it sent GUARDIAN_OPEN, open the stub now, in order to resume the guest. */
 	if (!g->was_opened && getpeername(HV_HELPER_OTHER, (struct sockaddr *)&peer, &len) == 0)
 		hv_err_free(do_open(g));
 	while (g->machine == HV_GUARDIAN_STOPPING && hv_now_ns() < deadline_ns) {
