@@ -512,7 +512,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 {
 	hv_cleanup(hv_ftrace_users_deinit) struct hv_ftrace_users users = {0};
 
-	/* A call that is not explained stays, and recovery fails until it is. */
+	/* If the users of the guest's ftrace cannot be read, sites whose entries restore a call of
+	 * such a user stay patched, and recovery fails until they can be read. */
 	hv_err_free(hv_ftrace_users_read(&s->kernel->core, &users));
 	for (uint32_t i = 0; i < nr; i++) {
 		bool ours = false;

@@ -215,7 +215,7 @@ size_t hv_session_in_use(struct hv_session *s)
 	struct hv_sites *sites = &s->kernel->sites;
 	size_t nr = 0;
 
-	hv_err_free(hv_sites_read_busy(&s->kernel->core, sites)); /* else those known before */
+	hv_err_free(hv_sites_read_busy(&s->kernel->core, sites)); /* else the old flags count */
 	for (size_t i = 0; i < sites->nr; i++)
 		nr += sites->list[i].busy;
 	return nr;

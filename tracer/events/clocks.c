@@ -270,8 +270,8 @@ struct hv_clocks {
 	struct hv_timekeeping keeper; /* the guest's timekeeper, and the source of its cycles: */
 	struct hv_cycles cycles;
 	bool has_keeper; /* the last read succeeded */
-	/* The clock "global". If it is unstable, TICKS has its moments; their cycles are ns of
-	 * GUEST. */
+	/* The guest's clock "global". If it is unstable, TICKS has a moment for each of its ticks,
+	 * whose cycles are times of GUEST in ns. */
 	struct hv_clock_global global;
 	struct hv_timekeeping ticks;
 	bool has_global;
@@ -292,9 +292,9 @@ static bool is_small(int64_t ns)
 	return ns > -DOUBT_NS && ns < DOUBT_NS;
 }
 
-/* While the guest writes a tick, one of its two times still belongs to the tick before, and the
- * clocks differ by one tick more. If the next sample shows the same difference, it had another
- * cause. */
+/* Adds the last tick. Rejects it at first if the difference of its two times has changed, because
+ * the guest may have been writing the tick, so that one time still belongs to the tick before.
+ * Accepts the next tick if it has the same difference, which then has another cause. */
 static void add_tick(struct hv_clocks *c)
 {
 	const struct hv_timekeeper_moment m = {

@@ -69,8 +69,9 @@ static inline uint64_t hv_record_lost(const struct hv_record *record)
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
 
 /* Returns the index of a record of words or data within its event. For a stack record, returns the
- * number of its word records except the first, and a flag in the bit above; for an event record,
- * the number of its data records. */
+ * number of its word records except the first (at most HV_STACK_RECORDS_MAX), with
+ * HV_STACK_SECTION_BIT and HV_STACK_COMMAND_BIT above it; for an event record, the number of its
+ * data records. */
 unsigned hv_record_number(const struct hv_record *record);
 
 /* Properties of the guest's kernel that are needed to decode its records. */
@@ -79,8 +80,8 @@ struct hv_decode {
 	struct hv_gva text_base; /* base of addresses in records (struct hv_arch) */
 	struct hv_context_bits context_bits;
 	struct hv_gva handler; /* return address that a graph puts on stacks; never a caller */
-	/* The first entry through which the guest's ftrace reads sites. Functions called by entry N
-	 * are shown as called at ftrace_reader_callers[N]. */
+	/* The first entry of the trampoline through which the guest's ftrace reads sites. Functions
+	 * called by entry N are shown as called at ftrace_reader_callers[N]. */
 	struct hv_gva ftrace_readers;
 	struct hv_gva ftrace_reader_callers[HV_NR_FTRACE_READERS];
 	/* How much higher the preempt count is inside the callback of a guest event than where the

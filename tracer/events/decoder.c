@@ -129,7 +129,7 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 	comm = event->pid ? hv_names_find(d->names, event->pid) : NULL;
 	hv_event_set_comm(event, comm);
 	event->tgid = hv_names_tgid(d->names, event->pid);
-	if (!comm) /* it may become known without a new version */
+	if (!comm) /* the name may become known without a new version */
 		return;
 	t->pid = event->pid;
 	t->tgid = event->tgid;

@@ -131,8 +131,9 @@ static void set_depth(struct hv_record *record, uint16_t depth)
 	record->word[3] |= (uint64_t)(depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
 }
 
-/* Copies the records of E, which the cursor returned, to RET. Their depth may differ, and for guest
- * events their type and entry (tree/instance/demux/demux.h). Returns the number of records. */
+/* Copies the records of E, which the cursor returned, to RET, with the depth of E, and the type and
+ * entry if E is a guest event: the caller may have changed these (tree/instance/demux/demux.h).
+ * Returns the number of records. */
 static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_event *e,
 			     struct hv_record *ret)
 {

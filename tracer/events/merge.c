@@ -305,7 +305,7 @@ static bool returned_before(const struct lane *l, const struct hv_kept *k)
 	       (tsc == l->from.tsc && !position_before(l->from.last, k->position));
 }
 
-/* Drops KEPT, which says how many records were lost, or is of an unknown kind. */
+/* Drops KEPT, which reports lost records or is of an unknown kind. */
 static void keep_not(struct lane *l, const struct hv_kept *kept)
 {
 	uint64_t nr_lost = hv_record_lost(&kept->record);

@@ -622,8 +622,9 @@ static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 	return !guest_trampolines_inside(&r->trampolines, word);
 }
 
-/* If the word at a frame's retp is not the handler's address, the guest's own trampoline may be
- * using that address. Until the trampoline returns, it owns that word. */
+/* The guest's own return trampoline uses the word at a frame's retp until it returns. EBUSY: a
+ * frame has another word there than the handler's address, and a vCPU or a task is in such a
+ * trampoline. */
 static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
 					unsigned nr_vcpus)
 {

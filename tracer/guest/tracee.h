@@ -21,7 +21,7 @@ struct hv_tracee {
 	/* Where the guest sees the region, from HV_REGION_TRAMPOLINES_OFF on. RANGE and HANDLER are
 	 * 0 until attach has chosen them or recover has found them. */
 	struct hv_gva_range range;
-	/* Second mapping of the first HV_REGION_UNIT of that, for veneers (trampolines.h). Empty:
+	/* Second mapping of the first HV_REGION_UNIT of RANGE, for veneers (trampolines.h). Empty:
 	 * none. */
 	struct hv_gva_range veneers;
 	struct hv_gva handler;	    /* replaces return addresses in a graph */

@@ -42,7 +42,7 @@ struct hv_guest_ftrace {
 	struct hv_unseen unseen; /* nr_now is the length of that list */
 	uint32_t writes_looks;	 /* `looks` when hv_guest_ftrace_may_write() was last called */
 	uint64_t writes_ns;	 /* when it last noticed a read; 0: never */
-	uint64_t checked_ns;	 /* all patched sites were known to be ours; 0: there were none */
+	uint64_t checked_ns;	 /* when all patched sites were last ours; 0: there were none */
 	uint32_t looks;		 /* number of known reads of sites by the guest's ftrace */
 	uint64_t looked_ns;	 /* when hvtrace last noticed a read; 0: never */
 	uint64_t reported_ns;	 /* when hv_guest_ftrace_has_read last returned true */
@@ -182,7 +182,8 @@ static void note_callers(struct hv_guest_ftrace *g, const struct reads *reads)
 		g->decode->ftrace_reader_callers[i] = hv_gva_add(reads->list[i].at, len);
 }
 
-/* If the guest uses all sites, none has the nop, and none can be changed that needs it. */
+/* If the guest uses every site, none has the nop; but then no free site can be patched, so the nop
+ * is not needed. */
 static struct hv_err *learn_nop(struct hv_guest_ftrace *g)
 {
 	struct hv_params *params = hv_region_params(&g->tracee->region);

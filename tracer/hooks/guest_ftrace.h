@@ -80,7 +80,8 @@ bool hv_guest_ftrace_is_taken(struct hv_guest_ftrace *g, struct hv_gva at);
 uint64_t hv_guest_ftrace_is_back(struct hv_guest_ftrace *g, struct hv_gva at, uint64_t now_ns);
 /* Notes that the taken site at AT is still wanted. */
 void hv_guest_ftrace_stays_taken(struct hv_guest_ftrace *g, struct hv_gva at);
-/* Forgets the taken sites for which neither was noted since the last call. */
+/* Forgets the taken sites for which neither hv_guest_ftrace_is_back() nor
+ * hv_guest_ftrace_stays_taken() was called since the last call of this function. */
 void hv_guest_ftrace_settle(struct hv_guest_ftrace *g);
 
 /* Sets *RET to whether E, an entry of an untrusted journal, is a call through which the guest's

@@ -91,7 +91,7 @@ struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_rang
 /* __set_task_comm() (fs/exec.c) is the only function that renames a running task. It writes the
  * name, and then calls HV_RENAMES_CALLEE with the task, since 2.6.31 (8d1b2d9361b4). Without
  * CONFIG_PERF_EVENTS there is no such function. The compiler may inline __set_task_comm() into its
- * callers, so these call it too. */
+ * callers, which then contain the call. */
 static const char *const rename_callers[] = {"__set_task_comm", "begin_new_exec"};
 
 /* Returns 0 if the kernel lacks it. */

@@ -167,7 +167,8 @@ static bool is_in_one(const struct parts *p, const struct hv_detours *d, uint64_
 }
 
 /* For hv_stacks_scan(): returns whether to ignore WORD because it is in no detour that continues
- * inside a change. Overlapping detours whose probe sites were restored can be such detours. */
+ * inside a change. A detour whose probe site was restored also counts, because a task may still be
+ * in it. */
 static bool goes_on_outside(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct parts *p = ctx;
@@ -416,7 +417,7 @@ static size_t plan_gone(const struct hv_detours *d, const struct hv_gva *gone, s
 	return nr;
 }
 
-/* Undoes both on errors. */
+/* Makes the new changes of P and undoes the earlier ones. On errors undoes the new ones, too. */
 static struct hv_err *exchange(struct parts *p, enum hv_change_kind kind)
 {
 	struct others others = {p->changes, p->nr}, gone = {p->undo, p->nr_undo};

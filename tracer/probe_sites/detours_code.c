@@ -110,7 +110,7 @@ static struct hv_err *write_chunk(struct hv_detours *d, const size_t *numbers, s
 		while (!d->list[first].nr)
 			first--;
 		nr_blocks = make(d->tracee, &d->list[first].is, d->first + first, code);
-		assert(nr_blocks); /* add_detour() has made the same */
+		assert(nr_blocks); /* add_detour() has built the same code */
 		plan_code(hv_gpa_add(gpa, (d->first + number) * HV_DETOUR_LEN),
 			  code + (number - first) * HV_DETOUR_LEN, &writes[i * WRITES]);
 	}

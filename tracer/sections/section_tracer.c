@@ -15,7 +15,7 @@
 
 /* -- instructions to replace ------------------------------------------------------------------- */
 
-/* Zero-initialised. */
+/* Zero-initialised: empty. */
 struct section_plan {
 	struct hv_detour_want *wants; /* owned */
 	size_t nr;

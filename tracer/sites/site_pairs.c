@@ -9,7 +9,8 @@
 #include "kernel/tasks/tasks.h"
 #include "tracer/guest/tracee.h"
 
-/* How long to wait until no task is between two instructions: 1 s plus the holds. */
+/* The check that no task is between two instructions is repeated up to TRIES_MAX times, and the
+ * guest runs for WAIT_NS in between: 1 s in total plus the holds. */
 #define WAIT_NS	  (5L * 1000 * 1000)
 #define TRIES_MAX 200
 
@@ -58,9 +59,9 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns whether CHANGE makes a free site a call, and a task between its instructions may have any
- * address because the kernel keeps none there. If the site has an address in our range, that may be
- * older than the last check. */
+/* Returns whether CHANGE makes a free site a call, and a task between its instructions may have a
+ * stale address: the kernel loads no address at this free site, or an earlier change has left one
+ * in our range. */
 static bool needs_first(const struct hv_tracee *t, const struct hv_change *change)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -262,7 +263,7 @@ struct hv_err *hv_site_pairs_undo(struct hv_tracee *t, struct hv_site_pairs *pai
 	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
-/* The refused ones lead to no call. */
+/* Restores the first instructions of refused sites, which stay free. */
 static struct hv_err *take_refused_back(struct hv_tracee *t, const struct hv_site_pairs *pairs)
 {
 	HV_AUTO_FREE struct hv_change *list = hv_alloc((pairs->nr + 1) * sizeof(*list));

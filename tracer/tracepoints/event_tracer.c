@@ -285,7 +285,7 @@ static struct hv_err *event_use_check(struct hv_tracee *t,
 	if (hv_event_calls_may_sleep(calls))
 		check.sleepers = HV_PLUG_SLEEPERS;
 	err = hv_patcher_held(t->patcher, check_held, &check);
-	/* While anything is plugged in, there may be more copies. */
+	/* While anything is plugged in, the guest may make more copies of our callbacks. */
 	if (!err && !which)
 		t->had_copies = false;
 	return err;
