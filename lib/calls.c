@@ -11,7 +11,7 @@ static const struct format_number call_numbers[RECORD_NUMBERS_MAX] = {
 	[CALL_PARENT_IP] = {"parent_ip", false},
 };
 
-/* Entries have the first two. */
+/* Events of calls have only the first two. */
 enum { GRAPH_IP, GRAPH_DEPTH, GRAPH_CALL_NS, GRAPH_RETURN_NS, GRAPH_VALUE, GRAPH_HOST_NS };
 static const struct format_number entry_numbers[RECORD_NUMBERS_MAX] = {
 	[GRAPH_IP] = {"func", false},
@@ -25,7 +25,7 @@ static const struct format_number return_numbers[RECORD_NUMBERS_MAX] = {
 
 enum { FORMAT_CALL, FORMAT_ENTRY = 0, FORMAT_RETURN };
 
-/* NAME: the format of the event, in the ops' instance. */
+/* NAME is the path of an event's format in the instance of OPS. */
 static struct hvt_error *read_format(struct hvt_ops *ops, const char *name,
 				     const struct format_number *numbers, struct record_format *ret)
 {

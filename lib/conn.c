@@ -339,7 +339,8 @@ static struct hvt_error *read_all(struct conn *c, uint32_t handle, struct conten
 						       .handle = handle,
 						       .arg = WIRE_DATA_MAX},
 				  &reply);
-		/* A file that waits for events is at its end after the ones that exist. */
+		/* A read of a file of events would wait now: the file ends after the events that
+		 * exist. */
 		if (hvt_error_errno(error) == EAGAIN && t->len_bytes) {
 			hvt_error_free(error);
 			return NULL;

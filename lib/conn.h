@@ -44,7 +44,7 @@ uint64_t conn_deadline(const struct conn *c);
 /* Waits for a reply until DEADLINE_NS. RET borrows C until the next call. */
 struct hvt_error *conn_receive(struct conn *c, uint64_t deadline_ns,
 			       struct wire_frame *ret) hv_must_use;
-/* Sends REQUEST and waits for its reply. The error of a WIRE_ERROR is the service's. */
+/* Sends REQUEST and waits for its reply. If the reply is a WIRE_ERROR, returns its error. */
 struct hvt_error *conn_call(struct conn *c, const struct wire_frame *request,
 			    struct wire_frame *ret) hv_must_use;
 struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char *path,
@@ -53,7 +53,8 @@ struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char
 /* Read, write and list as in hvtrace/hvtrace.h. KIND is WIRE_OPEN or WIRE_OPEN_PROC. */
 struct hvt_error *conn_read_file(struct conn *c, enum wire_kind kind, const char *path, char **ret,
 				 size_t *ret_bytes) hv_must_use;
-/* As above, and replaces each byte that is no printable ASCII character, tab or newline by '?'. */
+/* Like conn_read_file(), but replaces each byte that is not a printable ASCII character, tab or
+ * newline by '?'. */
 struct hvt_error *conn_read_lines(struct conn *c, enum wire_kind kind, const char *path, char **ret,
 				  size_t *ret_bytes) hv_must_use;
 struct hvt_error *conn_write_file(struct conn *c, const char *path, enum hvt_write_mode mode,

@@ -34,7 +34,7 @@ struct record_format {
 	struct format_field numbers[RECORD_NUMBERS_MAX]; /* len_bytes 0: absent */
 };
 
-/* What every record has. */
+/* The fields that all records have in common. */
 struct record_context {
 	uint32_t pid, flags;
 	uint8_t preempt_depth, migrate_depth;

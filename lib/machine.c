@@ -216,8 +216,8 @@ static const char *last_line(int fd, char text[OUTPUT_MAX])
 	return strncmp(line, "hvtrace: ", 9) == 0 ? line + 9 : line;
 }
 
-/* Starts PROGRAM with ERR_FD as its standard error. Returns an errno value. The program has a fixed
- * environment, since a library does not read its host's. */
+/* Starts PROGRAM with ERR_FD as its standard error. Returns an errno value. The program gets a
+ * fixed environment, because a library does not read the environment of its process. */
 static int start(const char *program, char *const argv[], int err_fd, pid_t *ret)
 {
 	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";

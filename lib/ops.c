@@ -229,7 +229,8 @@ static struct hvt_error *start(struct hvt_ops *ops)
 	return error ? error : put(ops, "tracing_on", "1");
 }
 
-/* Processes a reply to WIRE_READY, and to a read of ops_dispatch() that an error ended. */
+/* Notes a reply to a WIRE_READY. Ignores other replies: those to reads that an error of
+ * ops_dispatch() left outstanding. */
 static void take_reply(void *data, const struct wire_frame *reply)
 {
 	struct hvt_ops *ops = data;

@@ -14,7 +14,7 @@ union ops_record {
 	struct hvt_event event;
 };
 
-/* What differs between kinds of ops. */
+/* The properties and functions in which kinds of ops differ. */
 struct ops_kind {
 	const char *tracer; /* for current_tracer; NULL: none */
 	/* Reads the formats of the instance, whose settings have been made. */

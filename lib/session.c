@@ -87,8 +87,8 @@ struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt
 	return error;
 }
 
-/* Asks the service, so that the guest is restored when the call returns. A session of the parent
- * process is only freed. */
+/* Unregisters ops and removes instances by requests to the service, so that the guest is restored
+ * when the call returns. Only frees a session of the parent process. */
 static void close_now(struct hvt_session *s)
 {
 	bool is_ours = s->pid == getpid();

@@ -34,8 +34,8 @@ struct hvt_error *session_make_instance(struct conn *c, const char *name,
 					char **ret_path) hv_must_use;
 /* Unregisters ops or forgets an instance without asking the service. */
 void ops_abandon(struct hvt_ops *ops);
-/* Reads the events of OPS and calls its callbacks, for at most *LEFT events; *LEFT 0: any number.
- * Increases *NR. */
+/* Reads the events of OPS and calls its callbacks, until *NR reaches MAX (0: no limit). Adds the
+ * number of delivered events to *NR. */
 struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr) hv_must_use;
 /* The next registered ops that this round has not dispatched, or NULL. */
 struct hvt_ops *ops_next(const struct hvt_session *s);

@@ -127,7 +127,8 @@ static bool lock_is_held(const char *dir, pid_t service_pid)
 	if (!path_of(dir, "lock", path))
 		return false;
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	/* Only root can open the lock file. For others, the service's process must live. */
+	/* Only root can open the lock file. For other users, the session is live if the service's
+	 * process exists. */
 	if (fd < 0)
 		return errno == EACCES && service_pid > 0 &&
 		       (kill(service_pid, 0) == 0 || errno == EPERM);

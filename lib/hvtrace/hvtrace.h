@@ -339,7 +339,7 @@ struct hvt_error *hvt_file_list(struct hvt_session *session, const char *path, c
 /* -- instances -------------------------------------------------------------------------------- */
 
 /**
- * hvt_instance_new() - Make an instance of the program's own
+ * hvt_instance_new() - Make an instance for this program
  * @session: the session
  * @name: the name of the directory in instances/; NULL: a unique one
  * @ret: the instance; free it with hvt_instance_free()
@@ -362,7 +362,7 @@ const char *hvt_instance_path(const struct hvt_instance *instance);
 
 /**
  * hvt_instance_remove() - Remove an instance from the guest's tree
- * @instance: the instance; free it nevertheless
+ * @instance: the instance, which the caller must still free
  *
  * Return: NULL, or an error: EBUSY if one of its files is open.
  */
@@ -387,7 +387,7 @@ void hvt_instance_free(struct hvt_instance *instance);
  * @preempt_depth: how often preemption was disabled, at most 15
  * @migrate_depth: how often migration was disabled, at most 15
  *
- * The guest chooses all values. Use only the members that the version of this header has.
+ * The guest chooses all values. Later versions may add members at the end.
  */
 struct hvt_call {
 	uint64_t ip;
@@ -434,7 +434,7 @@ typedef void (*hvt_function_t)(const struct hvt_call *call, void *data);
  * @preempt_depth: how often preemption was disabled, at most 15
  * @migrate_depth: how often migration was disabled, at most 15
  *
- * The guest chooses all values. Use only the members that the version of this header has.
+ * The guest chooses all values. Later versions may add members at the end.
  */
 struct hvt_graph {
 	uint64_t ip;
@@ -451,7 +451,7 @@ struct hvt_graph {
 	uint8_t migrate_depth;
 };
 
-/* What struct hvt_graph has. */
+/* Flags in `what` of struct hvt_graph. */
 #define HVT_GRAPH_RETURN    0x01 /* the function returned; otherwise it was called */
 #define HVT_GRAPH_HAS_VALUE 0x02 /* return_value; with options/funcgraph-retval */
 #define HVT_GRAPH_HAS_HOST  0x04 /* host_ns; with options/funcgraph-host */
@@ -461,7 +461,7 @@ struct hvt_graph {
  * @graph: the call or return, valid until the callback returns
  * @data: as given to hvt_ops_new_graph()
  *
- * As for hvt_function_t.
+ * May call the functions that hvt_function_t may call.
  */
 typedef void (*hvt_graph_t)(const struct hvt_graph *graph, void *data);
 
@@ -477,7 +477,7 @@ typedef void (*hvt_graph_t)(const struct hvt_graph *graph, void *data);
  * @preempt_depth: how often preemption was disabled, at most 15
  * @migrate_depth: how often migration was disabled, at most 15
  *
- * The guest chooses all values. Use only the members that the version of this header has.
+ * The guest chooses all values. Later versions may add members at the end.
  */
 struct hvt_event {
 	const struct hvt_event_type *type;
@@ -496,7 +496,7 @@ struct hvt_event {
  * @event: the event, valid until the callback returns or unregisters its ops
  * @data: as given to hvt_ops_new_events()
  *
- * As for hvt_function_t.
+ * May call the functions that hvt_function_t may call.
  */
 typedef void (*hvt_event_t)(const struct hvt_event *event, void *data);
 
@@ -506,7 +506,8 @@ typedef void (*hvt_event_t)(const struct hvt_event *event, void *data);
  * @nr: the number of lost events; 0: it is unknown
  * @data: as given when the ops were made
  *
- * They were lost because the program took them too slowly, just before the next event of this vCPU.
+ * The events were lost because the program did not read them in time. They happened just before the
+ * next event of this vCPU.
  */
 typedef void (*hvt_lost_t)(uint32_t cpu, uint64_t nr, void *data);
 
@@ -532,10 +533,10 @@ struct hvt_error *hvt_ops_new(hvt_function_t function, hvt_lost_t lost, void *da
  * @data: for the callbacks
  * @ret: the ops; free them with hvt_ops_free()
  *
- * Like the kernel's struct fgraph_ops and its function_graph. A call that is open when the ops are
- * registered has no return, and one that is open when they are unregistered neither.
- * hvt_ops_set_file() sets more: "set_graph_function" chooses functions that are traced with all
- * that they call, "options/funcgraph-retval" 1 records return values.
+ * Like the kernel's struct fgraph_ops and its function_graph. The callbacks receive no return of a
+ * call that is open when the ops are registered or unregistered. hvt_ops_set_file() sets more:
+ * "set_graph_function" chooses functions that are traced with all that they call,
+ * "options/funcgraph-retval" 1 records return values.
  *
  * Return: NULL, or an error.
  */
@@ -570,8 +571,8 @@ void hvt_ops_free(struct hvt_ops *ops);
  * @ops: the ops, registered or not
  * @functions: names or patterns such as "vfs_* do_exit", as in set_ftrace_filter; NULL: all
  *
- * Return: NULL, or an error: EINVAL if @ops are registered and a pattern matches no function. The
- * filter is then the old one.
+ * Return: NULL, or an error: EINVAL if @ops are registered and a pattern matches no function; the
+ * filter is then unchanged.
  */
 struct hvt_error *hvt_ops_set_filter(struct hvt_ops *ops, const char *functions);
 
@@ -595,8 +596,8 @@ struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions
  * as funcgraph-retval, have an effect only at a registration.
  *
  * Return: NULL, or an error: EPERM if the library uses the file itself (current_tracer, set_event,
- * set_ftrace_filter, set_ftrace_notrace, tracing_on, buffer_percent). If @ops are registered, those
- * of the file, and the setting is then the old one.
+ * set_ftrace_filter, set_ftrace_notrace, tracing_on, buffer_percent). If @ops are registered, also
+ * an error of writing the file; the setting is then unchanged.
  */
 struct hvt_error *hvt_ops_set_file(struct hvt_ops *ops, const char *name, const char *text);
 
