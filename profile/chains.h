@@ -34,7 +34,7 @@ struct hv_chain_frame {
 struct hv_chain_node {
 	uint32_t parent, frame;
 	uint64_t self;	 /* number of samples, or nanoseconds */
-	uint64_t before; /* the same of a profile that this one is compared with */
+	uint64_t before; /* like SELF, in a profile that this one is compared with */
 };
 
 enum hv_chain_unit { HV_CHAIN_SAMPLES, HV_CHAIN_NS };

@@ -34,7 +34,8 @@ static size_t find_id(struct part p)
 	return at;
 }
 
-/* Without a word before the id, such as in /docker/ID, OUTER is the word. */
+/* If no word precedes the id in its part of the path, as in /docker/ID, the part before it, OUTER,
+ * is the word. */
 static char *container(struct part p, size_t id, struct part outer)
 {
 	struct part word = id ? (struct part){p.at, id - 1} : outer;

@@ -23,7 +23,7 @@ struct tree {
 	struct node {
 		uint64_t total, before;
 		uint32_t child, next; /* as in struct hv_flame_node */
-		uint32_t flame;	      /* its number there */
+		uint32_t flame;	      /* its index in the flame */
 	} * nodes;		      /* owned */
 	uint32_t *room;		      /* owned; for a list of children */
 };
@@ -81,7 +81,8 @@ static void link_nodes(struct tree *t)
 		sort_children(t, (uint32_t)i);
 }
 
-/* Adds node AT of the tree after its parent and its siblings before it. */
+/* Adds node AT of the tree to the flame, which already has its parent and the siblings before it.
+ */
 static void add_node(struct hv_diff *d, struct tree *t, uint32_t at)
 {
 	const struct hv_chain_node *from = &t->c->nodes[at];
@@ -205,7 +206,7 @@ void hv_diff_text(const struct hv_diff *d, uint64_t min_ppm, struct hv_text *out
 		unsigned indent = indents[node->parent];
 
 		if (!is_shown(d, at, min_ppm))
-			continue; /* nor are its descendants */
+			continue; /* its descendants are not shown either */
 		add_line(d, at, node->total, node->growth, indent, out);
 		indents[at] = indent_below(d, at, indent, min_ppm);
 	}

@@ -143,8 +143,8 @@ static void set_name(struct hv_offcpu *o, struct hv_offcpu_task *t, const char *
 	}
 }
 
-/* Adds a task, which is in KIND since SINCE_NS. The task PID, if it is known, has ended. Returns NULL
- * if there is no room. */
+/* Adds a task, which is in KIND since SINCE_NS. If there is a task PID, it has ended, and the new
+ * task replaces it. Returns NULL if there is no room. */
 static struct hv_offcpu_task *add_task(struct hv_offcpu *o, uint32_t pid, unsigned cpu,
 				       const char *comm, enum hv_offcpu_kind kind,
 				       uint64_t since_ns)
@@ -171,16 +171,17 @@ static struct hv_offcpu_task *add_task(struct hv_offcpu *o, uint32_t pid, unsign
 	return t;
 }
 
-/* Returns since when a task exists whose first event is at AT_NS. T is the task that had its pid, or
- * NULL. A task that had no room before may be any task. */
+/* Returns the time since which a task exists whose first event is at AT_NS: it existed before the
+ * input, unless it reuses the pid of T (NULL: none). A task without room before may be this one, so
+ * then the time before AT_NS is not counted. */
 static uint64_t exists_since(const struct hv_offcpu *o, const struct hv_offcpu_task *t,
 			     uint64_t at_ns)
 {
 	return t || o->nr_no_room ? at_ns : o->begin_ns;
 }
 
-/* Ends the interval of T, which was the kind that T has if IS_SEEN. Returns its number; only of
- * intervals that are not running. */
+/* Ends the interval of T. IS_SEEN is false if T may have left its kind unseen: then the interval is
+ * not counted as that kind. Returns the interval's number, or 0 if T was running. */
 static uint64_t end(struct hv_offcpu *o, struct hv_offcpu_task *t, uint64_t at_ns, bool is_seen)
 {
 	bool is_running = t->kind == HV_OFFCPU_RUNNING;
@@ -198,7 +199,7 @@ static uint64_t end(struct hv_offcpu *o, struct hv_offcpu_task *t, uint64_t at_n
 		i.node = o->groups[t->group].node;
 		hv_profile_add_group(&o->profile, WAITING, &i.node);
 	}
-	/* A loss on another vCPU says nothing about a running task. */
+	/* A loss on another vCPU does not affect a running task. */
 	if (is_running) {
 		count(o, &i);
 		if (o->has_running && i.kind == HV_OFFCPU_RUNNING)
@@ -308,7 +309,7 @@ static void take_waker(struct hv_offcpu *o, const struct hv_event *e,
 		interval(o, due->interval)->node = add_callers(o, e, nr ? nr : e->nr_callers, node);
 }
 
-/* A stack belongs to the last event that waits for one: a sample interrupts others. */
+/* A stack belongs to the last event that waits for one, because a sample can interrupt others. */
 static void take_stack(struct hv_offcpu *o, const struct hv_event *e)
 {
 	const struct hv_profile_pending *sample = &o->profile.pending[e->cpu];
@@ -512,7 +513,7 @@ static void take(struct hv_offcpu *o, const struct hv_event *e)
 		take_program(o, e);
 }
 
-/* A switch has a newer name than the session. */
+/* The name in a switch event is newer than the session's. */
 static void name_task(const struct hv_offcpu *o, struct hv_event *e)
 {
 	const struct hv_offcpu_task *t = find_task(o, e->pid);

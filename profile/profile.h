@@ -51,7 +51,7 @@ struct hv_profile_files {
 struct hv_profile_pending {
 	bool is_there;
 	bool is_user;
-	bool is_kernel; /* neither: the kernel stack shows it */
+	bool is_kernel; /* if neither is set, the kernel stack shows which one applies */
 	uint32_t pid;
 	uint64_t time_ns;
 	char comm[16];
@@ -77,8 +77,8 @@ struct hv_profile {
 	uint64_t first_ns, last_ns;  /* times of the first and of the last sample */
 	enum hv_profile_per per;
 	unsigned one_of; /* counts one of this number of ticks; 0: all */
-	/* For formats that contain a profile: the weight of a sample; NULL: 1. And the group of all
-	 * samples, below those of the task; NULL: none. */
+	/* For formats that contain a profile: WEIGH returns the weight of a sample (NULL: 1). GROUP
+	 * is the group of all samples, below the groups of the task (NULL: none). */
 	uint64_t (*weigh)(struct hv_profile *p, uint32_t pid, uint64_t time_ns);
 	const char *group;
 	struct hv_profile_files files;
@@ -88,7 +88,7 @@ extern const struct hv_export_format hv_profile_format;
 
 /* X must be open and of this format. */
 struct hv_profile *hv_profile_of(struct hv_export *x);
-/* For formats that contain a profile, as offcpu.h. P must be zero-initialised. */
+/* For formats that contain a profile, such as offcpu.h. P must be zero-initialised. */
 void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head);
 void hv_profile_deinit(struct hv_profile *p);
 struct hv_err *hv_profile_add(struct hv_export *x, unsigned cpu, struct hv_span page) hv_must_use;

@@ -18,7 +18,7 @@ struct hv_read {
 	const char *path;	  /* borrowed; names the file in errors */
 	struct hv_chains *chains; /* borrowed; two files can share it */
 	bool is_before;		  /* counts `before` of the nodes, not `self` */
-	struct hv_text rest;	  /* owned; the begin of a line */
+	struct hv_text rest;	  /* owned; an incomplete line */
 	uint64_t sum;		  /* of the numbers of all chains */
 	uint64_t nr_lines;
 	bool is_timed; /* the numbers are nanoseconds */
@@ -26,7 +26,8 @@ struct hv_read {
 };
 
 void hv_read_deinit(struct hv_read *r);
-/* Reads the next part of the file. EINVAL: a line is of neither format. E2BIG: a bound. */
+/* Reads the next part of the file. EINVAL: a line is of neither format. E2BIG: a bound was
+ * exceeded. */
 struct hv_err *hv_read_add(struct hv_read *r, const char *bytes, size_t len_bytes) hv_must_use;
 /* Reads the last line if it has no end. */
 struct hv_err *hv_read_end(struct hv_read *r) hv_must_use;
