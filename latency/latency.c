@@ -221,8 +221,9 @@ enum hv_host_view hv_latency_view(const struct hv_latency *l)
 
 /* -- sections ---------------------------------------------------------------------------------- */
 
-/* Looks for the only time since the last query that the task ran this long on its vCPU. Stores the
- * result, with the tasks that ran before, because the vCPU's history is soon overwritten. */
+/* Looks for the only time slice since the last query in which the section's task ran on its vCPU
+ * for at least the section's length. Stores the slice, with the tasks that ran before, because the
+ * vCPU's history is soon overwritten. */
 static void find_slice(const struct hv_latency *l, struct hv_latency_section *section)
 {
 	struct hv_stall *s = &section->stall;

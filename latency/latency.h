@@ -86,13 +86,14 @@ extern const struct hv_export_format hv_latency_format;
 struct hv_latency *hv_latency_of(struct hv_export *x);
 /* Call the hv_latency_begin* functions before the first page, except hv_latency_begin_stacks(). */
 void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns);
-/* The trace uses the host's clock. */
+/* Call this if the trace uses the host's clock. */
 void hv_latency_begin_on_hosts_clock(struct hv_latency *l);
-/* The caller will report the host's outages. */
+/* Call this if the caller will report the host's outages. */
 void hv_latency_begin_seeing_host(struct hv_latency *l);
-/* The pages contain the host's events, which report outages. */
+/* Call this if the pages contain the host's events, which show outages. */
 void hv_latency_begin_host_events(struct hv_latency *l);
-/* The guest's clock counts its instructions, even if the first events do not show it. */
+/* Call this if the guest's clock counts its instructions, even if the first events do not show it.
+ */
 void hv_latency_begin_counted(struct hv_latency *l);
 /* Discards all events read so far, because not all kinds of events were enabled yet. */
 void hv_latency_forget(struct hv_latency *l);

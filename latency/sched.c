@@ -265,7 +265,7 @@ static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
 	task = hv_sched_get(t, m->other, m->other_comm, m->time_ns);
 	if (task->state == HV_TASK_RUNNING || task->state == HV_TASK_RUNNABLE)
 		return; /* woken before it slept, or twice */
-	/* An unknown task may still be running there, too. */
+	/* A task in an unknown state may still be running on that vCPU. */
 	if (task->state == HV_TASK_UNKNOWN &&
 	    (!there->has_current || there->current.pid == m->other))
 		return;

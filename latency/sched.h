@@ -155,8 +155,8 @@ uint64_t hv_sched_on_cpu(const struct hv_sched_task *task, uint64_t now_ns);
 
 /* Updates the state after a switch or waking. Call it after the analysers have processed M. */
 void hv_sched_follow(struct hv_sched *t, const struct hv_moment *m);
-/* Events of CPU were lost: its current task is unknown until the next switch, and the state of each
- * task is unknown until an event shows it. */
+/* Call it when events of CPU were lost: its current task is then unknown until the next switch, and
+ * the state of each task is unknown until an event shows it. */
 void hv_sched_lose(struct hv_sched *t, unsigned cpu);
 
 /* Stores up to HV_STALL_BEFORE tasks that ran on CPU before FROM_NS, the most recent first. Of a
