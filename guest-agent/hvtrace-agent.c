@@ -163,9 +163,9 @@ static int serve_vsock(const char *port, unsigned from, unsigned number, int is_
 
 /* Sends reports to PORT until writing fails.
  *
- * A virtio-serial port receives one report every two seconds, or only one if IS_ONCE. With
- * "vsock:PORT" or "vsock:CID:PORT", serve() listens on that vsock port and sends one report to each
- * client that connects from the host or from CID; IS_ONCE ends after the first client.
+ * A virtio-serial port receives one report every two seconds, or only one if IS_ONCE. If PORT is
+ * "vsock:PORT" or "vsock:CID:PORT", listens on that vsock port and sends one report to each client
+ * that connects from the host or from CID; if IS_ONCE, only to the first one.
  *
  * Returns the exit status of the program. */
 static int serve(const char *port, int is_once)
