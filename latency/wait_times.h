@@ -39,8 +39,8 @@ extern const struct hv_export_format hv_wait_format;
 
 struct hv_wait_export_times {
 	struct hv_wait_times tasks; /* tasks of the guest that wait for a vCPU */
-	struct hv_wait_times
-		vcpus; /* vCPUs that wait for a CPU of the host. Pages do not show which events were lost, so both histograms count all losses. */
+	struct hv_wait_times vcpus; /* vCPUs that wait for a CPU of the host. Pages do not show
+				       which events were lost, so both histograms count all losses. */
 };
 
 /* Returns the times of X, which must be open and of this format. The caller may change them. */
