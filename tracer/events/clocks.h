@@ -31,8 +31,8 @@ enum hv_trace_clock {
 };
 
 /* Takes ownership of GUEST and HOST. HOST is NULL if the relation between the guest's and the
- * host's counter is unknown. Borrows K and HOLDS (patcher.h), the guest's holds since attach; each
- * of them stops its clock. */
+ * host's counter is unknown. Borrows K and HOLDS (patcher.h): the guest's holds since
+ * attach. Each hold stops the guest's clock. */
 struct hv_clocks *hv_clocks_new(struct hv_clock *guest, struct hv_host_clock *host,
 				struct hv_kernel *k, const struct hv_hold_stat *holds);
 void hv_clocks_free(struct hv_clocks *c);

@@ -82,7 +82,7 @@ struct hv_gva hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva tram
 struct hv_gva hv_trampolines_action(const struct hv_tracee *t, unsigned group);
 /* Like hv_trampolines_action(), for an action group with HV_DOES_ALL_REGS. */
 struct hv_gva hv_trampolines_entry_regs(const struct hv_tracee *t, unsigned group);
-/* Returns where that entry continues if its action group has HV_DOES_RETURN. */
+/* Returns where the entry of GROUP continues if the action group has HV_DOES_RETURN. */
 struct hv_gva hv_trampolines_probed(const struct hv_tracee *t, unsigned group);
 /* Returns the kind (HV_KIND_*, HV_FRAME_*) of calls that go to hv_trampolines_call(TRAMPOLINE,
  * ROLE). Not for trampolines that record stacks or only sections. */

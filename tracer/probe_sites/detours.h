@@ -40,8 +40,9 @@ struct hv_detour_want {
 	unsigned nr_insns; /* number of instructions in INSN */
 	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX];
 	unsigned nr_probes;
-	bool leads_already; /* if AT leads to another detour, replace that; otherwise refuse */
-	bool is_refused;    /* set by hv_detours_patch() */
+	/* The want is refused unless AT leads to another detour, whose jump is then replaced. */
+	bool leads_already;
+	bool is_refused; /* set by hv_detours_patch() */
 };
 
 /* Borrows T. KIND is HV_CHANGE_DETOUR, or HV_CHANGE_PROBE_SITE, which only takes

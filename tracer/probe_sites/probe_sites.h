@@ -67,9 +67,9 @@ struct hv_err *hv_probe_sites_find(const struct hv_probe_sites *p, struct hv_gva
  * or that overlap instructions replaced by a latency tracer (hv_probe_sites_has). On errors no
  * probe site leads to a detour any longer. */
 struct hv_err *hv_probe_sites_begin(struct hv_probe_sites *p) hv_must_use;
-/* Restores all other probe sites after that. A probe site that cannot be restored now (EBUSY: a
- * kprobe of the guest copied it) records nothing, and is restored with the next change or at
- * detach. */
+/* Restores all other probe sites; call it after hv_probe_sites_begin(). A probe site that cannot be
+ * restored now (EBUSY: a kprobe of the guest copied it) records nothing, and is restored with the
+ * next change or at detach. */
 struct hv_err *hv_probe_sites_end(struct hv_probe_sites *p) hv_must_use;
 /* Returns whether probes at AT record. */
 bool hv_probe_sites_has(const struct hv_probe_sites *p, struct hv_gva at);

@@ -239,7 +239,8 @@ struct hv_section_calls {
 void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls);
 
 /* Checks whether a section was kept since the last check. If so, copies its calls and its stack
- * from the ring before they are overwritten. The functions above and below do this too. */
+ * from the ring before they are overwritten. hv_section_tracer_kept() and other functions that use
+ * the kept section do this too. */
 void hv_section_tracer_look(struct hv_section_tracer *s);
 /* Returns the kept section with a reference for the caller, or NULL. */
 struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s);
