@@ -48,7 +48,7 @@ struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret) hv_must_us
  * the kernel's restart block. */
 bool hv_call_can(const struct hv_thread *t);
 
-/* Whether a stopped thread is in KVM_RUN, or at its very end. */
+/* Whether a stopped thread is in KVM_RUN, or about to return from it to user mode. */
 bool hv_call_in_kvm_run(const struct hv_thread *t);
 
 /* Call it each time a thread has stopped. The kernel continues some interrupted waits with

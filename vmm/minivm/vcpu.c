@@ -209,7 +209,7 @@ static void reached(struct hv_minivm_vcpu *v)
 	o->nr_stops++;
 	minivm_kick_all(o);
 	pthread_cond_broadcast(&o->changed);
-	/* This fails if the peer has closed or filled the socket; then it was woken already. */
+	/* This fails if the peer has closed the socket, or has not read earlier wake-ups. */
 	if (o->has_stop && send(o->stop_fds[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }

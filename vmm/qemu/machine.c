@@ -45,8 +45,6 @@ struct hv_err *hv_ram_load(struct hv_parser *p, struct hv_process_memory *proces
 
 /* -- refusals ---------------------------------------------------------------------------------- */
 
-/* Reasons why a guest cannot be traced now. */
-
 struct hv_err *hv_machine_is_running(struct hv_machine *m)
 {
 	struct hv_vmm_status status = {0};

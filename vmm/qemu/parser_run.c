@@ -28,8 +28,6 @@
 
 /* -- questions to the monitor ------------------------------------------------------------------ */
 
-/* Query the monitor and convert its answers to values of fixed size. */
-
 #define IVSHMEM_VENDOR 0x1af4
 #define IVSHMEM_DEVICE 0x1110
 #define IVSHMEM_BAR    2
