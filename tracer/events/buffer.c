@@ -189,8 +189,6 @@ void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 
 /* -- names of tasks ---------------------------------------------------------------------------- */
 
-/* Finds the latest names of tasks in the task records of the guest's rings. */
-
 #define RUN_MAX 64
 
 static void comms_free_at(struct hv_comms **c)

@@ -288,7 +288,6 @@ static void note_in_site(struct looking *l, uint64_t address)
 	}
 }
 
-/* Returns the range from the first probe site to the last one. */
 static struct hv_gva_range range_of_sites(const struct looking *l)
 {
 	size_t nr = l->detours->nr, first = first_behind(l, 0); /* free blocks have no probe site */

@@ -402,7 +402,6 @@ static unsigned index_of(const struct hv_event_tracer *e, const struct event *ev
 	return (unsigned)(event - e->events);
 }
 
-/* Returns the index of the first free entry. */
 static size_t free_index(const struct hv_event_tracer *e)
 {
 	size_t i = 0;

@@ -14,13 +14,14 @@ static uint64_t array_off(unsigned index)
 	return HV_REGION_CALLBACKS_OFF + (uint64_t)index * HV_REGION_ARRAY_BYTES;
 }
 
-/* Returns whether our arrays have room for NR_CALLBACKS, followed by one that is 0. */
+/* The contents of one of our arrays (plug.h). */
 struct plug_array {
 	uint64_t stands_for; /* address of the first callback of the guest's own array; 0: none */
 	struct hv_tracepoint_callback callbacks[HV_PLUG_CALLBACKS_MAX];
 	size_t nr;
 };
 
+/* Returns whether our arrays have room for NR_CALLBACKS, followed by one that is 0. */
 static bool array_has_room(const struct hv_tracepoint_layout *layout, size_t nr_callbacks)
 {
 	return nr_callbacks <= HV_PLUG_CALLBACKS_MAX && layout->callbacks >= sizeof(uint64_t) &&
