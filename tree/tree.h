@@ -33,7 +33,7 @@ void hv_tree_end(struct hv_tree *tree);
  * that the functions of new modules are shown by name. */
 void hv_tree_refresh(struct hv_tree *tree);
 
-/* Traces the functions again that the guest's own tracers have changed. Call it every HV_REJOIN_NS
+/* Patches the sites again that the guest's own tracers have taken. Call it every HV_REJOIN_NS
  * (guest_ftrace.h) while hv_session_is_followed(). */
 void hv_tree_rejoin(struct hv_tree *tree);
 

@@ -217,7 +217,7 @@ static void show_stats(struct hv_file *f)
 	uint64_t now_ns = 0;
 
 	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
-	/* The host's view of the guest's clock may lag slightly. */
+	/* The guest's clock, as the host computes it, may lag slightly. */
 	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, hv_instance_buffers(in)->clock,
 			      &now_ns) ||
 	    now_ns < stat.youngest_ns)
@@ -334,7 +334,7 @@ const struct hv_node hv_timestamps_node = {
 
 /* -- tracing_on -------------------------------------------------------------------------------- */
 
-/* A function command may have changed it in the guest. */
+/* A function command in records that were not drained yet may change tracing_on. */
 static void show_tracing_on(struct hv_file *f)
 {
 	hv_instances_drain(hv_file_instances(f));

@@ -145,7 +145,7 @@ static void show_synthetic(struct hv_file *f)
 
 /* kprobe_events and kprobe_profile: probes of functions and their returns. */
 
-/* dynamic_events contains the probes of kprobe_events and others. */
+/* Returns the probes that F shows: kprobe_events has all except fprobes, dynamic_events has all. */
 static enum hv_kprobe_file file_of(const struct hv_file *f)
 {
 	return f->at.node == &hv_dynamic_events_node ? HV_DYNAMIC_EVENTS : HV_KPROBE_EVENTS;
@@ -248,7 +248,7 @@ static void show_profile(struct hv_file *f)
 
 #define NAMES_OF_FILES ", %pd/%pD"
 #define OF_RETURNS     "\nkernel return probes support: $retval, $arg<N>, $comm"
-/* Kernels that accept typecasts accept the others, too. */
+/* A kernel that accepts typecasts also accepts the arguments in the two lists above. */
 #define OF_CASTS                                                                                   \
 	"\ntypecasts: [(structname[,field])]<argname>[->field[->field|.field...]],\n"              \
 	"  [(structname[,field])](fetcharg)->field[->field|.field...]"

@@ -23,7 +23,7 @@
 
 /* -- format, id and hist ----------------------------------------------------------------------- */
 
-/* Finds the fields that records of TYPE have although the kernel's own lack them. */
+/* Returns the fields that hvtrace adds to records of TYPE. */
 static struct hv_raw_more more_of(const struct hv_file *f, const struct hv_event_type *type)
 {
 	struct hv_raw_more more = {0};
@@ -574,7 +574,8 @@ static struct hv_err *open_set_event(struct hv_file *f)
 	return hv_file_truncates(f) ? hv_instance_end_events(f->at.instance) : NULL;
 }
 
-/* Only words with the system "host" enable host events. With '!', other words also disable them. */
+/* Returns whether W selects TYPE. Without '!', only a word with the system "host" selects host
+ * events. With '!', any word can select them. */
 static bool is_meant(const struct hv_event_word *w, const struct hv_event_type *type)
 {
 	const char *system = w->system ? w->system : w->either;

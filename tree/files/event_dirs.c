@@ -142,7 +142,7 @@ bool hv_event_can_switch(const struct hv_path *dir)
 	return type && type->is_available;
 }
 
-/* Programs pass the id to perf_event_open(), which accepts types that can be registered. */
+/* Programs pass the id to perf_event_open(), so only types that can be registered have one. */
 bool hv_event_has_id(const struct hv_path *dir)
 {
 	const struct hv_event_type *type = hv_path_event_type(dir);

@@ -35,7 +35,8 @@ struct hv_event_system_state {
 /* Implement open() and release() for such files. */
 struct hv_err *hv_event_system_open(struct hv_file *f) hv_must_use;
 void hv_event_system_release(struct hv_file *f);
-/* Returns whether TYPE belongs to SYSTEM, or to any system if that is NULL, and can be switched. */
+/* Returns whether TYPE can be switched and belongs to SYSTEM, or to any system if SYSTEM is
+ * NULL. */
 bool hv_event_is_of(const struct hv_event_type *type, const char *system);
 
 /* Adds TYPE to CHANGE. CHANGE owns the list and the results until hv_event_switch_deinit(). */
@@ -45,8 +46,8 @@ void hv_event_switch_deinit(struct hv_event_switch *change);
 struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
 				   const char *buf, size_t len_bytes) hv_must_use;
 
-/* Return whether directories events/SYSTEM/ and events/SYSTEM/EVENT/ have the files enable, id and
- * trigger. */
+/* Return whether the directory has a file: enable (events/SYSTEM/, events/SYSTEM/EVENT/), id or
+ * trigger (events/SYSTEM/EVENT/). */
 bool hv_event_system_can_switch(const struct hv_path *dir);
 bool hv_event_can_switch(const struct hv_path *dir);
 bool hv_event_has_id(const struct hv_path *dir);

@@ -317,7 +317,8 @@ static void show_addresses(struct hv_file *f)
 	}
 }
 
-/* Shows each function as the kernel does if it has one user, no flags and no trampoline. */
+/* Shows each patched function in the kernel's format for a function with one user, no flags and no
+ * trampoline. */
 static void show_enabled(struct hv_file *f)
 {
 	const uint8_t *patched = hv_site_trampolines_now(hv_file_session(f)->trampolines);

@@ -400,8 +400,8 @@ static bool add_to_graph(struct hv_section_listing *l, size_t nr, const struct h
 	return false;
 }
 
-/* Adds line NR. Lost calls were made before the first known call. Returns as add_to_graph()
- * does. */
+/* Adds line NR. Calls can be lost only before the first recorded call, so a line about lost calls
+ * precedes line 1. Returns like add_to_graph(). */
 static bool add_section_line(struct hv_section_listing *l, size_t nr, const struct hv_style *style,
 			     struct hv_text *out)
 {

@@ -24,7 +24,7 @@ struct hv_path {
 	const struct hv_node *node;
 	const char *name; /* the last name in the path; for an entry its name in README: "cpuN" */
 	int cpu;	  /* the vCPU that the path belongs to, or HV_ALL_CPUS */
-	unsigned entry;	  /* index of the entry that the path is, or is below */
+	unsigned entry;	  /* index of the last entry in the path (struct hv_entries) */
 };
 
 /* A fixed name in a directory. */

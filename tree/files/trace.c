@@ -12,7 +12,7 @@
 
 struct trace {
 	struct hv_listing listing;
-	/* For section tracers, the file shows the kept section: */
+	/* A section tracer is active: the file shows SECTION instead of LISTING. */
 	bool of_sections;
 	struct hv_section_listing section;
 	unsigned pauses; /* recording is paused while the file is open */

@@ -43,8 +43,8 @@ struct hv_syscall_event {
 	const char *print_fmt;
 	const struct hv_print_field *fields; /* may include the common ones */
 	size_t nr_fields;
-	/* The argument with the number of bytes that another argument points to, of which the entry
-	 * may contain fewer. Negative: none. */
+	/* Index of the argument that is the length of the memory at another argument; negative:
+	 * none. The entry may contain fewer bytes. */
 	int size_arg;
 };
 

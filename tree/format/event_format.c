@@ -42,7 +42,7 @@ static void add_fields(struct hv_text *out, const struct hv_event_fields *fields
 		add_field(out, &fields->list[i], has_lens);
 }
 
-/* Adds text that spans several lines for some events. */
+/* Some print_fmts span several lines, so newlines and tabs are kept. */
 static void add_print_fmt(struct hv_text *out, const char *s)
 {
 	while (*s) {

@@ -512,7 +512,7 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 		hv_format_address(out, style, e->callers[i]);
 		hv_text_add(out, "\n");
 	}
-	/* The kernel's unwinder prints nothing here. */
+	/* The kernel adds no such line when its unwinder stops early. */
 	if (e->callers_end_early)
 		hv_text_add(out, " => [callers beyond are unknown]\n");
 }

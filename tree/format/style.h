@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all event formats share: their parameters, the contents of a header, the flags of an event,
- * and the columns of the latency format. */
+/* Code that all event formats share: their parameters, the contents of a header, the flags of an
+ * event, and the columns of the latency format. */
 #pragma once
 
 #include <stdbool.h>

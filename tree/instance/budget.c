@@ -68,7 +68,7 @@ static void add_name(const struct hv_sites *sites, uint64_t ip, struct hv_text *
 	}
 }
 
-/* Inserts IP in order. */
+/* Inserts IP into the ascending list. */
 static void put_aside(struct hv_filter *f, struct hv_gva ip)
 {
 	size_t at = f->nr;

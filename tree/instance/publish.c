@@ -510,8 +510,8 @@ static struct hv_event_set changed(const struct hv_event_set *s, const struct hv
 	return events;
 }
 
-/* Disables probes in IN whose functions could not be patched, except those enabled BEFORE, which
- * stay like functions that the guest claims later. Returns whether there are any. */
+/* Disables the probes that CHANGE enabled in IN but whose functions could not be patched. Probes
+ * that were enabled BEFORE stay enabled. Returns whether any were disabled. */
 static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_set *before,
 			   struct hv_event_switch *change, struct hv_err **first)
 {

@@ -35,9 +35,11 @@ struct hv_skipped_event {
 /* Zero-initialised is empty. */
 struct hv_skipped {
 	size_t nr_never;
-	struct hv_err *never; /* owned; the reason for the first of them, with its name */
+	/* The reason for the first event that can never be recorded, with its name. Owned. */
+	struct hv_err *never;
 	size_t nr_busy;
-	struct hv_skipped_event busy[HV_SKIPPED_NAMES]; /* the first of them */
+	/* The first events that cannot be recorded now. */
+	struct hv_skipped_event busy[HV_SKIPPED_NAMES];
 };
 
 /* Return one message for each kind, for a write that named NR events, or NULL. */

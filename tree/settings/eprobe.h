@@ -28,7 +28,7 @@ struct hv_eprobe {
 /* Properties of the guest's kernel. */
 struct hv_eprobe_kernel {
 	struct hv_filter_scope scope; /* `type` is unset */
-	/* It looks up a field when it parses the FETCH, not after the type. */
+	/* The kernel looks up a field while it parses the FETCH, before it parses the type. */
 	bool looks_early;
 	const struct hv_btf *btf;	  /* NULL: the kernel has no BTF */
 	bool has_casts;			  /* accepts typecasts, and fields without $ */

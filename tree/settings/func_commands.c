@@ -8,7 +8,8 @@
 #include "tree/settings/glob.h"
 #include "tree/settings/token.h"
 
-/* A command patches its function, regardless of the tracer. */
+/* All commands need HV_RIGHT_FUNCTIONS, because a command patches its function regardless of the
+ * tracer. */
 #define SWITCHES_EVENTS (HV_RIGHT_FUNCTIONS | HV_RIGHT_EVENTS)
 
 static const struct {
@@ -133,8 +134,8 @@ static struct hv_func_command_set *new_set(struct hv_func_commands *p,
 	return &p->sets[0];
 }
 
-/* Parses the number at the start of COUNT, up to a colon. An empty number means -1, but not after
- * an event. */
+/* Parses the number at the start of COUNT, up to a colon. An empty number means -1; after an event
+ * it is an error. */
 static struct hv_err *parse_count(enum hv_func_command_kind command, const char *count,
 				  int64_t *ret)
 {

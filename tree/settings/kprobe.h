@@ -80,7 +80,7 @@ struct hv_kprobe_arg {
 	char *symbol; /* owned; NUMBER's addend is relative to this symbol; may be NULL */
 	struct hv_kprobe_deref derefs[HV_KPROBE_DEREFS_MAX]; /* innermost first */
 	unsigned nr_derefs;
-	bool is_memory; /* the last one is a written memory access, not that of $stackN */
+	bool is_memory; /* the user wrote the last read as a memory access; false for $stackN */
 	char *string;	/* owned */
 	const struct hv_kprobe_type *type;
 	unsigned count; /* array length; 0: not an array */
@@ -158,8 +158,8 @@ struct hv_kprobe_kernel {
 	bool has_dentries; /* accepts %pd and %pD */
 	bool keeps_args;   /* return probes can fetch the arguments of the call */
 	bool has_casts;	   /* accepts typecasts, and limits a FETCH to eight nested levels */
-	/* Finds the step's value of HV_FETCH_USER_STACK; 0: unknown. NULL: stacks in user space are
-	 * not supported. */
+	/* Finds the value that the step HV_FETCH_USER_STACK needs; 0: unknown. NULL: stacks in user
+	 * space are not supported. */
 	struct hv_err *(*find_user_regs)(void *module_data, uint32_t *ret);
 };
 /* Parses the NR words of a command. Sets *RET_FAULT only on error. Replaces words with %pd or %pD

@@ -695,7 +695,8 @@ static struct hv_err *check_event_type(const struct hv_kprobe_parsing *p, struct
 	return NULL;
 }
 
-/* The kernel's limit would truncate the path of a cgroup (latency/sched.h). */
+/* Probes of hvtrace's own commands may have longer arguments: the kernel's limit would truncate the
+ * path of a cgroup (latency/sched.h). */
 static size_t arg_len_max(const struct hv_kprobe_parsing *p)
 {
 	return strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0 ? 4 * HV_KPROBE_ARG_LEN_MAX

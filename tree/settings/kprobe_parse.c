@@ -497,7 +497,7 @@ static const char *integer_type(struct hv_kprobe_named *named)
 			return (v->is_signed ? signed_types : unsigned_types)[i];
 	if (v->is_signed)
 		return NULL;
-	/* Old compilers describe bit-fields in this way. */
+	/* Old compilers describe a bit-field as an integer with the bit-field's number of bits. */
 	named->bit_len = v->bits;
 	named->bit_off += v->bit_off;
 	return "u64";

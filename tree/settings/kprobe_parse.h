@@ -98,9 +98,9 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p) hv_must_use;
  * (parse_btf_arg()). */
 struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off) hv_must_use;
-/* Looks up the members NAME[.MEMBER]... of *V and sets *V to the last one. *RET_BITS: its bit
- * offset in the first one's structure. Moves *NAME, at *OFF of the word, to the text after ->, or
- * sets it to NULL. */
+/* Looks up the members NAME[.MEMBER]... of *V and sets *V to the last one. *RET_BITS: the bit
+ * offset of the last member in the original *V. Moves *NAME, at *OFF of the word, to the text after
+ * ->, or sets it to NULL. */
 struct hv_err *hv_kprobe_follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
 				     const char **name, size_t *off,
 				     uint64_t *ret_bits) hv_must_use;

@@ -10,7 +10,7 @@
 struct hv_print_type {
 	uint8_t size_bytes; /* size of a number or pointer: 1, 2, 4, 8 */
 	bool is_signed;
-	bool is_pointer; /* to elements: */
+	bool is_pointer; /* the EL_ members describe the elements that it points to */
 	bool el_is_signed;
 	bool el_is_number; /* has 1, 2, 4 or 8 bytes and can be read */
 	bool el_is_known;  /* EL_BYTES is known */

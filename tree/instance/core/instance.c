@@ -186,8 +186,8 @@ void hv_instances_remove(struct hv_instance *in)
 
 /* -- contents ---------------------------------------------------------------------------------- */
 
-/* The accessors pass on whether an instance may be changed, which C cannot express in one function:
- * no instance is defined const. */
+/* The results are not const even if the instance is const. This is safe because no instance is
+ * defined const. */
 
 struct hv_session *hv_instances_session(const struct hv_instances *all)
 {

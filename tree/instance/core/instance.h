@@ -93,7 +93,7 @@ struct hv_top_settings *hv_instances_top_settings(const struct hv_instances *all
 
 /* -- one instance ------------------------------------------------------------------------------ */
 
-/* What a function returns may be changed, unless IN is const. */
+/* The caller may change the result, unless IN is const. */
 
 struct hv_instances *hv_instance_all(const struct hv_instance *in);
 struct hv_session *hv_instance_session(const struct hv_instance *in);
@@ -106,10 +106,9 @@ struct hv_selection *hv_instance_selection(const struct hv_instance *in);
 const struct hv_tracer_ops *hv_instance_tracer(const struct hv_instance *in);
 /* The enabled guest events (publish.h). */
 struct hv_event_set *hv_instance_events(const struct hv_instance *in);
-/* The function commands. */
 struct hv_func_commands *hv_instance_commands(const struct hv_instance *in);
 struct hv_buffers *hv_instance_buffers(const struct hv_instance *in);
-/* Receives events for the buffers (demux.h). */
+/* Returns the consumer that stores events in the buffers (demux.h). */
 struct hv_consumer *hv_instance_consumer(const struct hv_instance *in);
 struct hv_error_log *hv_instance_errors(const struct hv_instance *in);
 struct hv_pipes *hv_instance_pipes(const struct hv_instance *in);

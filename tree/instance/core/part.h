@@ -59,16 +59,17 @@ struct hv_part {
 	/* Returns whether the host acts on guest events for IN. The guest then records them
 	 * regardless of tracing_on. */
 	bool (*acts)(const struct hv_instance *in);
-	/* Returns whether it acts on REF, by a trigger, a histogram, or a function command. */
+	/* Returns whether the part acts on REF, by a trigger, a histogram, or a function
+	 * command. */
 	bool (*acts_on)(const struct hv_instance *in, struct hv_event_ref ref);
 	/* Returns whether IN needs events derived from REF. */
 	bool (*probes)(const struct hv_instance *in, struct hv_event_ref ref);
 	/* Returns whether IN uses TYPE to follow tasks. Files do not show this. */
 	bool (*follows)(const struct hv_instance *in, const struct hv_event_type *type);
-	/* Returns whether it makes events of SYNTH. */
+	/* Returns whether the part makes events of SYNTH. */
 	bool (*makes)(const struct hv_instance *in, const struct hv_synth *synth);
 	bool (*wants_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
-	/* Returns whether functions of IN's filter call trampolines. */
+	/* Returns whether sites must call trampolines for the part, regardless of IN's tracer. */
 	bool (*calls_trampolines)(const struct hv_instance *in);
 	/* Returns whether SET contains an event made by the host. */
 	bool (*makes_any)(const struct hv_instances *all, const struct hv_event_set *set);

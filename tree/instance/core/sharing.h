@@ -64,12 +64,13 @@ unsigned hv_instance_tracing_on(const struct hv_instance *in);
 /* Returns whether events are recorded now: tracing_on is set and no pause is active. */
 bool hv_instance_records(const struct hv_instance *in);
 
-/* The following use the host's copy of tracing_on, which the guest's commands do not change: it is
- * right while the instances share the rings. Returns whether tracing_on is set. */
+/* The following use the host's copy of tracing_on, which is current while the instances share the
+ * rings; function commands that the guest executes do not update it. Returns whether tracing_on is
+ * set. */
 bool hv_instance_is_on(const struct hv_instance *in);
 /* Returns whether IN takes events that the drain passes now: it is on, and no pause is active. */
 bool hv_instance_takes(const struct hv_instance *in);
-/* The same for events on CPU, which tracing_cpumask may exclude. */
+/* Like hv_instance_takes(), for events on CPU, which tracing_cpumask may exclude. */
 bool hv_instance_takes_on(const struct hv_instance *in, unsigned cpu);
 /* Copies the top instance's tracing_on from the guest. */
 void hv_recording_learn(struct hv_instance *top);

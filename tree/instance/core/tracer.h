@@ -18,7 +18,7 @@ struct hv_tracer_ops {
 	enum hv_tracer id; /* its right is 1u << ID */
 	enum hv_tracer_measures measures;
 
-	/* Returns whether the guest of IN supports it. NULL: always. */
+	/* Returns whether the guest of IN supports the tracer. NULL: always. */
 	bool (*exists)(const struct hv_instance *in, const struct hv_tracer_ops *ops);
 	/* EBUSY: the way in which other instances trace excludes this tracer in IN. */
 	struct hv_err *(*check)(const struct hv_instance *in);

@@ -239,7 +239,7 @@ static void take_made(void *ctx, const struct hv_event *event)
 	}
 }
 
-/* Handles the probe events of TAKEN. */
+/* Makes the events of event probes from the event of TAKEN, and handles them. */
 static void take_eprobes(const struct taken *taken)
 {
 	uint8_t entry[HV_ENTRY_LEN_MAX];
@@ -498,7 +498,7 @@ static size_t make_entry(const struct hv_catalogue *c, const struct hv_event_typ
 	return buf->off + len + 1;
 }
 
-/* The record of a marker does not contain the task. */
+/* Runs the triggers of a marker. They see the idle task, because a marker's record has no task. */
 static void pull(struct hv_instance *in, const struct hv_catalogue *c,
 		 const struct hv_event_type *type, const char *text, size_t len_bytes,
 		 struct hv_marker_time at)

@@ -130,7 +130,8 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 }
 
 /* Returns whether TYPE is a system call event whose tracepoint and whose probe both disable
- * preemption. Since a363d27cdbc2, if the probe may sleep, only the probe does. */
+ * preemption. Since commit a363d27cdbc2, a tracepoint whose probes may sleep does not disable
+ * it. */
 static bool is_deeper_syscall(const struct hv_instances *all, const struct hv_catalogue *c,
 			      const struct hv_event_type *type)
 {
@@ -409,8 +410,8 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	    !hv_instance_needs_event(in, hv_event_ref_of(&e->type)) ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN)
 		return false;
-	/* No program was active yet, a read by a trampoline caused the event, or there was no
-	 * room. */
+	/* The results are missing: no program was active yet, a read by a trampoline caused the
+	 * event, or there was no room. */
 	if (e->is.is.nr_results && !hv_kprobe_has_results(&e->is.is, recorded.results))
 		return false;
 	if (e->is.filter && !hv_instance_record_passes(in, e->is.filter, event))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guest records for function probes, and how the host makes their events. */
+/* The calls that the guest records for function probes, and the events that the host makes from
+ * them. */
 #include <string.h>
 
 #include "kernel/kernel.h"
@@ -265,7 +266,8 @@ static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *
 	       (!(e->is.is_inside || e->is.needs_all_regs) || call->id == HV_EVENT_ID_ALL_REGS);
 }
 
-/* Returns the mark that the call E, with WORDS, ends, or NULL. */
+/* Returns the text of the mark that the call E completes, or NULL. WORDS are the recorded registers
+ * of E. */
 static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
 			   const uint64_t *words)
 {

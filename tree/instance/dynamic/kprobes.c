@@ -787,7 +787,8 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char **words, size_t 
 	return err;
 }
 
-/* Returns whether a file shows K: dynamic_events shows all, kprobe_events only its own. */
+/* Returns whether FILE shows K: dynamic_events shows all probes, kprobe_events all except
+ * fprobes. */
 static bool is_shown(const struct hv_kprobe *k, enum hv_kprobe_file file)
 {
 	return file == HV_DYNAMIC_EVENTS || !k->is_fprobe;

@@ -259,8 +259,10 @@ const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char
 	return NULL;
 }
 
-/* The count inside the probe of an event is already one higher than the event's. Kernels with
- * per-CPU memory for hist trigger values disable preemption once more for it (get_hist_pad). */
+/* Returns `deeper` of a synthetic event made from EVENT. For an event that the guest recorded, it
+ * counts from the callback, where the preempt count is already one higher than in the record.
+ * Kernels with per-CPU memory for hist trigger values disable preemption once more for it
+ * (get_hist_pad). */
 static uint8_t deeper_than(const struct hv_instances *all, const struct hv_event *event)
 {
 	unsigned more = DEEPER + state_of(all)->has_pads;

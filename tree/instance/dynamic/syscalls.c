@@ -20,7 +20,8 @@
 /* Lower addresses are never mapped in a program. */
 #define FIRST_ADDRESS 4096
 
-/* Event probes have serials from 1 up, or fewer results, so their tags differ. */
+/* The upper half of these tags is 0. In tags of event probes it is the probe's serial, from 1 up;
+ * if the serial wraps to 0, the tags are below FIRST_TAG because a probe has fewer results. */
 #define FIRST_TAG 0xf000u
 
 /* Value of `way` for strings, instead of the index of the size argument. */

@@ -21,7 +21,8 @@ bool hv_would_record(const struct hv_instance *in, const struct hv_event *event)
 
 /* Returns whether IN, which traces functions, wants EVENT, which is not a call or return of
  * function_graph. An instance that traces alone gets all events, because the guest has already
- * applied its limits, and has switched recording itself unless the host does that. */
+ * applied its limits. The guest has applied tracing_on, too, unless the host executes function
+ * commands. */
 bool hv_matches(const struct hv_instance *in, const struct hv_event *event);
 /* Returns whether IN, without a section or wakeup tracer, wants EVENT, a call, return or stack.
  * Sets *DEPTH, the depth in IN, for a call or return of function_graph. Call it once per event, in

@@ -251,7 +251,7 @@ void hv_hist_table_clear(struct hv_hist_table *t)
 /* Returns the bit mask of the set variables; their numbers follow it. */
 static uint64_t *variables_of(const struct hv_hist_table *t, uint32_t at)
 {
-	/* All parts of an entry have a multiple of the word size. */
+	/* The size of each part of an entry is a multiple of the word size. */
 	return (uint64_t *)(void *)(key_of(t, entry_at(t, at)) + t->key_bytes);
 }
 
@@ -445,7 +445,7 @@ static void entries_of(const struct hv_hist_table *t, struct hv_hist_entry *ret)
 	for (uint32_t i = 0; i < t->nr; i++) {
 		uint8_t *entry = entry_at(t, i);
 
-		/* All parts of an entry have a multiple of the word size. */
+		/* The size of each part of an entry is a multiple of the word size. */
 		ret[i] = (struct hv_hist_entry){
 			.key = key_of(t, entry),
 			.comm = (const char *)entry + t->sums_bytes,

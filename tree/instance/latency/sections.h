@@ -19,14 +19,15 @@ extern const struct hv_tracer_ops hv_tracer_preemptoff;
 extern const struct hv_tracer_ops hv_tracer_irqsoff;
 extern const struct hv_tracer_ops hv_tracer_preemptirqsoff;
 
-/* Call it when the option function-trace of IN changed. */
+/* Applies the option function-trace of IN. Call it when the option changed. */
 void hv_sections_use_functions(struct hv_instance *in);
-/* Call it before the names of modules are read again. */
+/* Copies a kept section from the rings (hv_section_tracer_look). Call it before the names of
+ * modules are read again. */
 void hv_sections_look(struct hv_instances *all);
 /* Call it when modules may have been loaded or removed. If the tracer cannot continue, it becomes
  * nop and error_log has the reason. */
 void hv_sections_renew(struct hv_instances *all);
-/* Call it when tracing_thresh changed. */
+/* Applies tracing_thresh. Call it when tracing_thresh changed. */
 void hv_sections_use_thresh(struct hv_instances *all);
 
 /* Return and set tracing_max_latency of IN, which IN keeps when the tracer stops. */

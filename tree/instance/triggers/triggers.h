@@ -76,6 +76,7 @@ struct hv_err *hv_event_command_prepare(struct hv_instance *in, char *param,
  * it. */
 char *hv_event_command_target(const struct hv_instance *in, struct hv_event_ref ref);
 
-/* Switches the event of PROBE. Returns whether that changed anything. */
+/* Executes COMMAND, which enables or disables the event of PROBE. Returns whether that changed
+ * anything. */
 bool hv_event_command_run(struct hv_instance *in, enum hv_func_command_kind command,
 			  const struct hv_func_command *probe);

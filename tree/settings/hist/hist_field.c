@@ -480,7 +480,7 @@ static struct hv_hist_field *parse_negation(struct hv_hist_parse *p, char *text,
 	return operand ? combine(HV_HIST_NEGATE, operand, NULL) : NULL;
 }
 
-/* Combining a value with another one consumes it. */
+/* A variable that is an operand of a binary operator is unset when it is read. */
 static void read_once(struct hv_hist_parse *p, const struct hv_hist_field *f)
 {
 	if (f->kind == HV_HIST_REFERENCE)

@@ -224,7 +224,7 @@ bool hv_synth_is_dynamic(const char *text)
 	return hv_starts_with(text, DYNAMIC_MARK);
 }
 
-/* Removes the prefix before the name in dynamic_events from *TEXT. */
+/* Removes the prefix that precedes the event's name in dynamic_events, "s:" or "s:synthetic/". */
 static bool cut_mark(struct parse *p, const char **text)
 {
 	static const char system[] = HV_SYNTH_SYSTEM "/";
