@@ -49,7 +49,7 @@ static long login_uid_of(pid_t pid)
 	return n == 1 && uid != UINT32_MAX ? (long)uid : -1;
 }
 
-/* The process chose this name itself. */
+/* The name is untrusted: the process chose it. */
 static void program_of(pid_t pid, char *ret, size_t len_bytes)
 {
 	char path[64];

@@ -273,7 +273,7 @@ static bool take_session(struct hv_span *rest, struct rundir_info *ret)
 	return true;
 }
 
-/* -- in the errand process -------------------------------------------------------------------- */
+/* -- in the helper ---------------------------------------------------------------------------- */
 
 /* Does not block: a service that accepts no connections must not delay the others. */
 static struct hv_err *connect_at_once(const struct rundir_info *info, int *ret)

@@ -73,10 +73,10 @@ void errand_end(struct errand *e);
 /* -- errands about sessions ------------------------------------------------------------------- */
 
 /* Lists the sessions of this host and connects to them, for a verb that follows sessions after it
- * gave up its rights. The errand process reads the run directory, whose files root's processes
+ * gave up its rights. The helper reads the run directory, whose files root's processes
  * write, and connects to the sockets. client.h sends the requests. */
 
-/* Performs a request in the errand process, for the kinds from SESSIONS_LIST on. */
+/* Kinds of requests, which sessions_run() performs in the helper. */
 enum { SESSIONS_LIST = ERRAND_OWN, SESSIONS_CONNECT };
 struct hv_err *sessions_run(const char *run_dir, const struct hv_message *what,
 			    struct hv_message *ret) hv_must_use;

@@ -314,7 +314,7 @@ struct hv_err *mountpoint_mount(const char *dir, int *ret_fd)
 
 	if (fd < 0)
 		return hv_err_new(ENOTSUP, "%s: %s: " WITHOUT, DEV_FUSE, strerror(errno));
-	/* The kernel itself refuses all users except root. */
+	/* Without allow_other, the kernel itself refuses all users except root. */
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40700,user_id=0,group_id=0,default_permissions", fd);
 	if (mount(SOURCE, dir, TYPE, MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)

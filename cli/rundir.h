@@ -74,7 +74,7 @@ char *rundir_path(const char *dir, const char *file) hv_must_use;
 /* Reads the info of the session that had D before. Returns false if there is none. */
 bool rundir_read_info(const struct rundir *d, struct rundir_info *ret);
 
-/* Ignores path, live and listens, and determines vmm_start itself. */
+/* Writes INFO. Ignores its path, live and listens, and determines vmm_start itself. */
 struct hv_err *rundir_write_info(const struct rundir *d,
 				 const struct rundir_info *info) hv_must_use;
 

@@ -20,5 +20,5 @@ extern volatile sig_atomic_t caught_signal;
 void stop_signals_catch(void);
 /* Catches SIGNO, too. */
 void stop_signals_catch_also(int signo);
-/* Ends the process by the signal as its sender intended. All settings are restored. */
+/* Ends the process by the signal SIGNO. Call it after all settings are restored. */
 void stop_signals_die(int signo);

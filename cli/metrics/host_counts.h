@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the host counts about a guest without tracing. */
+/* Counters that the host keeps for a guest without tracing. */
 #pragma once
 
 #include <stdbool.h>

@@ -21,7 +21,7 @@ struct metric {
 	const char *type;
 	const char *help;
 	const char *path; /* member in the stat */
-	double unit;	  /* the stat's unit in units of the metric */
+	double unit;	  /* factor from the stat's unit to the metric's unit */
 };
 
 static const struct metric metrics[] = {

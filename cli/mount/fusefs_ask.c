@@ -313,7 +313,8 @@ void inspector_died(struct fusefs *fs)
 		replace(fs);
 }
 
-/* Its files are closed, and its remaining requests stay unanswered. */
+/* The previous inspector has ended: its files are closed, and its remaining requests stay
+ * unanswered. */
 static void lost_has_ended(struct fusefs *fs)
 {
 	struct ask *next;

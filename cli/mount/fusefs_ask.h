@@ -116,7 +116,7 @@ void ask_fail(struct ask *a, int code);
 /* True: ANSWER is an error and was forwarded to the kernel. */
 bool ask_failed(struct ask *a, const struct wire_frame *answer);
 
-/* Deferred by ask_send_settled(). */
+/* Returns whether ask_send_settled() has deferred A. */
 bool ask_is_deferred(const struct ask *a);
 bool asks_any_deferred(const struct fusefs *fs);
 /* Sends deferred asks if no dead process has files to close, or if that takes too long. */

@@ -148,8 +148,9 @@ static double ttl_s(const char *path)
 	return hv_starts_with(path, EVENTS) ? TTL_EVENTS_S : TTL_FIXED_S;
 }
 
-/* How long the kernel may cache attributes. They never change, but every path needs those of the
- * top directory, so that users of the mount soon see when it is dead. */
+/* Returns how long the kernel may cache attributes. They never change. But the top directory's,
+ * which the kernel needs for every path, expire soon, so that users of the mount see when it is
+ * dead. */
 static double attr_ttl_s(const char *path)
 {
 	return *path ? TTL_FIXED_S : TTL_TOP_S;
@@ -577,8 +578,8 @@ static void flush_seen(struct ask *a, const struct inspector_view *view)
 	if (a->req && f->to_publish && !f->cut_short && view && view->state == CLOSER_LIVES &&
 	    !view->has_open && fuse_req_ctx(a->req)->pid == f->writer) {
 		f->to_publish = false;
-		/* The closing process can be neither killed nor, if it is in exec, inspected until
-		 * the answer. */
+		/* Until the close is answered, the closing process cannot be killed, nor inspected
+		 * if it is in exec. */
 		a->until_ns = hv_now_ns() + PUBLISH_NS;
 		ask_send(a, &(struct wire_frame){.kind = WIRE_PUBLISH, .handle = f->handle});
 		return;
@@ -624,7 +625,7 @@ static void had_read(struct ask *a, const struct wire_frame *answer)
 	if (f->orphan == a)
 		f->orphan = NULL;
 	if (answer->kind == WIRE_OK && f->is_stream) {
-		/* Buffered first, so that the next read gets it if this caller is being
+		/* Buffers the data first, so that the next read gets it if this caller is being
 		 * interrupted. */
 		if (answer->data.len_bytes)
 			hv_text_add_bytes(&f->late, answer->data.data, answer->data.len_bytes);

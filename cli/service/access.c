@@ -76,7 +76,7 @@ static struct policy_rights rights_of(const struct service *s, const struct peer
 	return policy_rights(s->access.policy, &person, info->name, info->id);
 }
 
-/* Returns the rights in the form that the tree checks. */
+/* Returns the rights of P in the form that the tree checks. */
 static struct hv_rights may_of(const struct service *s, struct peer *p)
 {
 	const struct policy_rights *rights = &p->rights;
@@ -392,7 +392,8 @@ static const char *request_name(const struct wire_frame *frame)
 								       : "unknown";
 }
 
-/* A budget without a limit only measures the overhead. */
+/* Returns the need of FRAME's request. A budget without a limit only measures the overhead, so the
+ * right to read suffices. */
 static enum need need_of(const struct wire_frame *frame)
 {
 	if (frame->kind == WIRE_BUDGET && frame->arg == WIRE_NO_LIMIT)

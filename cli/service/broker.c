@@ -248,7 +248,7 @@ struct rights {
 	char name[17];
 	unsigned uid;
 	uint64_t permitted;
-	uint64_t bounding; /* capabilities that a process of root's can have */
+	uint64_t bounding; /* the capability bounding set */
 	unsigned seccomp;
 	unsigned no_new_privs;
 };

@@ -58,7 +58,8 @@ static struct hv_err *check_owner(int fd, const char *path, mode_t type)
 	return NULL;
 }
 
-/* The kernel makes up the contents of files there, some of which are secret or have no end. */
+/* Refuses pseudo file systems: the kernel generates their files, some of which are secret or have
+ * no end. */
 static struct hv_err *check_file_system(int fd, const char *path)
 {
 	static const uint64_t refused[] = {

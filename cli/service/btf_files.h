@@ -26,13 +26,13 @@ struct btf_files {
 	size_t nr_dirs;
 	bool is_given;		/* the user named the directory, so it must have the file */
 	struct hv_text skipped; /* packaged directories that cannot be used, and why */
-	char *release;		/* owned: the only one that is answered; NULL: none was asked for */
+	char *release; /* owned: the only release whose file may be requested; NULL: no request yet */
 	/* The copy; -1: no file was copied. */
 	int copy;
 	char *path; /* owned; of the file that was copied */
 	uint64_t copy_bytes;
 	bool is_proved; /* a session has proved that it is of the guest's build */
-	bool is_loaded; /* by btf_files_load(), and not requested yet */
+	bool is_loaded; /* btf_files_load() set the copy, and no request has used it yet */
 };
 #define BTF_FILES_NONE                                                                             \
 	{                                                                                          \
@@ -42,13 +42,13 @@ struct btf_files {
 /* Opens GIVEN, the user's file or directory, and copies the file; or opens the NR directories
  * PACKAGED if GIVEN is NULL. Each file and directory must be owned by root or this user and be
  * writable by its owner only. A file must be regular, must not be reached through a link of procfs,
- * and must not be of a file system that the kernel makes up, such as procfs and sysfs. */
+ * and must not be on a pseudo file system such as procfs or sysfs. */
 struct hv_err *btf_files_open(struct btf_files *f, const char *given, const char *const *packaged,
 			      size_t nr) hv_must_use;
 /* Uses the copy of LEN_BYTES in FILE instead, which a session stored with btf_files_store(). EIO:
- * it has another length. PATH is the file that the session had copied, for a kernel RELEASE: after
- * a reboot the guest may have another kernel. If the first request is for that kernel, its file is
- * looked for in the open directories. */
+ * FILE has another length. PATH is the file that the session had copied, and RELEASE is its
+ * kernel's. After a reboot the guest may have another kernel: if the first request is for another
+ * release, the file of that release is looked for in the open directories. */
 struct hv_err *btf_files_load(struct btf_files *f, const char *file, uint64_t len_bytes,
 			      const char *path, const char *release) hv_must_use;
 /* Writes the copy to FILE, which appears when it is complete. */

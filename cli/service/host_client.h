@@ -28,8 +28,8 @@ enum host_request {
 	HOST_REQUEST_END,
 };
 
-/* The session's files in the run directory (broker.h): create it, listen there, create it again if
- * it was removed. */
+/* The session's directory in the run directory (broker.h): create it, listen there, create it again
+ * if it was removed. */
 struct hv_err *host_open_rundir(struct service *s) hv_must_use;
 struct hv_err *host_listen(struct service *s) hv_must_use;
 void host_keep_rundir(struct service *s);

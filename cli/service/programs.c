@@ -7,7 +7,7 @@
 #include "kernel/programs/program.h"
 
 #define OFFSETS_MAX 8192
-#define ANSWER_MAX  (WIRE_DATA_MAX - 8192) /* a line is shorter than the rest */
+#define ANSWER_MAX  (WIRE_DATA_MAX - 8192) /* leaves room for one more line */
 
 /* A name with newlines would be several lines. */
 static void add_name(struct hv_text *out, const char *name)

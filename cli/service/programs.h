@@ -6,10 +6,10 @@
 
 #include "cli/service/state.h"
 
-/* WIRE_PROGRAM: arg: the pid of a task. The answer has the path of its cgroup, which begins with '/',
- * if it is known, then a line for each mapping with code: start, end, offset, mapping, inode, size
- * (hexadecimal), build id ("-": unknown) and path, with blanks between them. It is empty if they are
- * not known. */
+/* WIRE_PROGRAM: arg: the pid of a task. The answer has the path of its cgroup, which begins with
+ * '/', if it is known, then a line for each mapping with code: start, end, offset, mapping, inode,
+ * size (hexadecimal), build id ("-": unknown) and path, with blanks between them. The answer is
+ * empty if the cgroup and the mappings are unknown. */
 struct hv_err *programs_map(struct service *s, struct peer *p,
 			    const struct wire_frame *frame) hv_must_use;
 /* WIRE_FUNCTIONS: data: mapping, inode, size, then offsets in this file, hexadecimal, with blanks

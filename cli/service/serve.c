@@ -236,7 +236,7 @@ static void reached_stop(struct service *s)
 		hv_tree_refresh(s->tree);
 	else
 		hv_session_refresh(s->session);
-	/* Resume the guest after every stop. */
+	/* The guest stays stopped until this call. */
 	hv_guest_end_stop(s->guest);
 }
 

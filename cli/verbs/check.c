@@ -406,7 +406,8 @@ static void check_state(struct findings *f, struct hv_guest *guest, struct hv_ke
 		block(f, err);
 }
 
-/* For a kernel that has only names of functions. */
+/* Adds the variables that were found without their names, because the kernel's symbols are only
+ * functions. */
 static void check_unnamed(struct findings *f, const struct hv_symbols *found)
 {
 	HV_AUTO_TEXT struct hv_text names = {0};

@@ -406,7 +406,7 @@ static void begin_with(struct run_queues *all, const struct rundir_info *info)
 }
 
 /* Starts measuring new sessions, and drops ended ones. Called about every second by the thread that
- * created Q. */
+ * created ALL. */
 static void run_queues_follow(struct run_queues *all)
 {
 	struct rundir_info *sessions = NULL;
@@ -422,7 +422,7 @@ static void run_queues_follow(struct run_queues *all)
 	rundir_list_free(sessions, nr);
 }
 
-/* Any thread. Q is a struct run_queues. Returns false if session ID is unknown. */
+/* Any thread. CTX is a struct run_queues. Returns false if session ID is unknown. */
 static bool run_queues_get(void *ctx, const char *id, struct metrics_waits *ret)
 {
 	struct run_queues *all = ctx;
@@ -443,7 +443,7 @@ static bool run_queues_get(void *ctx, const char *id, struct metrics_waits *ret)
 	return found;
 }
 
-/* Ends all threads. Q may be NULL. */
+/* Ends all threads. ALL may be NULL. */
 static void run_queues_free(struct run_queues *all)
 {
 	if (!all)
@@ -602,7 +602,7 @@ static struct hv_err *answer(struct exporter *e, int fd, int signals)
 	return err;
 }
 
-/* In the errand process. */
+/* Runs in the helper. */
 static struct hv_err *run_errand(void *ctx, const struct hv_message *what, struct hv_message *ret)
 {
 	const struct exporter *e = ctx;

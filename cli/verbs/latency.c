@@ -86,7 +86,8 @@ static void add_gap(struct latency *r, const char *what, const char *why)
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
-/* The missing probes of limits have a separate line in `gaps`. */
+/* Returns whether W is an event of the probes of limits, and these are not defined. A separate line
+ * in `gaps` reports that. */
 static bool is_unlimited(const struct latency *r, const struct hv_wanted_event *w)
 {
 	return !r->limits.is_on &&

@@ -104,8 +104,8 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	return NULL;
 }
 
-/* Uses the BTF of the session that died: its copy or, if that is damaged, the file of which it was.
- * A file of --btf that is equal to the copy needs no second proof. */
+/* Uses the BTF of the session that died: its copy or, if the copy is damaged, the file that was
+ * copied. A file of --btf that is equal to the copy needs no second proof. */
 static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 				   const struct rundir_info *left)
 {
@@ -129,7 +129,7 @@ static struct hv_err *use_left_btf(struct recover *r, const struct rundir *dir,
 	return btf_files_open(&r->btf, left->btf, NULL, 0);
 }
 
-/* Without the facts, which may be lost, they are derived again. */
+/* If the facts are lost, the recovery derives them again. */
 static void use_left_facts(struct recover *r, const struct rundir *dir)
 {
 	HV_AUTO_FREE char *file = rundir_path(dir->path, RUNDIR_FACTS);

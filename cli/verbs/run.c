@@ -313,7 +313,7 @@ static struct hv_err *refuse_name_of_domain(const struct run *r)
 	struct hv_err *taken = NULL;
 	size_t nr = 0;
 
-	/* Without libvirt there are no such names. */
+	/* Without libvirt the list is empty, and the name is free. */
 	hv_err_free(hv_domain_list(r->cli->libvirt_uri, &domains, &nr));
 	for (size_t i = 0; i < nr && !taken; i++)
 		if (!strcmp(domains[i].name, r->name) || !strcmp(domains[i].uuid, r->name))

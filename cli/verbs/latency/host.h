@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `hvtrace latency` reads on the host about the VMM's threads: the CPU time limits of their
- * cgroups, and the time that they waited for a CPU. */
+/* Data that `hvtrace latency` reads on the host about the VMM's threads: the CPU time limits of
+ * their cgroups, and the time that they waited for a CPU. */
 #pragma once
 
 #include <pthread.h>
@@ -80,9 +80,9 @@ struct latency_thread {
 #define LATENCY_NO_CPU	 (UINT32_MAX - 1)
 #define LATENCY_IO_MAX	 16 /* limit for threads without a vCPU; further threads are ignored */
 
-/* An outage of a thread that has not been taken yet. */
+/* An outage that latency_host_take() has not taken yet. */
 struct latency_outage {
-	unsigned cpu; /* like in struct latency_thread */
+	unsigned cpu; /* as in struct latency_thread */
 	struct hv_outage outage;
 };
 

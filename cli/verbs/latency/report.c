@@ -234,8 +234,8 @@ static void add_share(struct hv_text *out, const struct hv_share *s)
 	hv_text_add(out, "\n");
 }
 
-/* Adds a line per vCPU with the host scheduler's treatment; nothing if it is unknown. */
-/* Adds the worst shares, up to a limit. */
+/* Adds a line for each vCPU about its treatment by the host's scheduler, the worst first, up to a
+ * limit. Adds nothing if it is unknown. */
 static void latency_add_shares(struct hv_text *out, const struct latency_report *r)
 {
 	const struct hv_shares *shares = &r->latency->shares;

@@ -48,8 +48,8 @@ void latency_add_time(struct hv_text *out, uint64_t ns);
 void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c);
 
-/* The thread that had the CPU while the host did not run the vCPU. Adds nothing, or returns NULL,
- * if it is unknown. S has the kind HV_STALL_HOST. */
+/* Add or return the thread that had the CPU while the host did not run the vCPU. Add nothing, or
+ * return NULL, if it is unknown. S has the kind HV_STALL_HOST. */
 void latency_add_taker(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s);
 json_object *latency_json_taker(const struct hv_latency *l, const struct hv_stall *s);
 /* Adds exits by reason, and the delay of vCPUs after wakeups. Adds nothing without events of the

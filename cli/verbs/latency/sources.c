@@ -136,7 +136,7 @@ struct hv_err *latency_stacks_end(struct latency_stacks *s, struct client *c, co
 /* -- events of the host ------------------------------------------------------------------------ */
 
 #define EXIT_NS	    500 /* cost of recording an exit and its entry: two tracepoints of the host */
-#define OVER_MAX    2	/* checks: exits are disabled after it, when a storm of 1 s is recorded */
+#define OVER_MAX    2	/* successive costly checks that do not disable exits: a storm of 1 s */
 #define PPM	    1000000
 #define EXIT_EVENT  "kvm_exit"
 #define ENTRY_EVENT "kvm_entry"

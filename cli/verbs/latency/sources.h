@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `hvtrace latency` enables for its measurement besides events, and disables at its end. */
+/* Settings that `hvtrace latency` makes for its measurement in addition to events, and undoes at
+ * its end. */
 #pragma once
 
 #include <stdbool.h>

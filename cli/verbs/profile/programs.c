@@ -15,7 +15,7 @@
 
 #define AGAIN_NS   HV_NS_PER_S /* a process is not looked up more often */
 #define ASKS_MAX   200	       /* requests in a second */
-#define PART	   4	       /* requests take at most this part of the time */
+#define PART	   4	       /* requests take at most 1/PART of the time */
 #define NAMING_NS  (30 * HV_NS_PER_S)
 #define PATH_LEN   4096
 #define ID_LEN	   (2 * HV_ELF_BUILD_ID_MAX)
@@ -69,7 +69,8 @@ static uint32_t file_of(struct programs *p, const struct program_file *f)
 	uint64_t key = f->mapping;
 	uintptr_t first = key ? (uintptr_t)hv_map_find(&p->by_mapping, key) : 1;
 
-	/* Only a file that has changed is not the first one of its address_space. */
+	/* Usually the first file of the address_space is equal. Only a file that has changed since
+	 * has a later entry. */
 	for (uintptr_t i = first; i && i <= p->nr_files; i++)
 		if (is_same(&p->files[i - 1], f))
 			return (uint32_t)i;
@@ -197,8 +198,8 @@ static bool may_ask(struct programs *p, uint64_t now_ns)
 	return !p->is_off && p->nr_asked < ASKS_MAX && p->spent_ns < HV_NS_PER_S / PART;
 }
 
-/* Returns the task. Asks for it if it LACKS something and was not asked for a while, or if its name has
- * changed. */
+/* Returns the task PID. Asks the session for it if its name has changed, or if it LACKS something
+ * and was not asked for recently. */
 static struct program *look_up(struct programs *p, uint32_t pid, const char *comm,
 			       bool (*lacks)(const struct program *to, uint64_t address),
 			       uint64_t address)

@@ -49,10 +49,10 @@ struct programs {
 	struct program_file *files; /* owned */
 	size_t nr_files, files_cap, nr_maps;
 	struct hv_map by_mapping; /* the first file of each address_space */
-	uint64_t period_ns;	  /* requests are counted from here */
-	uint64_t spent_ns;	  /* on them */
+	uint64_t period_ns;	  /* start of the period in which requests are counted */
+	uint64_t spent_ns;	  /* time spent on requests in the period */
 	unsigned nr_asked;
-	uint64_t naming_ns; /* programs_name() began then, and gives up asking in time */
+	uint64_t naming_ns; /* when programs_name() began, which asks only for a limited time */
 };
 
 /* Returns "" if it is not known. */

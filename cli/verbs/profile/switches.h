@@ -10,7 +10,7 @@
 /* Zero-initialised is off. */
 struct profile_switches {
 	bool has_stacks, has_wakers; /* stacks of blocked tasks and of wakers are wanted */
-	bool has_running;	     /* the time of running is wanted, by ticks.h */
+	bool has_running;	     /* the running time of tasks is wanted; ticks.h records it */
 	struct profile_probe probe;
 };
 

@@ -67,7 +67,7 @@ int record_dial(void *ctx);
  * until errand_end(). */
 struct hv_err *record_apart_begin(struct errand *e, struct record_file *f,
 				  const struct record_command *c) hv_must_use;
-/* Has the errand process end the command. */
+/* Makes the helper end the command. */
 void record_apart_stop_command(struct errand *e, struct record_command *c);
 /* Returns the name of the second file: "a/b-host.dat" for "a/b.dat". The caller frees it. */
 char *record_host_path(const char *path) hv_must_use;

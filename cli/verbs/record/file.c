@@ -26,7 +26,7 @@
 #define PROGRAM		 "hvtrace " HVTRACE_VERSION
 #define GUEST_CLOCK	 "local"
 #define HOST_CLOCK	 "host-mono"
-#define HOST_CLOCK_KNOWN "mono" /* the Linux clock that it corresponds to */
+#define HOST_CLOCK_KNOWN "mono" /* the Linux clock that HOST_CLOCK corresponds to */
 
 /* Reads HANDLE to its end, and closes it. */
 static struct hv_err *read_all(struct client *c, uint32_t handle, struct hv_text *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `hvtrace top` shows: the functions, with the changes of their counters in an interval, in an
- * order; and the rates of the domains' counters. cli/metrics/profile.h reads the counters of
- * functions; top/text.h formats all. Pure. */
+/* The data that `hvtrace top` shows: the functions, with the changes of their counters in an
+ * interval, in an order; and the rates of the domains' counters. cli/metrics/profile.h reads the
+ * counters of functions; top/text.h formats all. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "cli/metrics/profile.h"
 #include "latency/wait_times.h"
 
-#define TOP_COUNTS_MAX (1u << 16) /* at least this many functions of a domain are counted */
+#define TOP_COUNTS_MAX (1u << 16) /* a domain's functions beyond this number may be omitted */
 
 struct top_count {
 	char name[PROFILE_NAME_MAX + 1];
