@@ -598,7 +598,8 @@ static void take_held(struct hv_stream_guest *g, struct hv_stream_held *held)
 	free(held->bytes);
 }
 
-/* Token bucket that holds the bytes of one second. */
+/* Returns whether a frame is within the rate limit: a token bucket that holds the bytes of one
+ * second. */
 static bool is_within_rate(struct hv_stream_guest *g, size_t len_bytes, uint64_t now_ns)
 {
 	uint64_t rate = g->store->max_rate, passed_ns = now_ns - g->filled_ns;

@@ -13,7 +13,7 @@
 #define COUNTS_NS	HV_NS_PER_S
 #define NAMES_NS	(5 * HV_NS_PER_S)  /* interval for resending unchanged names */
 #define ROUND_NS	(10 * HV_NS_PER_S) /* time to resend all parts of the head */
-#define QUICK_ROUND_NS	HV_NS_PER_S	   /* the same for the first NR_QUICK_ROUNDS */
+#define QUICK_ROUND_NS	HV_NS_PER_S	   /* time for each of the first NR_QUICK_ROUNDS rounds */
 #define NR_QUICK_ROUNDS 3
 #define PACE_PARTS	32 /* parts sent before a pause of 1 ms */
 #define NR_ENDS		3
