@@ -34,7 +34,7 @@
 struct dat_area {
 	uint64_t off; /* file offset */
 	uint64_t len_bytes;
-	uint64_t shown_bytes; /* visible bytes after these; the next append overwrites them */
+	uint64_t shown_bytes; /* visible bytes after LEN_BYTES; the next append overwrites them */
 };
 
 struct dat_file {
@@ -312,7 +312,7 @@ static void dat_free(struct hv_export *x)
 	free(d);
 }
 
-/* Appends to the area. Incomplete writes do not count. */
+/* Appends to the area. An incomplete write does not count as its data. */
 static struct hv_err *append(struct dat *d, unsigned cpu, const void *bytes, size_t len_bytes)
 {
 	struct dat_area *s = &d->file.areas[cpu];

@@ -42,7 +42,7 @@ struct hv_err *hv_output_end(struct hv_output *s) hv_must_use;
 /* Creates files below a directory on behalf of a format or collector that may lack the permissions.
  *
  * Names are relative. They must not contain "..", or pass through symbolic links. All functions
- * return 0 or an errno. cli/errand.h implements it in another process. */
+ * return 0 or an errno. cli/errand.h implements a maker in another process. */
 
 struct hv_maker {
 	void *ctx;

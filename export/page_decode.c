@@ -169,7 +169,7 @@ static void make_buckets(struct hv_page_decode *d, size_t nr)
 	free(old);
 }
 
-/* Names are sent repeatedly, so the needed ones will arrive again soon. */
+/* Drops all names. They are sent repeatedly, so the needed ones arrive again soon. */
 static void forget_tasks(struct hv_page_decode *d)
 {
 	free(hv_take(d->tasks));
