@@ -82,11 +82,10 @@ struct perfetto {
 	struct hv_output output;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
-	struct hv_map names,
-		tracks; /* numbers of the function names and of the task tracks that were written */
-	uint32_t *tasks;       /* owned, one per vCPU: the task on its track, or NO_TASK */
-	bool sees_switches;    /* idle vCPUs are known */
-	bool has_host;	       /* the parent track of the host's threads was written */
+	struct hv_map names, tracks; /* numbers of written function names and task tracks */
+	uint32_t *tasks;	     /* owned, one per vCPU: the task on its track, or NO_TASK */
+	bool sees_switches;	     /* idle vCPUs are known */
+	bool has_host;		     /* the parent track of the host's threads was written */
 	bool sees_runs;	       /* kvm_entry and kvm_exit exist: shows when vCPUs are in the guest */
 	uint64_t nr_busy;      /* vCPUs that run a task other than the idle task */
 	uint64_t nr_lost;      /* lost events; a lower bound if pages do not count them */

@@ -7,18 +7,17 @@
 #include "tracer/events/host_event.h"
 #include "tree/format/raw_page.h"
 
-#define TYPE_BITS     5
-#define TYPE_PADDING  29
-#define TYPE_EXTEND   30
-#define TYPE_STAMP    31
-#define DELTA_BITS    27
-#define COMMIT_MASK   ((UINT64_C(1) << DELTA_BITS) - 1)
-#define MISSED_EVENTS (UINT64_C(1) << 31)
-#define MISSED_STORED (UINT64_C(1) << 30)
-#define EXTEND_LEN    8
-#define DELTA_MAX     ((UINT64_C(1) << 59) - 1)
-#define STAMP_TOP_SHIFT                                                                            \
-	59 /* absolute times lack the bits from this one on; the page's time has them */
+#define TYPE_BITS	5
+#define TYPE_PADDING	29
+#define TYPE_EXTEND	30
+#define TYPE_STAMP	31
+#define DELTA_BITS	27
+#define COMMIT_MASK	((UINT64_C(1) << DELTA_BITS) - 1)
+#define MISSED_EVENTS	(UINT64_C(1) << 31)
+#define MISSED_STORED	(UINT64_C(1) << 30)
+#define EXTEND_LEN	8
+#define DELTA_MAX	((UINT64_C(1) << 59) - 1)
+#define STAMP_TOP_SHIFT 59 /* absolute times lack this bit and higher ones; the page has them */
 
 /* -- the events of a page --------------------------------------------------------------------- */
 
