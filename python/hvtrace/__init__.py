@@ -363,7 +363,7 @@ class Session(_Handle):
     def __init__(self, pointer: Optional[int]) -> None:
         super().__init__(pointer)
         self._raised: Optional[BaseException] = None
-        self._ops: List[Ops] = []  # the registered ones, which the library calls
+        self._ops: List[Ops] = []  # the registered ones; the library calls their callbacks
 
     def close(self) -> None:
         super().close()
@@ -406,7 +406,7 @@ class Session(_Handle):
         _check(_lib.hvt_session_set_timeout(self._p, int(seconds * 1000)))
 
     def instance(self, name: Optional[str] = None) -> Instance:
-        """Makes an instance that exists as long as this program, at most."""
+        """Creates an instance. The service removes it when this program ends, if not before."""
         pointer = _P()
         _check(_lib.hvt_instance_new(self._p, name if name is None else _bytes(name), ctypes.byref(pointer)))
         return Instance(pointer.value, self)
@@ -414,7 +414,7 @@ class Session(_Handle):
     def register(self, function: Callable[[Call], None], filter: Optional[str] = None, notrace: Optional[str] = None,
                  lost: Optional[Lost] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
         """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, and
-        LOST with the vCPU and the number (0: unknown) if events were lost. FILES are set in the instance before."""
+        LOST with the vCPU and the number (0: unknown) if events were lost. Sets FILES in the instance first."""
         ops = Ops(self)
         callback = _FUNCTION(ops._guarded(function, _call))
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new(callback, lost, None, ret), lost, filter, notrace, files)
@@ -422,7 +422,7 @@ class Session(_Handle):
     def register_graph(self, call: Optional[Callable[[Graph], None]] = None, returned: Optional[Callable[[Graph], None]] = None,
                        filter: Optional[str] = None, notrace: Optional[str] = None, lost: Optional[Lost] = None,
                        files: Optional[Mapping[str, str]] = None) -> Ops:
-        """Calls CALL for each call of functions, and RETURNED for each return. The rest as for register()."""
+        """Calls CALL for each call of functions, and RETURNED for each return. The other parameters are as for register()."""
         ops = Ops(self)
         callbacks = [_GRAPH(ops._guarded(each, _graph)) if each else _GRAPH() for each in (call, returned)]
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new_graph(*callbacks, lost, None, ret), lost, filter, notrace, files)
@@ -430,7 +430,7 @@ class Session(_Handle):
     def register_events(self, events: str, function: Callable[[Event], None], lost: Optional[Lost] = None,
                         files: Optional[Mapping[str, str]] = None) -> Ops:
         """Calls FUNCTION for each of EVENTS, names or patterns such as "sched:sched_switch irq:*". FILES can contain filters:
-        {"events/sched/sched_switch/filter": "prev_pid == 1"}. The rest as for register()."""
+        {"events/sched/sched_switch/filter": "prev_pid == 1"}. The other parameters are as for register()."""
         ops, types = Ops(self), {}  # type: ignore[var-annotated]
         callback = _EVENT(ops._guarded(function, lambda pointer: _event(pointer, types)))
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new_events(_bytes(events), callback, lost, None, ret), lost, None, None, files)
@@ -560,7 +560,7 @@ def _type(pointer: int) -> _Type:
 
 
 def _event(pointer, types: Dict[int, _Type]) -> Event:  # type: ignore[no-untyped-def]
-    """TYPES are those of the ops that were found before."""
+    """TYPES caches the types of the events of one ops."""
     e = pointer.contents
     if e.type not in types:
         types[e.type] = _type(e.type)
@@ -580,14 +580,14 @@ class Ops(_Handle):
 
     def _begin(self, make, lost: Optional[Lost], filter: Optional[str], notrace: Optional[str],  # type: ignore[no-untyped-def]
                files: Optional[Mapping[str, str]]) -> Ops:
-        """MAKE makes the ops, with a callback for lost events and a pointer to the result."""
+        """Registers the ops that MAKE creates from a callback for lost events and a pointer to the result."""
         pointer = _P()
 
         def call_lost(cpu, nr, _data):  # type: ignore[no-untyped-def]
             if lost and self._session._raised is None:
                 self._guard(lost, cpu, nr)
 
-        # The library calls these as long as the object exists.
+        # The library calls these until the object is freed, so they must exist as long.
         self._callbacks = make, _LOST(call_lost)
         _check(make(self._callbacks[1], ctypes.byref(pointer)))
         self._pointer = pointer.value
@@ -604,7 +604,7 @@ class Ops(_Handle):
         return self
 
     def _guarded(self, function, convert):  # type: ignore[no-untyped-def]
-        """A callback of the library that calls FUNCTION with what CONVERT makes of a structure."""
+        """Returns a callback for the library, which calls FUNCTION with the structure that CONVERT converted."""
 
         def callback(pointer, _data):  # type: ignore[no-untyped-def]
             if self._session._raised is None:
@@ -653,7 +653,7 @@ R = TypeVar("R")
 
 
 class Records(Generic[R]):
-    """An iterator over recorded events. LOST is the number of lost ones whose number is known."""
+    """An iterator over recorded events. LOST counts lost events, except losses of an unknown number."""
 
     def __init__(self, session: Session, register: Callable[[Callable[[R], None], Lost], Ops], seconds: Optional[float]) -> None:
         self._session, self._end = session, None if seconds is None else time.monotonic() + seconds
