@@ -20,7 +20,7 @@
 /* Executes one command, LEN bytes long. */
 typedef struct hv_err *(*command_fn)(struct hv_file *f, const char *line, size_t len);
 
-/* Write operation of these files. Commands before a refused one stay executed
+/* Executes the commands in BUF, one per line. Commands before a refused one stay executed
  * (trace_parse_run_command()). */
 static struct hv_err *write_commands(struct hv_file *f, const char *buf, size_t len_bytes,
 				     command_fn run_command, size_t *ret_len)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of guest events: those of events/SYSTEM/EVENT/, which describe a type, switch and
- * filter its events, and have its triggers and their histograms; enable and filter of the
- * directories above; available_events and set_event. */
+/* The files of guest events: format, id, enable, filter, trigger and hist in events/SYSTEM/EVENT/;
+ * enable and filter in events/SYSTEM/; enable in events/; available_events and set_event. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -406,8 +405,8 @@ const struct hv_node hv_event_system_filter_node = {
 
 /* -- trigger ----------------------------------------------------------------------------------- */
 
-/* trigger in events/SYSTEM/EVENT/: actions on each of these events (event_trigger_regex_write,
- * trigger_show). */
+/* trigger in events/SYSTEM/EVENT/: actions that each event of the type triggers
+ * (event_trigger_regex_write, trigger_show). */
 
 #define TRIGGER_MAX 4095 /* PAGE_SIZE - 1 */
 

@@ -36,7 +36,7 @@ struct hv_style {
 struct hv_header {
 	const char *tracer;
 	uint64_t entries; /* events in the buffer */
-	uint64_t written; /* these plus the overwritten events */
+	uint64_t written; /* ENTRIES plus the overwritten events */
 	unsigned nr_cpus;
 	const struct hv_section *section; /* NULL: no latency tracer; a wait's ends have ip 0 */
 };

@@ -19,7 +19,7 @@ extern const struct hv_part hv_budget_part;
  * milliseconds. Returns an error if the guest could not be changed. */
 struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint64_t now_ns,
 			      size_t *ret_nr) hv_must_use;
-/* Traces these functions again, from the next time that sites are published. */
+/* Traces the functions again that were put aside, from the next time that sites are published. */
 void hv_budget_forget(struct hv_instances *all);
 /* The latest measurement, and the vCPU time spent in trampolines while measuring, in total. */
 uint64_t hv_budget_load_ppm(const struct hv_instances *all);

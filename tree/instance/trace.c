@@ -98,8 +98,8 @@ static struct hv_err *change(struct hv_instance *in, const struct hv_tracer_ops 
 	return err;
 }
 
-/* Sets the commands of IN, and the events that the guest records for those that switch events.
- * Ownership as for change(). */
+/* Sets the commands of IN, and publishes the events of commands that switch events. Ownership as
+ * for change(). */
 static struct hv_err *change_commands(struct hv_instance *in, const struct hv_tracer_ops *tracer,
 				      struct hv_func_commands func_commands)
 {

@@ -252,8 +252,8 @@ static bool has_dentry(const char *word)
 				   strcmp(word + len - type_len, FILE_TYPE) == 0);
 }
 
-/* Returns the expansion of such a WORD: the string that a dentry's name points to, or the name of a
- * file's dentry. The caller frees it. NULL: BTF does not have the members. */
+/* Returns the expansion of WORD, which ends with %pd or %pD: the string that a dentry's name points
+ * to, or the name of a file's dentry. The caller frees it. NULL: BTF does not have the members. */
 static char *meaning(const struct hv_btf *btf, const char *word)
 {
 	size_t len = strlen(word) - strlen(DENTRY_TYPE);

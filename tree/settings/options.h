@@ -72,7 +72,7 @@ struct hv_options {
 };
 
 struct hv_options hv_options_default(void);
-/* Returns the options of a new instance, which takes over most of those of the top. */
+/* Returns the options of a new instance, which takes over most options of the top instance. */
 struct hv_options hv_options_inherited(const struct hv_options *top);
 
 static inline bool hv_options_on(const struct hv_options *o, enum hv_option option)

@@ -15,7 +15,7 @@ struct hv_part;
 
 extern const struct hv_part hv_event_filters_part;
 
-/* The number of filters, and of those that are valid. */
+/* Return the number of all filters, and the number of valid ones. */
 size_t hv_event_filters_nr(const struct hv_instance *in);
 size_t hv_event_filters_nr_right(const struct hv_instance *in);
 /* NULL: the event has no filter. Borrowed until the next change. */

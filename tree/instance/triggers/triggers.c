@@ -424,7 +424,8 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 	return false;
 }
 
-/* Runs the triggers that act after the event, or the others. */
+/* Runs the triggers that act after the event, or if AFTER is false those that act before it.
+ * SNAPSHOTS_ARE_AFTER: the trigger snapshot acts after the event. */
 static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
 		 bool after)
 {
