@@ -628,7 +628,7 @@ static struct hv_err *open_guest(struct broker *w, const struct hv_message *ques
 		return NULL;
 	if (question->kind != HV_ASK_OPEN)
 		return hv_err_new(ENODEV, "the guest is not open");
-	/* Before anything of the guest was read. */
+	/* The broker opens BTF files before it reads anything of the guest. */
 	err = btf_files_open(&w->service.btf, config->btf_path, btf_files_packaged,
 			     BTF_FILES_DIRS_MAX);
 	if (!err && config->machine)

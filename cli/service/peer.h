@@ -41,7 +41,7 @@ struct peer {
 	struct audit_actor who;
 	bool is_root; /* may do everything; access_admits() sets it and the rights */
 	struct policy_rights rights;
-	struct hv_rights may; /* these rights in the tree's form; open files borrow it */
+	struct hv_rights may; /* RIGHTS in the form that the tree checks; open files borrow it */
 	char *name;	      /* owned; may.who, unless the client is root */
 	size_t files_max;     /* limit for open files */
 	size_t waits_max;

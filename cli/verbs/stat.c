@@ -268,7 +268,8 @@ static void print_own(json_object *o)
 		       (double)session_stat_number(o, "sites.unseen.longest_ns") / HV_NS_PER_MS);
 }
 
-/* For the tracers preemptoff, irqsoff and preemptirqsoff; --json includes the places. */
+/* Prints how many places the tracers preemptoff, irqsoff and preemptirqsoff cover; --json includes
+ * the places. */
 static void print_sections(json_object *o)
 {
 	if (!session_stat_member(o, "sections"))
@@ -282,7 +283,7 @@ static void print_sections(json_object *o)
 	       N(o, "sections.no_begin"), N(o, "sections.no_end"), N(o, "sections.stolen"));
 }
 
-/* From the guest's timekeeper, unlike its agent's times. */
+/* Prints the time of the guest's timekeeper; print_agent() prints the agent's times. */
 static void print_time(json_object *o)
 {
 	uint64_t realtime_ns = session_stat_number(o, "guest_time.realtime_ns");

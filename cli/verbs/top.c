@@ -221,7 +221,8 @@ static struct hv_err *close_all(struct top *t)
 	return err;
 }
 
-/* The screen no longer shows why the domains ended. Returns NULL if one of them has not ended. */
+/* Returns an error if all domains have ended, because the screen no longer shows that. NULL: one of
+ * them has not ended. */
 static struct hv_err *why_all_ended(const struct top *t)
 {
 	const struct top_domain *first = &t->view.domains[0];

@@ -291,7 +291,8 @@ static void add_where(struct hv_text *out, const struct hv_stall *s)
 	add_callers(out, s);
 }
 
-/* For a system call, the samples already show the stack. */
+/* Adds the function with the most samples, and its caller. For a system call, add_where() has added
+ * the callers. */
 static void add_samples(struct hv_text *out, const struct hv_stall *s)
 {
 	if (s->kind == HV_STALL_SYSCALL && !s->nr_samples && !s->end[0])

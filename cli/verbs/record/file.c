@@ -677,7 +677,8 @@ static struct hv_err *take_from(struct record_file *f, struct client *c, unsigne
 	return err;
 }
 
-/* Names that the format wants are read as soon as there is no other data to read. */
+/* Returns whether to read task names now. If the format wants names: when there is no other data to
+ * read, or after WANTED_NS. Otherwise every NAMES_NS. */
 static bool names_are_due(const struct record_file *f, bool has_more)
 {
 	uint64_t age_ns = hv_now_ns() - f->named_ns;

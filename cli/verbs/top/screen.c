@@ -31,7 +31,8 @@ struct terminal_guard {
 	int fd; /* write end of the child's pipe; a byte means that the terminal was restored */
 };
 
-/* Ignores job signals, including those that stop a job that changes another job's terminal. */
+/* Ignores signals that end or stop a process, including SIGTTOU for changes of the terminal by a
+ * background process. */
 static void ignore_signals(void)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
