@@ -231,6 +231,29 @@ START_TEST(memory_that_cannot_be_written)
 }
 END_TEST
 
+START_TEST(memory_that_is_not_mapped)
+{
+	const uint64_t nowhere = 4096;
+	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
+	struct hv_process_memory *pm = hv_process_memory_new(getpid(), pidfd);
+	uint8_t *pages = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t last = (uintptr_t)pages + 4088;
+	HV_AUTO_FREE char *missing =
+		hv_format("process %d: nothing is mapped at 0x1000", (int)getpid());
+	HV_AUTO_FREE char *cut = hv_format("process %d: reading 16 bytes at 0x%llx: only 8",
+					   (int)getpid(), (unsigned long long)last);
+	struct hv_piece piece;
+	uint8_t bytes[16];
+
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	munmap(pages + 4096, 4096);
+	expect_error(hv_process_memory_piece(pm, nowhere, 8, &piece), EFAULT, missing);
+	expect_error(hv_process_memory_read(pm, last, bytes, sizeof(bytes)), EFAULT, cut);
+	munmap(pages, 4096);
+	hv_process_memory_free(pm);
+}
+END_TEST
+
 START_TEST(files_that_are_not_memory)
 {
 	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
@@ -288,6 +311,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, names_of_processes);
 	tcase_add_test(tc, helpers_that_do_not_start);
 	tcase_add_test(tc, memory_that_cannot_be_written);
+	tcase_add_test(tc, memory_that_is_not_mapped);
 	tcase_add_test(tc, files_that_are_not_memory);
 	tcase_add_test(tc, writes_of_a_hold);
 	tcase_add_test(tc, regions_that_are_not_mapped);

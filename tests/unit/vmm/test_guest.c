@@ -176,6 +176,23 @@ START_TEST(a_guest_is_held_once)
 }
 END_TEST
 
+/* A write after that could come too late: the hold ends by itself. */
+START_TEST(three_quarters_of_a_hold_are_for_writes)
+{
+	struct hv_guest *g = open_guest();
+	struct hv_hold *hold = NULL;
+
+	expect_success(hv_hold_begin(g, 0, &hold));
+	expect_error(hv_hold_check(hold), ETIMEDOUT,
+		     "hold: it began 0 ms ago, too long ago for a write");
+	expect_success(hv_hold_end(hold, NULL));
+	expect_success(hv_hold_begin(g, UINT64_MAX, &hold));
+	expect_success(hv_hold_check(hold));
+	expect_success(hv_hold_end(hold, NULL));
+	hv_guest_free(g);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, vcpus_come_and_go);
@@ -183,6 +200,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_monitor_is_bounded);
 	tcase_add_test(tc, an_operation_that_a_vmm_lacks_is_named);
 	tcase_add_test(tc, a_guest_is_held_once);
+	tcase_add_test(tc, three_quarters_of_a_hold_are_for_writes);
 }
 
 int main(void)

@@ -369,6 +369,20 @@ START_TEST(what_no_service_asks_for_is_refused)
 }
 END_TEST
 
+/* The service speaks another protocol, or was taken over: this ends the broker. */
+START_TEST(a_question_that_there_is_not)
+{
+	struct hv_guest *guest = small_guest_open(&small);
+	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
+	const struct hv_message unknown = {.kind = 999};
+
+	expect_error(hv_broker_server_answer(server, -1, &unknown), ENOSYS,
+		     "question 999 is not known");
+	hv_broker_server_free(server);
+	hv_guest_free(guest);
+}
+END_TEST
+
 START_TEST(writes_that_no_service_makes_are_refused)
 {
 	static struct hv_hold_write unknown[] = {{.gpa = {0x2000}, .len_bytes = 1}};
@@ -782,6 +796,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_hold_says_whether_vcpus_may_be_hidden);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
+	tcase_add_test(tc, a_question_that_there_is_not);
 	tcase_add_test(tc, writes_that_no_service_makes_are_refused);
 	tcase_add_test(tc, answers_that_no_broker_gives);
 	tcase_add_test(tc, a_region_that_is_not_one);

@@ -138,8 +138,30 @@ START_TEST(hosts_that_do_not_trace)
 }
 END_TEST
 
+static long nr_cpus; /* of the host; 0: its own number */
+
+/* Replaces the function of the C library. */
+long sysconf(int name)
+{
+	return name == _SC_NPROCESSORS_CONF && nr_cpus ? nr_cpus : 4096;
+}
+
+START_TEST(hosts_with_many_cpus)
+{
+	unsigned next = 0;
+	size_t nr = 0;
+	int fd;
+
+	nr_cpus = 513;
+	expect_error(hv_host_trace_open("/nowhere", "web1", 0, &fd, 1, &nr, &next), EMFILE,
+		     "this host has 513 CPUs; at most 512 are supported");
+	nr_cpus = 0;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, hosts_with_many_cpus);
 	tcase_add_test(tc, hosts_that_do_not_trace);
 	tcase_add_test(tc, threads_of_the_process);
 	tcase_add_test(tc, a_program_named_as_a_thread_of_the_kernel);

@@ -22,6 +22,7 @@
 #include "vmm/inject/keeper.h"
 #include "vmm/inject/kvm.h"
 
+#define DATA_BYTES 8 /* of an injected call */
 #define IF(n, v)                                                                                   \
 	{                                                                                          \
 		.arg = (n), .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)(v)                        \
@@ -178,7 +179,7 @@ static struct hv_err *inject(void *ctx)
 	struct hv_call call = {.nr = SYS_getpid};
 	struct hv_threads threads;
 	struct hv_call_code code;
-	char data[8] = "data";
+	char data[DATA_BYTES] = "data";
 	struct hv_err *err = hv_call_code_find(v->pid, &code);
 
 	if (err)
@@ -353,6 +354,31 @@ START_TEST(stacks_that_cannot_be_used)
 }
 END_TEST
 
+static bool is_data_lost; /* the data of calls cannot be read back */
+
+/* Replaces the function of the C library. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nr_to,
+			 const struct iovec *from, unsigned long nr_from, unsigned long flags)
+{
+	if (!is_data_lost || from->iov_len != DATA_BYTES)
+		return syscall(SYS_process_vm_readv, pid, to, nr_to, from, nr_from, flags);
+	errno = EFAULT;
+	return -1;
+}
+
+START_TEST(results_that_cannot_be_read)
+{
+	static const struct failing_call none[] = {{0}};
+	struct victim v = start_victim(false);
+
+	usleep(20000); /* until it waits */
+	is_data_lost = true;
+	expect_failure(none, inject_without_address, &v, EFAULT, " cannot be read");
+	is_data_lost = false;
+	end_victim(&v);
+}
+END_TEST
+
 START_TEST(threads_outside_of_system_calls)
 {
 	static const struct failing_call none[] = {{0}};
@@ -362,6 +388,31 @@ START_TEST(threads_outside_of_system_calls)
 
 	usleep(20000);
 	expect_failure(none, inject, &v, EBUSY, message);
+	end_victim(&v);
+}
+END_TEST
+
+START_TEST(a_hold_that_ends_by_itself)
+{
+	struct victim v = start_victim(false);
+	HV_AUTO_FD int pidfd = pidfd_open(v.pid, 0);
+	struct hv_call_code code = {0};
+	struct hv_keeper *k = NULL;
+	struct hv_err *err = NULL;
+	uint64_t ns;
+	bool are_all;
+
+	usleep(20000); /* until it waits */
+	expect_success(hv_call_code_find(v.pid, &code));
+	expect_success(hv_keeper_start(v.pid, pidfd, &code, &k));
+	expect_success(hv_keeper_hold(k, &v.pid, 1, 1, &ns, &are_all));
+	while (!err) {
+		struct hv_call call = {.nr = SYS_getpid};
+
+		err = hv_keeper_calls(k, &call, 1, NULL, 0);
+	}
+	expect_error(err, ETIMEDOUT, "hold: it had ended by itself");
+	hv_keeper_free(k);
 	end_victim(&v);
 }
 END_TEST
@@ -408,7 +459,9 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, injections_that_fail, 0, HV_ARRAY_LEN(injections));
 	tcase_add_loop_test(tc, registers_that_cannot_be_kept, 0, HV_ARRAY_LEN(registers));
 	tcase_add_test(tc, stacks_that_cannot_be_used);
+	tcase_add_test(tc, results_that_cannot_be_read);
 	tcase_add_test(tc, threads_outside_of_system_calls);
+	tcase_add_test(tc, a_hold_that_ends_by_itself);
 	tcase_add_test(tc, threads_that_do_not_stop);
 }
 

@@ -22,7 +22,8 @@
 
 static int vm_fd, vcpu_fd;
 static struct kvm_run *run; /* of the vCPU; a page */
-static bool has_shadow_stack;
+static bool has_shadow_stack, has_no_code;
+static const char *status;  /* of threads, instead of the real one */
 static unsigned nr_threads; /* of vCPUs, as the monitor reports them */
 
 /* -- the process, as /proc shows it ------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static int open_maps(const char *path)
 	FILE *f = fdopen(from, "r");
 	size_t cap = 0;
 
-	while (getline(&line, &cap, f) > 0) {
+	while (!has_no_code && getline(&line, &cap, f) > 0) {
 		if (hv_starts_with(line, page))
 			dprintf(to, "%s%lx rw-s 00000000 00:0e 7 anon_inode:kvm-vcpu:0\n", page,
 				(unsigned long)(uintptr_t)run + PAGE);
@@ -67,10 +68,22 @@ static int open_maps(const char *path)
 	return to;
 }
 
+static int open_status(void)
+{
+	int fd = memfd_create("status", MFD_CLOEXEC);
+
+	dprintf(fd, "%s", status);
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
 int open(const char *path, int flags, ...)
 {
 	va_list args;
 	mode_t mode;
+
+	if (status && ends_with(path, "/status"))
+		return open_status();
 
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
@@ -148,7 +161,8 @@ static void setup(void)
 	run = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(run, MAP_FAILED);
 	keeper = (struct keeper_of_ours){0};
-	has_shadow_stack = false;
+	has_shadow_stack = has_no_code = false;
+	status = NULL;
 	nr_threads = 1;
 	process.pid = getpid();
 	vmm = (struct hv_vmm){
@@ -220,6 +234,29 @@ START_TEST(threads_with_shadow_stacks)
 }
 END_TEST
 
+START_TEST(code_that_cannot_make_calls)
+{
+	HV_AUTO_FREE char *message = hv_format(
+		"process %d: no system call before a return, or no rt_sigreturn, in its code",
+		(int)getpid());
+
+	has_no_code = true;
+	expect_error(hv_inject_guest(&vmm, &guest), ENOTSUP, message);
+}
+END_TEST
+
+START_TEST(a_vmm_that_is_debugged)
+{
+	HV_AUTO_FREE char *message = hv_format(
+		"a debugger is attached to the VMM (process 7, thread %d)", (int)getpid());
+
+	expect_success(hv_inject_guest(&vmm, &guest));
+	expect_success(hv_guest_refusal(guest));
+	status = "Name:\tvmm\nTracerPid:\t7\n";
+	expect_error(hv_guest_refusal(guest), EBUSY, message);
+}
+END_TEST
+
 START_TEST(a_cpu_that_kvm_does_not_describe)
 {
 	const struct hv_kvm kvm = {.pid = getpid(), .vcpu_fds = &vcpu_fd, .nr_vcpus = 1};
@@ -236,6 +273,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_vcpu_is_plugged);
 	tcase_add_test(tc, a_keeper_that_was_killed);
 	tcase_add_test(tc, threads_with_shadow_stacks);
+	tcase_add_test(tc, code_that_cannot_make_calls);
+	tcase_add_test(tc, a_vmm_that_is_debugged);
 	tcase_add_test(tc, a_cpu_that_kvm_does_not_describe);
 }
 

@@ -2,7 +2,9 @@
 /* Which pages are unmapped before text in them is written, on a host whose instruction caches do not
  * see writes. This process acts as the VMM. */
 #include <check.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "base/text.h"
@@ -115,6 +117,32 @@ START_TEST(pages_that_cannot_be_unmapped)
 }
 END_TEST
 
+static bool is_huge; /* the file of each mapping */
+
+/* Replaces the function of the C library. */
+int statfs(const char *path, struct statfs *ret)
+{
+	(void)path;
+	*ret = (struct statfs){.f_type = is_huge ? HUGETLBFS_MAGIC : TMPFS_MAGIC};
+	return 0;
+}
+
+START_TEST(huge_pages)
+{
+	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	HV_AUTO_HELD_WRITES struct hv_held_writes w = {0};
+
+	ck_assert_ptr_ne(page, MAP_FAILED);
+	add(&w, (uint64_t)(uintptr_t)page, 4);
+	is_huge = true;
+	expect_error(hv_icache_prepare(getpid(), NULL, &w), ENOTSUP,
+		     "the guest's RAM is in huge pages of hugetlbfs, which cannot be made coherent "
+		     "with the instruction caches of this host's CPUs");
+	is_huge = false;
+	munmap(page, PAGE);
+}
+END_TEST
+
 START_TEST(pages_that_the_vmm_has_unmapped)
 {
 	HV_AUTO_HELD_WRITES struct hv_held_writes w = {0};
@@ -134,6 +162,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, across_pages);
 	tcase_add_test(tc, none);
 	tcase_add_loop_test(tc, pages_that_cannot_be_unmapped, 0, HV_ARRAY_LEN(mappings));
+	tcase_add_test(tc, huge_pages);
 	tcase_add_test(tc, pages_that_the_vmm_has_unmapped);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "tests/lib/expect.h"
+#include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
 #include "vmm/inject/state.h"
@@ -346,6 +347,29 @@ START_TEST(calls_that_the_vmm_refuses)
 }
 END_TEST
 
+static struct hv_err *want_with_filter(void *ctx hv_unused)
+{
+	machine.process.pid = getpid();
+	return hv_shadow_want(&inject);
+}
+
+START_TEST(vmms_whose_pages_cannot_be_replaced)
+{
+	/* any filter */
+	static const struct failing_call filter[] = {{SCMP_SYS(swapon), EPERM}, {0}};
+
+	if (!may_look)
+		return;
+	expect_failure(filter, want_with_filter, NULL, ENOTSUP,
+		       "the VMM has seccomp filters that may not allow the calls that replace "
+		       "pages");
+	range.host = NULL;
+	expect_error(hv_shadow_want(&inject), ENOTSUP,
+		     "the guest's RAM is private or has huge pages, so single pages of it cannot "
+		     "be replaced");
+}
+END_TEST
+
 /* The VMM has forbidden changes of the size. */
 START_TEST(a_file_for_copies_that_is_sealed)
 {
@@ -472,6 +496,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nothing_is_put_back_in_doubt);
 	tcase_add_test(tc, answer_lost_of_the_way_back);
 	tcase_add_test(tc, calls_that_the_vmm_refuses);
+	tcase_add_test(tc, vmms_whose_pages_cannot_be_replaced);
 	tcase_add_test(tc, a_file_for_copies_that_is_sealed);
 	tcase_add_test(tc, ram_that_cannot_be_put_back);
 	tcase_add_test(tc, a_window_is_of_whole_pages_of_ram);

@@ -492,6 +492,25 @@ START_TEST(a_vcpu_without_a_thread)
 }
 END_TEST
 
+START_TEST(a_hold_that_ends_by_itself)
+{
+	struct hv_hold *hold = NULL;
+	struct hv_vcpu_regs regs[1];
+	struct hv_guest *guest;
+	struct hv_err *err = NULL;
+
+	expect_success(hv_minivm_new(&config, &vm));
+	guest = hv_minivm_guest(vm);
+	expect_success(hv_minivm_start(vm));
+	expect_success(hv_hold_begin(guest, 1, &hold));
+	while (!err)
+		err = hv_hold_registers(hold, regs, 1);
+	expect_error(err, ETIMEDOUT, "hold: it had ended by itself");
+	expect_error(hv_hold_end(hold, NULL), ETIMEDOUT, "hold: it had ended by itself");
+	hv_guest_free(guest);
+}
+END_TEST
+
 START_TEST(a_vcpu_that_does_not_stop)
 {
 	struct hv_vcpu_regs regs[1];
@@ -547,6 +566,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_place_in_the_kernel_that_is_not_there);
 	tcase_add_test(tc, a_guest_whose_vcpus_cannot_be_read);
 	tcase_add_test(tc, a_vcpu_without_a_thread);
+	tcase_add_test(tc, a_hold_that_ends_by_itself);
 	tcase_add_test(tc, a_vcpu_that_does_not_stop);
 }
 

@@ -124,6 +124,25 @@ START_TEST(machines_without_ram)
 }
 END_TEST
 
+START_TEST(what_is_not_known_of_a_vmm_without_a_monitor)
+{
+	struct hv_gpa gpa;
+	struct machine m;
+	struct hv_vmm vmm;
+
+	if (make_machine(&m)) {
+		expect_success(hv_other_open(getpid(), "pid:1", &m.other));
+		vmm = hv_other_vmm(m.other);
+		expect_error(vmm.ops->find_free_gpa(vmm.self, 32, PAGE, &gpa), ENOSPC,
+			     "inject: no free guest-physical addresses for the region below 2^32");
+		expect_error(vmm.ops->pages_are_its_own(vmm.self), ENOTSUP,
+			     "it is not known whether devices of this VMM access the guest's RAM "
+			     "without the VMM's mappings");
+	}
+	free_machine(&m);
+}
+END_TEST
+
 static void *spin(void *arg)
 {
 	volatile pid_t *tid = arg;
@@ -168,6 +187,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, hosts_of_other_architectures);
 	tcase_add_test(tc, machines_without_ram);
+	tcase_add_test(tc, what_is_not_known_of_a_vmm_without_a_monitor);
 	tcase_add_test(tc, paused_guests);
 }
 

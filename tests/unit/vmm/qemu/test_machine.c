@@ -20,6 +20,7 @@
 #include "tests/lib/run_suite.h"
 #include "vmm/open.h"
 #include "vmm/qemu/machine.h"
+#include "vmm/qemu/parser_wire.h"
 
 #define RETURN(value) "{\"return\": " value "}"
 #define ARRAY_MAX     8
@@ -137,6 +138,26 @@ START_TEST(a_device_whose_memory_is_not_shared)
 	expect_error(hv_machine_region(&machine, &region), ENXIO,
 		     "ivshmem device 0:3.0: the VMM's memory for it is not one shared mapping "
 		     "(share=on)");
+	munmap(memory, 64 << 20);
+}
+END_TEST
+
+/* The service would receive the whole file. */
+START_TEST(a_device_whose_file_has_more)
+{
+	HV_AUTO_FD int fd = memfd_create("ivshmem", MFD_CLOEXEC);
+	void *memory = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	HV_AUTO_FREE char *at = hv_format(
+		"{\"return\": \"Host virtual address for 0x100000000 (hv) is %p\\r\\n\"}", memory);
+	const struct answer list[] = {
+		DEVICES(DEVICE("3", "4294967296", MIB_64)), {"gpa2hva", at}, {0}};
+	struct hv_region region;
+
+	ck_assert_int_eq(ftruncate(fd, (64 << 20) + 4096), 0);
+	answers = list;
+	expect_error(hv_machine_region(&machine, &region), ENXIO,
+		     "ivshmem device 0:3.0: its file has 4096 bytes more than the device: give it "
+		     "a separate file");
 	munmap(memory, 64 << 20);
 }
 END_TEST
@@ -339,6 +360,8 @@ START_TEST(a_stub_of_a_vmm_in_another_mount_namespace)
 {
 	HV_AUTO_FREE char *place = hv_strdup("/tmp/hvtrace-test-XXXXXX");
 	HV_AUTO_FREE char *message = NULL;
+	HV_AUTO_FREE char *no_monitor = NULL;
+	struct hv_machine *other = NULL;
 	pid_t pid;
 
 	ck_assert_ptr_nonnull(mkdtemp(place));
@@ -347,10 +370,17 @@ START_TEST(a_stub_of_a_vmm_in_another_mount_namespace)
 			    "exist or is another directory: name the guest pid:%d, or "
 			    "qmp:/proc/%d/root/PATH with the socket's path there",
 			    (int)pid, place, (int)pid, (int)pid);
+	no_monitor = hv_format(
+		"process %d is in another mount namespace and has no QMP socket with a path there; "
+		"hvtrace does not use a libvirt, a TCP port or an abstract socket of another "
+		"namespace: start QEMU with -qmp unix:PATH,server=on,wait=off (a path in its "
+		"namespace)",
+		(int)pid);
 	answers = running;
 	machine.process.pid = pid;
 	machine.qmp_dir = place;
 	expect_error(hv_machine_prepare_hold(&machine), EXDEV, message);
+	expect_error(hv_machine_open_pid(pid, NULL, &other), ENOTCONN, no_monitor);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	rmdir(place);
@@ -407,6 +437,53 @@ START_TEST(a_guest_with_its_own_memory)
 }
 END_TEST
 
+START_TEST(a_clock_under_tcg)
+{
+	struct hv_machine *m = hv_alloc(sizeof(*m));
+	struct hv_guest *guest;
+	struct hv_tsc tsc;
+
+	answers = running;
+	*m = (struct hv_machine){
+		.name = hv_strdup("web1"),
+		.id = hv_strdup("web1"),
+		.monitor_kind = hv_strdup("qmp"),
+		.accel = HV_ACCEL_TCG,
+		.arch = machine.arch,
+		.nr_vcpus = 1,
+		.monitor = hv_take(machine.monitor),
+		.memory = hv_take(machine.memory),
+		.pidfd = dup(machine.pidfd),
+		.qmp_dir_fd = -1,
+		.region.fd = -1,
+	};
+	guest = hv_machine_guest(m);
+	expect_error(hv_guest_tsc(guest, 0, &tsc), ENOTSUP,
+		     "web1: the offset of its clock is known under KVM only");
+	hv_guest_free(guest);
+}
+END_TEST
+
+START_TEST(questions_that_the_parser_does_not_answer)
+{
+	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&ops, NULL);
+	const struct parser_head unknown = {.kind = 999};
+	const struct parser_head registers = {.kind = PARSER_REGISTERS, .args = {1}};
+	HV_AUTO_TEXT struct hv_text out = {0};
+	char path[PARSER_ASKED_MAX_BYTES + 2], said[HV_VMM_TEXT_BYTES];
+	uint64_t args[3];
+
+	expect_error(parser_answer(m, &unknown, "", args, &out), EPROTO,
+		     "question 999 is not known");
+	expect_error(parser_answer(m, &registers, "vax", args, &out), ENOTSUP,
+		     "the architecture vax is not supported");
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	expect_error(hv_parser_gdbserver(machine.monitor, path, said), ENAMETOOLONG,
+		     "xxx' is too long");
+}
+END_TEST
+
 START_TEST(a_process_that_is_not_a_vmm)
 {
 	HV_AUTO_FREE char *spec = hv_format("pid:%d", (int)getpid());
@@ -426,6 +503,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, devices_that_are_not_for_tracing, 0, HV_ARRAY_LEN(devices));
 	tcase_add_test(tc, a_device_whose_memory_is_not_shared);
+	tcase_add_test(tc, a_device_whose_file_has_more);
 	tcase_add_test(tc, memory_that_cannot_be_allocated);
 	tcase_add_test(tc, a_file_system_without_room);
 	tcase_add_test(tc, a_machine_without_ram);
@@ -441,6 +519,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_stub_of_another_hvtrace);
 	tcase_add_test(tc, a_guest_with_its_own_memory);
 	tcase_add_test(tc, a_process_that_is_not_a_vmm);
+	tcase_add_test(tc, questions_that_the_parser_does_not_answer);
+	tcase_add_test(tc, a_clock_under_tcg);
 }
 
 int main(void)
