@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "stream/xdp.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/ethtool.h>
@@ -235,14 +236,15 @@ static struct hv_err *load(struct xdp_in *x, const struct hv_stream_at *at)
 {
 	const struct hv_redirect_for r = redirect_for(at);
 	struct bpf_map *data;
+	int failed;
 
 	libbpf_set_print(say_nothing);
 	x->object = bpf_object__open_mem(hv_redirect_object, hv_redirect_object_bytes, NULL);
 	if (!x->object)
 		return hv_err_new(errno, "XDP program: %s", strerror(errno));
 	data = bpf_object__find_map_by_name(x->object, ".rodata");
-	if (!data || bpf_map__set_initial_value(data, &r, sizeof(r)) != 0)
-		return hv_err_new(EINVAL, "XDP program: no variable for the port");
+	failed = bpf_map__set_initial_value(data, &r, sizeof(r));
+	assert(!failed); /* it is the program's only constant */
 	if (bpf_object__load(x->object) != 0)
 		return hv_err_new(errno, "XDP program: %s", strerror(errno));
 	return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace.dat file on a file system that limits its size, and one whose gaps cannot be removed. */
+/* A trace.dat file on a file system that limits its size, one that cannot be compressed, and one whose
+ * gaps cannot be removed. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,8 +10,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include "export/export.h"
+#include "export/output.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
@@ -103,6 +107,38 @@ START_TEST(a_vcpu_whose_area_is_full)
 }
 END_TEST
 
+static bool has_no_memory;
+
+/* Replaces the function of libzstd. */
+size_t ZSTD_compress(void *to, size_t cap, const void *from, size_t len, int level)
+{
+	ZSTD_CCtx *c = has_no_memory ? NULL : ZSTD_createCCtx();
+	size_t done = c ? ZSTD_compressCCtx(c, to, cap, from, len, level)
+			: (size_t)-ZSTD_error_memory_allocation;
+
+	ZSTD_freeCCtx(c);
+	return done;
+}
+
+START_TEST(data_that_is_not_compressed)
+{
+	static const char message[] = "t.dat: zstd: Allocation error : not enough memory";
+	struct hv_output output;
+
+	config.compression = HV_COMPRESSION_ZSTD;
+	expect_success(hv_export_open(&hv_export_dat, &config, &head, &file));
+	expect_success(add_page(0));
+	hv_output_init(&output, &config);
+	hv_text_add(&output.pending, "a line\n");
+	expect_success(hv_output_mark(&output));
+	has_no_memory = true;
+	expect_error(hv_export_end(file), EIO, message);
+	expect_error(hv_output_end(&output), EIO, message);
+	has_no_memory = false;
+	hv_output_deinit(&output);
+}
+END_TEST
+
 static off_t size_of_file(void)
 {
 	struct stat st;
@@ -139,6 +175,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_file_that_is_too_small);
 	tcase_add_test(tc, a_vcpu_whose_area_is_full);
+	tcase_add_test(tc, data_that_is_not_compressed);
 	tcase_add_test(tc, gaps_that_cannot_be_removed);
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include "stream/inet.h"
 #include "stream/split.h"
@@ -318,6 +320,31 @@ START_TEST(hostile_heads)
 }
 END_TEST
 
+static bool has_no_memory;
+
+/* Replaces the function of libzstd. */
+size_t ZSTD_compress(void *to, size_t cap, const void *from, size_t len, int level)
+{
+	ZSTD_CCtx *c = has_no_memory ? NULL : ZSTD_createCCtx();
+	size_t done = c ? ZSTD_compressCCtx(c, to, cap, from, len, level)
+			: (size_t)-ZSTD_error_memory_allocation;
+
+	ZSTD_freeCCtx(c);
+	return done;
+}
+
+START_TEST(a_table_that_is_not_compressed)
+{
+	struct hv_stream_parts parts = {0};
+
+	has_no_memory = true;
+	expect_error(hv_stream_parts_set(&parts, HV_STREAM_HEAD,
+					 (struct hv_span){(const uint8_t *)"head", 4}, 256),
+		     EIO, "zstd: Allocation error : not enough memory");
+	has_no_memory = false;
+}
+END_TEST
+
 START_TEST(tables_come_in_any_order)
 {
 	struct hv_stream_parts parts = {0};
@@ -433,6 +460,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, far_frames_end_the_waiting);
 	tcase_add_test(tc, heads_come_back);
 	tcase_add_test(tc, hostile_heads);
+	tcase_add_test(tc, a_table_that_is_not_compressed);
 	tcase_add_test(tc, tables_come_in_any_order);
 	tcase_add_test(tc, parts_that_lie);
 	tcase_add_test(tc, networks);

@@ -486,6 +486,8 @@ static struct hv_err *flush_region(void *ctx)
 START_TEST(a_vcpu_without_a_thread)
 {
 	expect_success(hv_minivm_new(&config, &vm));
+	nr_threads = 1;
+	expect_error(hv_minivm_start(vm), EAGAIN, "serial port: Resource temporarily unavailable");
 	nr_threads = 2;
 	expect_error(hv_minivm_start(vm), EAGAIN,
 		     "thread of a vCPU: Resource temporarily unavailable");
