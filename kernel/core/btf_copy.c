@@ -50,7 +50,7 @@ static struct hv_err *write_all(int fd, const void *bytes, size_t len_bytes)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return hv_err_new(errno, "its copy: %s", strerror(errno));
+			return hv_err_new(errno, "its copy cannot be written: %s", strerror(errno));
 		done += (size_t)n;
 	}
 	return NULL;
@@ -218,7 +218,7 @@ struct hv_err *hv_btf_copy_seal(int fd)
 {
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		return NULL;
-	return hv_err_new(errno, "its copy: %s", strerror(errno));
+	return hv_err_new(errno, "its copy cannot be sealed: %s", strerror(errno));
 }
 
 struct hv_err *hv_btf_copy_make(int fd, int *ret, uint64_t *ret_bytes)
@@ -245,7 +245,7 @@ struct hv_err *hv_btf_copy_make(int fd, int *ret, uint64_t *ret_bytes)
 		return err;
 	copy = memfd_create("hvtrace-btf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (copy < 0)
-		return hv_err_new(errno, "its copy: %s", strerror(errno));
+		return hv_err_new(errno, "its copy cannot be created: %s", strerror(errno));
 	err = copy_parts(fd, &p, copy);
 	if (!err)
 		err = hv_btf_copy_seal(copy);

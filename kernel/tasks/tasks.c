@@ -74,7 +74,7 @@ static struct hv_err *read_task(const struct hv_kernel *k, const struct hv_task_
 		return err;
 	if (c.task.pid > PID_MAX || c.task.tgid > PID_MAX)
 		return hv_err_new(EINVAL, "task 0x%llx: %u is not a pid", (unsigned long long)at.v,
-				  c.task.pid);
+				  c.task.pid > PID_MAX ? c.task.pid : c.task.tgid);
 	hv_span_copy(copy, l->comm, c.task.comm, sizeof(c.task.comm) - 1);
 	if (stack && stack + stack_bytes > stack)
 		c.task.stack = (struct hv_gva_range){hv_gva(stack), hv_gva(stack + stack_bytes)};
@@ -272,7 +272,9 @@ static struct hv_err *read_line(const struct hv_kernel *k, struct hv_gva task,
 	uint64_t cred = 0;
 
 	if (!err && !l->has_task_line)
-		err = hv_err_new(ENOENT, "BTF: not all of priorities and uid of a task");
+		err = hv_err_new(
+			ENOENT, "BTF: struct task_struct lacks static_prio, policy, rt_priority or "
+				"cred, or struct cred lacks uid");
 	if (!err)
 		err = read_u32(k, task, prio_off, &prio);
 	if (!err)

@@ -444,6 +444,9 @@ START_TEST(reach_is_not_guessed)
 	fk_u64(&f, area_at, 0);
 	refuses("the addresses of this kernel's modules");
 	begin_reach("module_plt_base");
+	f.k.core.image.all.end = hv_gva(FK_BASE + (127 << 20) + 1);
+	refuses("the kernel's image is larger than the reach of a call");
+	begin_reach("module_plt_base");
 	fk_u32(&f, mode_at, 0xe12);
 	refuses("the kernel was started in EL2: whether it stayed there is not known");
 }

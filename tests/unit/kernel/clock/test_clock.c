@@ -356,6 +356,18 @@ START_TEST(timekeepers_that_are_not_known)
 }
 END_TEST
 
+START_TEST(a_clock_that_is_not_known)
+{
+	struct hv_clock_global global;
+
+	fk_u32(&t.f, t.use_tsc, 0);
+	open_clock(HV_CLOCK_RAW);
+	timekeeper(0, "tsc", 7000, 90000000);
+	no_keeper(ENOENT, "the guest's clock is not known");
+	expect_error(hv_clock_read_global(c, &global), ENOENT, "the guest's clock is not known");
+}
+END_TEST
+
 START_TEST(an_unstable_clock_ticks)
 {
 	struct hv_clock_global global;
@@ -397,6 +409,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, no_time_of_day_is_guessed);
 	tcase_add_test(tc, a_timekeeper_that_the_guest_keeps_writing);
 	tcase_add_test(tc, timekeepers_that_are_not_known);
+	tcase_add_test(tc, a_clock_that_is_not_known);
 	tcase_add_test(tc, an_unstable_clock_ticks);
 }
 

@@ -5,10 +5,14 @@
 #include <check.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "kernel/core/btf_copy.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/types/btf_build.h"
 
@@ -245,6 +249,35 @@ START_TEST(other_files)
 }
 END_TEST
 
+/* Reads a copy while the limit RESOURCE of this process is MAX. */
+static void check_limited(enum __rlimit_resource resource, rlim_t max, int code,
+			  const char *message)
+{
+	struct rlimit before, limit;
+
+	ck_assert_int_eq(getrlimit(resource, &before), 0);
+	limit = (struct rlimit){max, before.rlim_max};
+	ck_assert_int_eq(setrlimit(resource, &limit), 0);
+	check_refused(code, message);
+	ck_assert_int_eq(setrlimit(resource, &before), 0);
+}
+
+START_TEST(copies_that_the_host_refuses)
+{
+	FILE *writable = tmpfile();
+
+	put(btf.data, btf.len_bytes);
+	check_limited(RLIMIT_NOFILE, 0, EMFILE, "its copy cannot be created: Too many open files");
+	signal(SIGXFSZ, SIG_IGN);
+	check_limited(RLIMIT_FSIZE, 8, EFBIG, "its copy cannot be written: File too large");
+	signal(SIGXFSZ, SIG_DFL);
+	ck_assert_ptr_nonnull(writable);
+	expect_error(hv_btf_copy_seal(fileno(writable)), EINVAL,
+		     "its copy cannot be sealed: Invalid argument");
+	fclose(writable);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -252,6 +285,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, cut_files);
 	tcase_add_test(tc, hostile_tables);
 	tcase_add_test(tc, no_copies);
+	tcase_add_test(tc, copies_that_the_host_refuses);
 	tcase_add_test(tc, other_files);
 }
 

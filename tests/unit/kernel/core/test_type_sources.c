@@ -105,6 +105,8 @@ START_TEST(damaged_percpu_variables)
 	file.has_invalid_variable = true;
 	check_refused("per-CPU variable 2 of the file is damaged");
 	file = good;
+	file.nr_percpu = 31;
+	check_unknown("only 31 per-CPU variables can be compared, and 32 are needed");
 	file.nr_percpu = 0;
 	check_unknown(
 		"the file has no per-CPU variables: it needs them, as pahole writes them, or the "

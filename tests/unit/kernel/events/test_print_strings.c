@@ -110,6 +110,26 @@ START_TEST(more_bytes_of_all_strings_are_refused)
 }
 END_TEST
 
+#define PAGES	  UINT64_C(0xffffffff90000000) /* the same memory, again and again */
+#define PAGES_MAX 32768u
+
+START_TEST(more_pages_of_them_are_refused)
+{
+	struct hv_pages pages;
+	uint64_t word;
+
+	for (uint64_t off = 0; off <= PAGES_MAX * 4096ull; off += 2 << 20)
+		xm_map(&e.f.machine, e.f.k.core.as.root, 4, 2, hv_gva(PAGES + off), hv_gpa(FK_GPA),
+		       1, XM_W);
+	hv_pages_init(&pages, &e.f.k.core.as);
+	for (unsigned i = 0; i < PAGES_MAX; i++)
+		expect_success(hv_pages_u64(&pages, hv_gva(PAGES + i * 4096ull), &word));
+	expect_error(hv_pages_u64(&pages, hv_gva(PAGES + PAGES_MAX * 4096ull), &word), E2BIG,
+		     "the list does not end after 32768 pages");
+	hv_pages_deinit(&pages);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -117,6 +137,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, more_of_them_are_refused);
 	tcase_add_test(tc, more_bytes_of_them_are_refused);
 	tcase_add_test(tc, more_bytes_of_all_strings_are_refused);
+	tcase_add_test(tc, more_pages_of_them_are_refused);
 }
 
 int main(void)

@@ -162,6 +162,25 @@ START_TEST(calls_that_are_none)
 }
 END_TEST
 
+/* The kernel links the calls of a module before the module is live. */
+START_TEST(a_module_that_is_being_loaded)
+{
+	uint64_t link = fk_alloc(&f, 24), module = fk_alloc(&f, 8);
+	struct hv_call_layout calls = layout.calls;
+
+	calls.table.has_links = true;
+	calls.table.link_next = 0;
+	calls.table.link_module = 8;
+	calls.module_state = 4;
+	fk_u64(&f, tp.static_call + 8, link);
+	fk_u64(&f, link + 8, module);
+	expect_success(hv_call_sites_check_modules(&f.k, &calls, &tp.type.tracepoint));
+	fk_u32(&f, module + 4, 1);
+	expect_error(hv_call_sites_check_modules(&f.k, &calls, &tp.type.tracepoint), EBUSY,
+		     "a module that calls it is being loaded");
+}
+END_TEST
+
 START_TEST(who_changes_tracepoints_has_a_lock)
 {
 	const char *name = "";
@@ -242,6 +261,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, callbacks_without_end);
 	tcase_add_test(tc, callbacks_that_the_guest_keeps_replacing);
 	tcase_add_test(tc, calls_that_are_none);
+	tcase_add_test(tc, a_module_that_is_being_loaded);
 	tcase_add_loop_test(tc, who_changes_tracepoints_has_a_lock, 0, 5);
 }
 

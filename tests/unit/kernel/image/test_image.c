@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/image/image.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
@@ -308,6 +309,8 @@ START_TEST(says_why_not)
 	map(1, TEXT + 0x1000, 0x7000000000, 1, XM_X);
 	check_refused("vCPU 0: kernel image at 0xffffffff9ac01000: no RAM at guest physical "
 		      "0x7000000000");
+	expect_error(hv_image_find(machine.guest, regs, 0, &as, &image), ENOENT,
+		     "the guest has no vCPU");
 	teardown();
 }
 END_TEST

@@ -221,6 +221,21 @@ START_TEST(unfriendly_records_are_refused)
 }
 END_TEST
 
+START_TEST(more_groups_than_a_kernel_has_are_refused)
+{
+	const unsigned nr = 65537, bytes = 24;
+	uint64_t at = fk_alloc(&s.f, nr * bytes);
+	struct hv_sites sites;
+
+	fk_u64(&s.f, s.pages_start, at);
+	for (unsigned i = 0; i < nr; i++, at += bytes)
+		fk_u64(&s.f, at, i + 1 < nr ? at + bytes : 0);
+	check_refused(read_all_sites(&sites), "the list does not end after 65536 groups");
+	fk_u64(&s.f, at - 2 * bytes, 0);
+	check_refused(read_all_sites(&sites), "no records");
+}
+END_TEST
+
 START_TEST(user_addresses_are_no_records)
 {
 	struct hv_sites sites;
@@ -584,6 +599,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, weak_leftovers_are_invalid_where_the_kernel_says_so);
 	tcase_add_test(tc, a_site_behind_endbr_is_valid);
 	tcase_add_test(tc, unfriendly_records_are_refused);
+	tcase_add_test(tc, more_groups_than_a_kernel_has_are_refused);
 	tcase_add_test(tc, user_addresses_are_no_records);
 	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
 	tcase_add_test(tc, names_are_safe_to_print);

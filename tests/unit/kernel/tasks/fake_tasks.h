@@ -79,6 +79,9 @@ static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t 
 /* Whether the kernels have shadow call stacks. */
 static bool ft_has_shadow_stacks;
 
+/* Name of the member of struct rq that is the list of its tasks. */
+static const char *ft_queue_member = "cfs_tasks";
+
 static inline uint32_t ft_thread_info(void)
 {
 	if (ft_has_shadow_stacks)
@@ -111,7 +114,7 @@ static inline void ft_types(void)
 		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
 		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
 		  {"se", FT_GROUP_NODE, 0, entity});
-	FK_STRUCT("rq", 24, {"cfs_tasks", 0, 0, list}, {"clock", FT_RQ_CLOCK, 8});
+	FK_STRUCT("rq", 24, {ft_queue_member, 0, 0, list}, {"clock", FT_RQ_CLOCK, 8});
 	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
 	FK_STRUCT("inactive_task_frame", 56, {"bp", 40, 8}, {"ret_addr", 48, 8});
 	FK_STRUCT("irq_stack", FT_IRQ, {"stack", 0, FT_IRQ});

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/core/orc_form.h"
+#include "kernel/tasks/return_addresses.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/stack_scan.h"
@@ -120,6 +121,95 @@ START_TEST(a_cpu_without_a_task)
 
 	ft_current(&t, 1, 0);
 	expect_error(hv_task_line_of_cpu(&t.f.k, 1, &line), ENOENT, "cpu 1 executes no task yet");
+	fk_symbol(&t.f, "__cpu_possible_mask", fk_alloc(&t.f, 8));
+	hv_symbols_index(&t.f.k.core.symbols);
+	expect_error(hv_task_line_of_cpu(&t.f.k, 1, &line), ENOENT, "cpu 1 is not possible");
+}
+END_TEST
+
+START_TEST(lines_of_tasks_that_are_not_known)
+{
+	struct hv_task_line line;
+
+	expect_error(hv_task_line_of(&t.f.k, 4711, &line), ENOENT, "there is no task 4711");
+	begin();
+	FK_STRUCT("task_struct", FT_TASK_BYTES, {"prio", 0, 4});
+	fk_use_types(&t.f);
+	expect_error(hv_task_line_of_cpu(&t.f.k, 0, &line), ENOENT,
+		     "BTF: struct task_struct lacks static_prio, policy, rt_priority or cred, or "
+		     "struct cred lacks uid");
+}
+END_TEST
+
+START_TEST(numbers_that_are_no_pids)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_tasks tasks;
+
+	fk_u32(&t.f, task + FT_PID, 0x7ffffffe);
+	expect_error(hv_tasks_read(&t.f.k, &tasks), EINVAL, ": 2147483646 is not a pid");
+	fk_u32(&t.f, task + FT_PID, 71);
+	fk_u32(&t.f, task + FT_TGID, 0x7fffffff);
+	expect_error(hv_tasks_read(&t.f.k, &tasks), EINVAL, ": 2147483647 is not a pid");
+}
+END_TEST
+
+/* Derived types may lack the list, which every kernel has. */
+START_TEST(run_queues_that_are_not_known)
+{
+	struct hv_err *err;
+	size_t nr;
+
+	ft_deinit(&t);
+	ft_queue_member = "another";
+	ft_init(&t);
+	ft_queue_member = "cfs_tasks";
+	ck_assert_uint_eq(scan(), 0);
+	t.f.k.core.types.from = HV_TYPES_DERIVED;
+	err = hv_stacks_scan(&t.f.k, &wanted, regs, FK_NR_CPUS, &nr, NULL);
+	expect_error(err, ENOENT,
+		     "kernel without BTF: the list of tasks in a run queue is not known");
+}
+END_TEST
+
+static void declare_overflow(struct fk *f)
+{
+	fk_symbol(f, "overflow_stack", FK_PERCPU(FT_CEA));
+}
+
+/* As on arm64. All tasks have the same shadow call stack. */
+START_TEST(shadow_call_stacks_have_limits)
+{
+	const size_t nr = 4097;
+	struct hv_task *list = hv_alloc(nr * sizeof(*list));
+	struct hv_tasks tasks = {list, nr};
+	struct hv_shadow_stacks stacks;
+	struct hv_arch arch = hv_arch_x86_64;
+	uint64_t task, shadow;
+
+	ft_deinit(&t);
+	ft_has_shadow_stacks = true;
+	ft_init_with(&t, declare_overflow);
+	ft_has_shadow_stacks = false;
+	arch.name = hv_arch_arm64.name;
+	t.f.k.core.as.arch = &arch;
+	task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	shadow = fk_alloc(&t.f, 8192);
+	for (size_t i = 0; i < nr; i++) {
+		list[i].task = hv_gva(task);
+		list[i].stack.end = hv_gva(FT_STACK);
+	}
+	fk_u64(&t.f, task + FT_SCS_BASE, shadow);
+	fk_u64(&t.f, task + FT_SCS_SP, shadow + 8192);
+	expect_error(hv_shadow_stacks_read(&t.f.k, &tasks, regs, 0, &stacks), EINVAL,
+		     "shadow call stacks: the list does not end after 4194304 words");
+	fk_u64(&t.f, task + FT_SCS_SP, shadow + 8200);
+	expect_error(hv_shadow_stacks_read(&t.f.k, &tasks, regs, 0, &stacks), EINVAL,
+		     " is not a shadow call stack");
+	fk_u64(&t.f, task + FT_SCS_SP, shadow + 8);
+	expect_error(hv_shadow_stacks_read(&t.f.k, &tasks, regs, 0, &stacks), EINVAL,
+		     "two shadow call stacks for the kernel stack at 0x0");
+	free(list);
 }
 END_TEST
 
@@ -535,6 +625,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, lists_without_end_are_refused);
 	tcase_add_test(tc, tasks_that_are_too_long_are_refused);
 	tcase_add_test(tc, a_cpu_without_a_task);
+	tcase_add_test(tc, lines_of_tasks_that_are_not_known);
+	tcase_add_test(tc, numbers_that_are_no_pids);
+	tcase_add_test(tc, run_queues_that_are_not_known);
+	tcase_add_test(tc, shadow_call_stacks_have_limits);
 	tcase_add_test(tc, a_sleeping_stack_is_live_from_its_sp);
 	tcase_add_test(tc, a_saved_sp_outside_means_the_whole_stack);
 	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);

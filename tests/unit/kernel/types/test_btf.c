@@ -365,6 +365,8 @@ START_TEST(refuses_what_is_not_btf)
 	}
 	check_refused(hv_btf_new((struct hv_span){NULL, 0}, NULL, &btf),
 		      "BTF: no magic (0x0) in 0 bytes");
+	check_refused(hv_btf_new((struct hv_span){later, (64 << 20) + 1}, NULL, &btf),
+		      "BTF: 67108865 bytes are too many");
 	check_refused(hv_btf_new((struct hv_span){later, sizeof(later)}, NULL, &btf),
 		      "BTF: version 2 in 24 bytes is not known");
 	check_refused(hv_btf_new((struct hv_span){cut, sizeof(cut)}, NULL, &btf),
