@@ -131,9 +131,11 @@ static struct hv_err *hear(struct agent_hearing *h, int fd, const char *where)
 		int left_ms = hv_left_ms(until_ns);
 		ssize_t n;
 
-		if (!left_ms || (poll(&one, 1, left_ms) < 0 && errno != EINTR))
+		if (!left_ms)
 			return hv_err_new(ETIMEDOUT, "%s: no agent answered within %d s", where,
 					  AGENT_PATIENCE_S);
+		if (poll(&one, 1, left_ms) < 0 && errno != EINTR)
+			return system_error(where, errno);
 		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;

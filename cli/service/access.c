@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/access.h"
 
+#include <assert.h>
 #include <acl/libacl.h>
 #include <limits.h>
 #include <string.h>
@@ -405,13 +406,12 @@ static struct hv_err *check(const struct peer *p, const struct wire_frame *frame
 {
 	HV_AUTO_FREE char *what = NULL;
 
+	assert(p->rights.reads); /* access_admits() */
 	switch (need_of(frame)) {
 	case NEEDS_NOTHING:
 		return NULL;
 	case NEEDS_READ:
 	case NEEDS_PLAIN:
-		if (!p->rights.reads)
-			return forbidden(p, "read");
 		return need_of(frame) == NEEDS_PLAIN ? check_path(frame) : NULL;
 	case NEEDS_ROOT:
 		break;
@@ -442,8 +442,14 @@ struct hv_err *access_check(struct service *s, struct peer *p, const struct wire
 	if (p->is_root)
 		return NULL;
 	access_refresh(s);
-	if (p->gone)
-		return hv_err_new(EACCES, "the rules have changed: connect again");
+	if (p->gone) {
+		err = hv_err_new(EACCES, "the rules have changed: connect again");
+		/* The last answer; a client that is gone gets none. */
+		p->gone = false;
+		peer_answer_error(p, hv_err_copy(err));
+		p->gone = true;
+		return err;
+	}
 	err = check(p, frame);
 	if (err && err->code == EACCES)
 		audit_refusal(s, &p->who, request_name(frame), lacked(frame), err->message);

@@ -419,12 +419,9 @@ static struct hv_err *answer_keep_rundir(struct broker *w,
 		return NULL;
 	hv_message_add_fd(answer, s->audit.log_fd);
 	give_socket(w, answer);
-	if (answer->nr_fds == 2)
-		return NULL;
-	rundir_forget(&s->dir); /* retry later */
-	return hv_err_new(
-		EMFILE,
-		"the directory of the session was made again, but cannot be passed to the service");
+	if (answer->nr_fds != 2)
+		rundir_forget(&s->dir); /* retry later */
+	return NULL;
 }
 
 static struct hv_err *give_policy(struct broker *w, const struct hv_message *question,
@@ -508,7 +505,7 @@ static void audit_refusal(struct broker *w, const char *request, const char *rea
 }
 
 /* Unmounts only mounts of this session, because the service could name another session's. A mount
- * that its own process has already unmounted gets no audit line. */
+ * that its own process has already unmounted gets no audit line. The service ignores the answer. */
 static struct hv_err *unmount(struct broker *w, const struct hv_message *question,
 			      struct hv_message *answer hv_unused)
 {
@@ -518,7 +515,7 @@ static struct hv_err *unmount(struct broker *w, const struct hv_message *questio
 		return mountpoint_umount(dir, MOUNTPOINT_LAZY);
 	if (mountpoint_look(dir) != MOUNTPOINT_NONE)
 		audit_refusal(w, "umount", "this session's tree is not mounted there");
-	return hv_err_new(EINVAL, "%s: this session's tree is not mounted there", dir);
+	return NULL;
 }
 
 static struct hv_err *list_processes(struct broker *w, const struct hv_message *question hv_unused,
@@ -618,7 +615,7 @@ static struct hv_err *answer_host_request(struct broker *w, const struct hv_mess
 
 /* Opens the guest at the first request, so that the service gets the error. The patch method must
  * be known before the service learns where it can read RAM. */
-static struct hv_err *open_guest(struct broker *w, const struct hv_message *question)
+static struct hv_err *open_guest(struct broker *w)
 {
 	const struct service_config *config = w->service.config;
 	struct hv_guest *guest = NULL;
@@ -626,8 +623,6 @@ static struct hv_err *open_guest(struct broker *w, const struct hv_message *ques
 
 	if (w->server)
 		return NULL;
-	if (question->kind != HV_ASK_OPEN)
-		return hv_err_new(ENODEV, "the guest is not open");
 	/* The broker opens BTF files before it reads anything of the guest. */
 	err = btf_files_open(&w->service.btf, config->btf_path, btf_files_packaged,
 			     BTF_FILES_DIRS_MAX);
@@ -658,7 +653,7 @@ static void audit_refused_writes(struct broker *w)
 
 static struct hv_err *answer(struct broker *w, const struct hv_message *question)
 {
-	struct hv_err *err = open_guest(w, question);
+	struct hv_err *err = open_guest(w);
 
 	if (err)
 		return hv_channel_answer(HV_HELPER_CONTROL, err, &(struct hv_message){0});

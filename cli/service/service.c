@@ -542,7 +542,8 @@ static struct hv_err *read_report(int fd, const struct service_config *config,
 			continue;
 		}
 		if (n < 0)
-			return hv_err_new(errno, "service: %s", strerror(errno));
+			return hv_err_new(errno, "cannot wait for the service: %s",
+					  strerror(errno));
 		hv_text_add_bytes(&in, buf, (size_t)n);
 		result = wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, &frame,
 				     &used);

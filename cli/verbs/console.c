@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "cli/thread.h"
 
 #define ESCAPE	   1 /* Ctrl-A */
 #define KEYS_BYTES 256
@@ -225,16 +226,15 @@ struct hv_err *console_open(struct console **ret, int *ret_in_fd)
 
 struct hv_err *console_start(struct console *c, void (*stop_fn)(void *ctx), void *ctx)
 {
-	int code;
+	struct hv_err *err;
 
 	c->stop = stop_fn;
 	c->ctx = ctx;
 	if (c->is_terminal)
 		take_terminal();
-	code = pthread_create(&c->thread, NULL, console_main, c);
-	c->has_thread = !code;
-	return code ? hv_err_new(code, "cannot start the thread of the console: %s", strerror(code))
-		    : NULL;
+	err = thread_start(&c->thread, console_main, c, "the console");
+	c->has_thread = !err;
+	return err;
 }
 
 static void close_fd(int fd)

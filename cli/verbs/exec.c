@@ -242,9 +242,10 @@ static struct hv_err *fork_guard(struct guard *g, const int sockets[2])
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return pid < 0 || status ? hv_err_new(EAGAIN, "cannot start the process that answers "
-						      "mounts: fork failed; try again")
-				 : NULL;
+	return pid < 0 || status
+		       ? hv_err_new(EAGAIN, "cannot start the process that answers mounts: %s",
+				    strerror(EAGAIN))
+		       : NULL;
 }
 
 static void filter_release_at(scmp_filter_ctx *filter)
@@ -655,6 +656,7 @@ const struct verb verb_exec = {
 static int run_sh(struct cli *cli, int argc, char **argv)
 {
 	char *words[] = {(char *)"sh", NULL, NULL, NULL};
+	HV_AUTO_FD int dir = -1;
 	struct hv_err *err;
 	int exit_code;
 	int c;
@@ -675,7 +677,8 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	err = enter_guest(cli->run_dir, argv[optind], cli->libvirt_uri);
 	if (err)
 		return fail(err);
-	if (chdir(ENTER_TRACING) != 0)
+	dir = open(ENTER_TRACING, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || fchdir(dir) != 0)
 		return fail(cannot("entered", ENTER_TRACING));
 	name_guest(argv[optind]);
 	/* The shell expands the variable, but not its value again. */

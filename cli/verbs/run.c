@@ -17,6 +17,7 @@
 #include "cli/parse.h"
 #include "cli/rundir.h"
 #include "cli/terminal.h"
+#include "cli/thread.h"
 #include "cli/verbs/console.h"
 #include "cli/verbs/record/recording.h"
 #include "cli/verbs/run/session.h"
@@ -198,16 +199,13 @@ static struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_
 /* Call it when the service is ready to answer on CLIENT_FD. Takes CLIENT_FD. */
 static struct hv_err *run_trace_start(struct run_trace *t, int client_fd)
 {
-	int code;
+	struct hv_err *err;
 
 	t->client.fd = client_fd;
 	t->client.spec = hv_strdup(t->config.name);
-	code = pthread_create(&t->thread, NULL, trace_main, t);
-
-	t->has_thread = !code;
-	return code ? hv_err_new(code, "cannot start the thread that reads the trace: %s",
-				 strerror(code))
-		    : NULL;
+	err = thread_start(&t->thread, trace_main, t, "the trace");
+	t->has_thread = !err;
+	return err;
 }
 
 /* Call it after the machine's end. Waits until the last lines are written. Returns the thread's

@@ -54,6 +54,12 @@ def what_exec_needs_may_be_missing(t):
     assert re.search(r"domain 'fake': /proc/\S+: cannot be bound over: Operation not permitted", t.failing("mount:3=0x1000", "EPERM", *enter))
     assert "cannot start the process that answers mounts: Too many open files" in t.failing("socketpair", "EMFILE", *enter)
     assert "cannot install the filter that answers mounts: Invalid argument" in t.failing("seccomp", "EINVAL", *enter)
+    assert "/sys/kernel/tracing: cannot be entered: Permission denied" in t.failing("fchdir", "EACCES", "sh", "fake", "-c", "true")
+    host = os.path.join(os.path.dirname(t.dir), "host")  # the host's own tracing must not stay
+    os.mkdir(host)
+    if HOST_HAS_TRACEFS and subprocess.run(["mount", "-t", "tracefs", "none", host], capture_output=True).returncode == 0:
+        assert f"{host}: cannot be unmounted: Operation not permitted" in t.failing("umount2", "EPERM", *enter)
+        subprocess.run(["umount", host], check=True)
     # the process that serves the mount needs chdir(2)
     assert "/sys/kernel/tracing: cannot be examined: Transport endpoint is not connected" in t.failing("chdir", "EACCES", *enter)
 

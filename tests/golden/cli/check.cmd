@@ -2,4 +2,7 @@
 hvtrace check fake
 hvtrace attach fake
 hvtrace check fake | grep -E '^(attached|guest_ftrace)'
+FAKE_BUSY=1 hvtrace check fake
 hvtrace detach fake
+# The guest kills the process that reads it.
+hvtrace check deadly

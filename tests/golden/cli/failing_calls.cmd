@@ -6,6 +6,8 @@ no_process() {
 printf '\n\n' >$RUN.perfetto
 failing socketpair EMFILE hvtrace attach fake; echo $?
 no_process hvtrace attach fake; echo $?
+failing socketpair EMFILE hvtrace check fake; echo $?
+no_process hvtrace check fake; echo $?
 hvtrace attach fake >/dev/null
 failing pipe2 EMFILE hvtrace record -p function fake -- true; echo $?
 no_process hvtrace record -p function fake -- true; echo $?

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The functions of vmm/ that cli/ calls, without a guest: a domain "fake" and a second one,
  * "other". Domains that cannot be attached: "locked" (no injection), "bare" (no symbols), "untyped"
- * (no BTF), "guarded" (checks its text), "left" (by a service that died). */
+ * (no BTF), "guarded" (checks its text), "left" (by a service that died), "deadly" (kills the
+ * process that reads its kernel). FAKE_BUSY: the monitor serves another client. */
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -40,6 +41,8 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 	struct hv_guest *g;
 
 	(void)libvirt_uri;
+	if (getenv("FAKE_BUSY"))
+		return hv_err_new(EBUSY, "qmp: it serves another client");
 	if (via == HV_VIA_INJECT)
 		return hv_err_new(ENOTSUP, "injection is not there yet");
 	if (strcmp(spec, "locked") == 0)
@@ -47,7 +50,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 				   HV_ERR_NEEDS_MONITOR);
 	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0 &&
 	    strcmp(spec, "guarded") != 0 && strcmp(spec, "other") != 0 &&
-	    strcmp(spec, "untyped") != 0)
+	    strcmp(spec, "untyped") != 0 && strcmp(spec, "deadly") != 0)
 		return hv_err_mark(hv_err_new(ENOENT, "domain '%s': no such domain", spec),
 				   HV_ERR_NAMES_DOMAIN);
 	g = hv_alloc(sizeof(*g));
@@ -56,6 +59,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 			: strcmp(spec, "bare") == 0    ? "bare"
 			: strcmp(spec, "guarded") == 0 ? "guarded"
 			: strcmp(spec, "untyped") == 0 ? "untyped"
+			: strcmp(spec, "deadly") == 0  ? "deadly"
 			: strcmp(spec, "other") == 0   ? "other"
 						       : "fake",
 		.id = strcmp(spec, "other") == 0 ? "1f0a4a3e-0000-4000-8000-000000000002"

@@ -3,8 +3,10 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/metrics/profile.h"
+#include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 
 static const char *text;
@@ -33,6 +35,21 @@ struct hv_err *client_read(struct client *c hv_unused, uint32_t handle hv_unused
 struct hv_err *client_close_file(struct client *c hv_unused, uint32_t handle hv_unused)
 {
 	return NULL;
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+static time_t late_s; /* seconds that each look at the clock takes */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	static time_t passed_s;
+	int failed = __real_clock_gettime(clock, ret);
+
+	passed_s += late_s;
+	ret->tv_sec += passed_s;
+	return failed;
 }
 
 static void count(void *ctx hv_unused, const char *name, uint64_t hits, double time_us)
@@ -72,10 +89,23 @@ START_TEST(no_time)
 }
 END_TEST
 
+START_TEST(a_session_that_is_slow)
+{
+	struct client c = CLIENT_NONE;
+
+	text = "a 1 2.0 us\n";
+	late_s = 40;
+	expect_error(profile_read(&c, "instances/x", 2, 0, count, NULL), ETIMEDOUT,
+		     "instances/x/trace_stat/function0: the session took too long to send it");
+	late_s = 0;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, lines);
 	tcase_add_test(tc, no_time);
+	tcase_add_test(tc, a_session_that_is_slow);
 }
 
 int main(void)
