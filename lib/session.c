@@ -17,6 +17,12 @@ struct hvt_instance {
 	char *path; /* owned */
 };
 
+struct hvt_probe {
+	struct hvt_session *session; /* NULL: removed, or the session was closed */
+	struct hvt_probe *next;
+	char *event; /* owned; "GROUP:NAME" */
+};
+
 struct hvt_error *session_check(const struct hvt_session *s)
 {
 	if (!s)
@@ -101,6 +107,14 @@ static void close_now(struct hvt_session *s)
 			hvt_error_free(hvt_ops_unregister(ops));
 		else
 			ops_abandon(ops);
+	}
+	while (s->probes) {
+		struct hvt_probe *probe = s->probes;
+
+		if (is_ours)
+			hvt_error_free(hvt_probe_remove(probe));
+		s->probes = probe->session ? probe->next : s->probes;
+		probe->session = NULL;
 	}
 	while (s->instances) {
 		struct hvt_instance *in = s->instances;
@@ -316,6 +330,177 @@ void hvt_instance_free(struct hvt_instance *instance)
 		forget(instance);
 	free(instance->path);
 	free(instance);
+}
+
+/* -- probes ----------------------------------------------------------------------------------- */
+
+#define DEFINITION_MAX_LEN 4096 /* the service's limit */
+
+static const char *group_of(char letter)
+{
+	switch (letter) {
+	case 'e':
+		return "eprobes";
+	case 'f':
+		return "fprobes";
+	case 't':
+		return "tracepoints";
+	default:
+		return "kprobes";
+	}
+}
+
+/* The parts of "LETTER[NUMBER][:[GROUP/]NAME] REST". */
+struct definition {
+	const char *letter, *group, *name, *rest;
+	size_t letter_len, group_len, name_len;
+};
+
+static struct definition parse_definition(const char *line)
+{
+	size_t word = strcspn(line, " \t"), letter = strcspn(line, ":");
+	struct definition d = {.letter = line, .rest = line + word};
+	const char *slash;
+
+	d.letter_len = letter < word ? letter : word;
+	d.group = group_of(line[0]);
+	d.group_len = strlen(d.group);
+	d.name = line + d.letter_len + (letter < word);
+	d.name_len = word - (size_t)(d.name - line);
+	slash = memchr(d.name, '/', d.name_len);
+	if (slash) {
+		d.group = d.name;
+		d.group_len = (size_t)(slash - d.name);
+		d.name = slash + 1;
+		d.name_len -= d.group_len + 1;
+	}
+	return d;
+}
+
+/* Sends the definition with the NAME. *RET_EVENT is owned by the caller. */
+static struct hvt_error *define(struct conn *c, const struct definition *d, const char *name,
+				size_t name_len, char **ret_event)
+{
+	char line[DEFINITION_MAX_LEN];
+	struct wire_frame reply;
+	size_t len = (size_t)snprintf(line, sizeof(line), "%.*s:%.*s/%.*s%s", (int)d->letter_len,
+				      d->letter, (int)d->group_len, d->group, (int)name_len, name,
+				      d->rest);
+	char *event = lib_alloc(d->group_len + name_len + 2);
+	struct hvt_error *error;
+
+	if (!event)
+		return error_no_memory();
+	sprintf(event, "%.*s:%.*s", (int)d->group_len, d->group, (int)name_len, name);
+	error = len < sizeof(line)
+			? conn_call(c,
+				    &(struct wire_frame){.kind = WIRE_DEFINE,
+							 .data = {(const uint8_t *)line, len}},
+				    &reply)
+			: error_new(ENAMETOOLONG, "the definition is too long");
+	if (error)
+		free(event);
+	else
+		*ret_event = event;
+	return error;
+}
+
+/* Defines an event with a unique name if the definition has no name. */
+static struct hvt_error *define_named(struct conn *c, const char *definition, char **ret_event)
+{
+	struct definition d = parse_definition(definition);
+	struct hvt_error *error;
+
+	if (d.name_len)
+		return define(c, &d, d.name, d.name_len, ret_event);
+	for (unsigned i = 1;; i++) {
+		char own[64];
+
+		snprintf(own, sizeof(own), "api_%d_%u", (int)getpid(), i);
+		error = define(c, &d, own, strlen(own), ret_event);
+		if (i == NAME_TRIES || hvt_error_errno(error) != EEXIST)
+			return error;
+		hvt_error_free(error);
+	}
+}
+
+struct hvt_error *hvt_probe_new(struct hvt_session *session, const char *definition,
+				struct hvt_probe **ret)
+{
+	struct hvt_error *error = session_check(session);
+	struct hvt_probe *probe;
+
+	if (error)
+		return error;
+	if (!definition || !ret)
+		return error_null(definition ? "ret" : "definition");
+	if (!*definition || *definition == '-' || *definition == '!')
+		return error_new(EINVAL, "'%s' defines no event", definition);
+	probe = lib_alloc(sizeof(*probe));
+	if (!probe)
+		return error_no_memory();
+	error = define_named(session->conn, definition, &probe->event);
+	if (error) {
+		free(probe);
+		return error;
+	}
+	probe->session = session;
+	probe->next = session->probes;
+	session->probes = probe;
+	*ret = probe;
+	return NULL;
+}
+
+const char *hvt_probe_event(const struct hvt_probe *probe)
+{
+	return probe ? probe->event : NULL;
+}
+
+static void forget_probe(struct hvt_probe *probe)
+{
+	struct hvt_probe **at = &probe->session->probes;
+
+	while (*at != probe)
+		at = &(*at)->next;
+	*at = probe->next;
+	probe->session = NULL;
+}
+
+struct hvt_error *hvt_probe_remove(struct hvt_probe *probe)
+{
+	char line[DEFINITION_MAX_LEN];
+	struct wire_frame reply;
+	struct hvt_error *error;
+
+	if (!probe)
+		return error_null("probe");
+	if (!probe->session)
+		return error_new(ENOTCONN, "%s: was removed, or its session was closed",
+				 probe->event);
+	error = session_check(probe->session);
+	if (error)
+		return error;
+	snprintf(line, sizeof(line), "-:%s", probe->event);
+	*strchr(line + 2, ':') = '/';
+	error = conn_call(probe->session->conn,
+			  &(struct wire_frame){.kind = WIRE_DEFINE,
+					       .data = {(const uint8_t *)line, strlen(line)}},
+			  &reply);
+	if (!error)
+		forget_probe(probe);
+	return error;
+}
+
+void hvt_probe_free(struct hvt_probe *probe)
+{
+	if (!probe)
+		return;
+	if (probe->session)
+		hvt_error_free(hvt_probe_remove(probe));
+	if (probe->session)
+		forget_probe(probe);
+	free(probe->event);
+	free(probe);
 }
 
 /* -- events ----------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct hvt_session {
 	unsigned timeout_ms;
 	struct hvt_ops *ops; /* the registered ones, borrowed */
 	struct hvt_instance *instances;
+	struct hvt_probe *probes;
 	struct task_names *names; /* owned, or NULL */
 	uint64_t round;		  /* number of the call of hvt_session_dispatch() */
 	bool dispatches;	  /* hvt_session_dispatch() runs */

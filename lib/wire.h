@@ -49,6 +49,9 @@ enum wire_kind {
 			cost of tracing is measured for the next two minutes */
 	WIRE_PROGRAM, /* arg: a task; answer data: the code it has mapped (service/programs.h) */
 	WIRE_FUNCTIONS, /* data: a file and offsets in it; answer data: functions there */
+	WIRE_DEFINE, /* data: a line of dynamic_events, LETTER:GROUP/NAME ...: defines an event that
+			   does not exist; it is removed when this connection ends. -:GROUP/NAME:
+			   removes it now */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: offset of the reason in the message
 		       (base/err.h) */

@@ -338,7 +338,7 @@ static const enum need needs[] = {
 	[WIRE_CANCEL] = NEEDS_NOTHING, [WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_READ,
 	[WIRE_LOOK] = NEEDS_READ,      [WIRE_MKDIR] = NEEDS_PLAIN,     [WIRE_RMDIR] = NEEDS_PLAIN,
 	[WIRE_OPEN_PROC] = NEEDS_READ, [WIRE_MOUNT] = NEEDS_ROOT,      [WIRE_BUDGET] = NEEDS_ROOT,
-	[WIRE_WATCH] = NEEDS_READ,
+	[WIRE_WATCH] = NEEDS_READ,     [WIRE_DEFINE] = NEEDS_READ,
 };
 
 /* Paths must have a unique spelling, because lists of directories and readers compare them as
@@ -387,6 +387,7 @@ static const char *request_name(const struct wire_frame *frame)
 		[WIRE_WATCH] = "watch",
 		[WIRE_PROGRAM] = "read programs",
 		[WIRE_FUNCTIONS] = "read programs",
+		[WIRE_DEFINE] = "define an event",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]

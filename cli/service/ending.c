@@ -37,7 +37,7 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 		files_abandon_all(s->peers[i]);
 		s->peers[i]->tag = tag; /* the tag of the detach request, if this peer sent it */
 	}
-	made_dirs_forget(&s->made);
+	made_things_forget(&s->made);
 	hv_tree_free(s->tree);
 	s->tree = NULL;
 	hv_text_deinit(&s->detach.report);
@@ -240,7 +240,7 @@ void ending_finish(struct service *s)
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);
 	hv_text_deinit(&s->detach.report);
-	made_dirs_forget(&s->made);
+	made_things_forget(&s->made);
 	audit_close(&s->audit);
 	access_deinit(&s->access);
 	free(s->alive_message);

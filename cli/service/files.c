@@ -102,24 +102,28 @@ struct hv_err *files_look(struct service *s, struct peer *p, const struct wire_f
 	return NULL;
 }
 
-/* Records that PATH, which is copied, belongs to PEER. */
-static void made_dirs_add(struct made_dirs *m, const char *path, const struct peer *peer)
+/* Records that the thing NAME, which is copied, belongs to PEER. */
+static void made_add(struct made_things *m, enum made_kind kind, const char *name,
+		     const struct peer *peer)
 {
 	m->list = hv_realloc_array(m->list, m->nr + 1, sizeof(*m->list));
-	m->list[m->nr++] = (struct made_dir){
-		hv_strdup(path), peer, peer->who, {peer->may.may, "its client", "hvtrace.conf"}};
+	m->list[m->nr++] = (struct made_thing){kind,
+					       hv_strdup(name),
+					       peer,
+					       peer->who,
+					       {peer->may.may, "its client", "hvtrace.conf"}};
 }
 
-static void drop(struct made_dirs *m, size_t index)
+static void drop(struct made_things *m, size_t index)
 {
-	free(m->list[index].path);
+	free(m->list[index].name);
 	m->list[index] = m->list[--m->nr];
 }
 
-static void made_dirs_removed(struct made_dirs *m, const char *path)
+static void made_removed(struct made_things *m, enum made_kind kind, const char *name)
 {
 	for (size_t i = m->nr; i-- > 0;)
-		if (strcmp(m->list[i].path, path) == 0)
+		if (m->list[i].kind == kind && strcmp(m->list[i].name, name) == 0)
 			drop(m, i);
 }
 
@@ -133,7 +137,7 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 	if (err)
 		return err;
 	if (frame->arg)
-		made_dirs_add(&s->made, path, p);
+		made_add(&s->made, MADE_DIR, path, p);
 	answer_ok(p);
 	return NULL;
 }
@@ -160,9 +164,112 @@ struct hv_err *files_rmdir(struct service *s, struct peer *p, const struct wire_
 		err = remove_dir(s, &p->who, &p->may, path);
 	if (err)
 		return err;
-	made_dirs_removed(&s->made, path);
+	made_removed(&s->made, MADE_DIR, path);
 	answer_ok(p);
 	return NULL;
+}
+
+/* Repeats writes until all is taken, as a shell does. */
+static struct hv_err *write_all(struct hv_file *file, struct hv_span data, size_t *ret_taken)
+{
+	size_t taken = 1, done = 0;
+	struct hv_err *err = NULL;
+
+	while (!err && taken && done < data.len_bytes) {
+		err = hv_file_write(file, data.data + done, data.len_bytes - done, &taken);
+		if (!err)
+			done += taken;
+	}
+	*ret_taken = done;
+	return err;
+}
+
+/* -- events that belong to a connection ------------------------------------------------------- */
+
+#define DYNAMIC_EVENTS	   "dynamic_events"
+#define DEFINITION_MAX_LEN 4096
+
+/* Returns GROUP/NAME of "LETTER:GROUP/NAME ..." or "-:GROUP/NAME", or NULL. The caller frees it. */
+static char *name_of(const char *line)
+{
+	size_t word = strcspn(line, " \t\n"), before = strcspn(line, ":"), len;
+	const char *name = line + before + 1, *slash;
+
+	if (before >= word || strchr(line, '\n'))
+		return NULL;
+	len = word - before - 1;
+	slash = memchr(name, '/', len);
+	if (!slash || slash == name || slash == name + len - 1 ||
+	    memchr(slash + 1, '/', len - (size_t)(slash + 1 - name)))
+		return NULL;
+	return hv_format("%.*s", (int)len, name);
+}
+
+/* Writes LINE to dynamic_events for WHO, and logs the resulting changes of the guest. */
+static struct hv_err *write_definition(struct service *s, const struct audit_actor *who,
+				       const struct hv_rights *may, const char *line)
+{
+	HV_AUTO_FREE char *text = hv_format("%s\n", line);
+	struct trail_step step = trail_begin(s);
+	struct hv_file *file;
+	size_t taken;
+	struct hv_err *err = hv_tree_open(s->tree, may, DYNAMIC_EVENTS, O_WRONLY | O_APPEND, &file);
+
+	if (err)
+		return err;
+	err = write_all(file, (struct hv_span){(const uint8_t *)text, strlen(text)}, &taken);
+	if (err)
+		hv_file_abandon(file);
+	else
+		err = hv_file_close(file);
+	trail_change(s, who, DYNAMIC_EVENTS, &step, TRAIL_WRITTEN);
+	return err;
+}
+
+static struct hv_err *remove_event(struct service *s, const struct audit_actor *who,
+				   const struct hv_rights *may, const char *name)
+{
+	HV_AUTO_FREE char *line = hv_format("-:%s", name);
+
+	return write_definition(s, who, may, line);
+}
+
+/* Otherwise a definition would add a probe to the event of another client. */
+static struct hv_err *check_is_new(struct service *s, const char *name)
+{
+	HV_AUTO_FREE char *path = hv_format("events/%s", name);
+	struct hv_tree_stat stat;
+	HV_AUTO_ERR struct hv_err *err = hv_tree_stat(s->tree, path, &stat);
+
+	if (!err)
+		return hv_err_new(EEXIST, "%s exists", path);
+	return err->code == ENOENT ? NULL : hv_take(err);
+}
+
+struct hv_err *files_define(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *line = NULL, *name = NULL;
+	struct hv_err *err = NULL;
+
+	if (wire_string(frame->data, DEFINITION_MAX_LEN, &line))
+		name = name_of(line);
+	if (!name)
+		return hv_err_new(EINVAL, "a definition is one line that begins with "
+					  "LETTER:GROUP/NAME");
+	if (line[0] == '-') {
+		err = remove_event(s, &p->who, &p->may, name);
+		if (!err)
+			made_removed(&s->made, MADE_EVENT, name);
+	} else {
+		err = check_is_new(s, name);
+		if (!err)
+			err = write_definition(s, &p->who, &p->may, line);
+		if (!err)
+			made_add(&s->made, MADE_EVENT, name, p);
+	}
+	if (!err)
+		answer_ok(p);
+	return err;
 }
 
 static void add_symbols(const struct hv_symbols *s, const char *module, struct hv_text *ret)
@@ -470,21 +577,6 @@ void files_end_waits(struct peer *p, const struct hv_err *why)
 	}
 }
 
-/* Repeats writes until all is taken, as a shell does. */
-static struct hv_err *write_all(struct hv_file *file, struct hv_span data, size_t *ret_taken)
-{
-	size_t taken = 1, done = 0;
-	struct hv_err *err = NULL;
-
-	while (!err && taken && done < data.len_bytes) {
-		err = hv_file_write(file, data.data + done, data.len_bytes - done, &taken);
-		if (!err)
-			done += taken;
-	}
-	*ret_taken = done;
-	return err;
-}
-
 static bool is_named(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
@@ -624,19 +716,22 @@ void files_abandon_all(struct peer *p)
 			abandon_file(&p->files[i]);
 }
 
-/* -- directories that belong to a connection -------------------------------------------------- */
+/* -- things that belong to a connection ------------------------------------------------------- */
 
-/* Logs a persistent error once, when the client disconnects. */
+/* Logs a persistent error once, when the client disconnects. An event can be used by an instance
+ * that is removed later. */
 static void remove_orphans(struct service *s, bool first)
 {
-	struct made_dirs *m = &s->made;
+	struct made_things *m = &s->made;
 
 	for (size_t i = m->nr; i-- > 0;) {
+		const struct made_thing *made = &m->list[i];
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		if (m->list[i].peer)
+		if (made->peer)
 			continue;
-		err = remove_dir(s, &m->list[i].who, &m->list[i].may, m->list[i].path);
+		err = made->kind == MADE_DIR ? remove_dir(s, &made->who, &made->may, made->name)
+					     : remove_event(s, &made->who, &made->may, made->name);
 		if (err && first)
 			audit_log(&s->audit, "its client has gone: %s", err->message);
 		if (!err || err->code == ENOENT)
@@ -644,7 +739,7 @@ static void remove_orphans(struct service *s, bool first)
 	}
 }
 
-void made_dirs_orphan(struct service *s, const struct peer *peer)
+void made_things_orphan(struct service *s, const struct peer *peer)
 {
 	bool any = false;
 
@@ -658,15 +753,15 @@ void made_dirs_orphan(struct service *s, const struct peer *peer)
 		remove_orphans(s, true);
 }
 
-void made_dirs_retry(struct service *s)
+void made_things_retry(struct service *s)
 {
 	remove_orphans(s, false);
 }
 
-void made_dirs_forget(struct made_dirs *m)
+void made_things_forget(struct made_things *m)
 {
 	while (m->nr)
 		drop(m, 0);
 	free(m->list);
-	*m = (struct made_dirs){0};
+	*m = (struct made_things){0};
 }

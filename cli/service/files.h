@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests of wire.h for a client's open files, in the tree and in the guest's /proc, and for
- * directories of instances/ that belong to a connection. If a function returns an error, the caller
+ * directories of instances/ and events that belong to a connection. If a function returns an error, the caller
  * sends it as the answer. Otherwise the function has sent an answer, or the request waits.
  *
  * tree/tree.h defines the contents of files, serve.h retries waiting requests, and verbs/exec.c
@@ -17,6 +17,7 @@ FILES_REQUEST(list);
 FILES_REQUEST(look);
 FILES_REQUEST(mkdir);
 FILES_REQUEST(rmdir);
+FILES_REQUEST(define);
 FILES_REQUEST(open);
 FILES_REQUEST(open_proc);
 FILES_REQUEST(read);
@@ -39,10 +40,10 @@ void files_abandon_all(struct peer *p);
  * trace_pipe_raw. */
 bool files_is_pipe(const char *path);
 
-/* Directories that belong to a connection (struct made_dirs). PEER has disconnected: removes its
- * directories now, or as soon as no client has their files open. */
-void made_dirs_orphan(struct service *s, const struct peer *peer);
-/* Retries the removal of directories whose client has disconnected. Called about once a second. */
-void made_dirs_retry(struct service *s);
-/* Forgets all directories because the tree is freed. */
-void made_dirs_forget(struct made_dirs *m);
+/* Things that belong to a connection (struct made_things). PEER has disconnected: removes its
+ * directories and events now, or as soon as no client uses them. */
+void made_things_orphan(struct service *s, const struct peer *peer);
+/* Retries the removal of things whose client has disconnected. Called about once a second. */
+void made_things_retry(struct service *s);
+/* Forgets all things because the tree is freed. */
+void made_things_forget(struct made_things *m);

@@ -363,6 +363,7 @@ static const request_fn requests[] = {
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,
 	[WIRE_RMDIR] = files_rmdir,
+	[WIRE_DEFINE] = files_define,
 	[WIRE_OPEN] = files_open,
 	[WIRE_OPEN_PROC] = files_open_proc,
 	[WIRE_READ] = files_read,
@@ -402,6 +403,7 @@ static bool takes_memory(const struct peer *p, const struct wire_frame *frame)
 	case WIRE_WRITE:
 		return !p->is_root;
 	case WIRE_MKDIR:
+	case WIRE_DEFINE:
 		return true;
 	default:
 		return false;

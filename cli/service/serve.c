@@ -63,7 +63,7 @@ static void drop_peer(struct service *s, size_t index)
 	unmount_of(s, p);
 	if (s->state == SERVE_RUNS) {
 		files_abandon_all(p);
-		made_dirs_orphan(s, p);
+		made_things_orphan(s, p);
 	}
 	if (s->detach.peer == p)
 		s->detach.peer = NULL;

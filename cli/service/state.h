@@ -26,17 +26,20 @@ enum serve_state {
 	SERVE_DONE,
 };
 
-/* A directory of instances/ that belongs to a client's connection. When the connection ends for any
- * reason, the service removes the directory with its settings. */
-struct made_dir {
-	char *path;		 /* owned */
-	const struct peer *peer; /* borrowed; NULL: it has disconnected, so remove the directory */
+enum made_kind { MADE_DIR, MADE_EVENT };
+
+/* A directory of instances/, or an event of dynamic_events, that belongs to a client's connection.
+ * When the connection ends for any reason, the service removes it, a directory with its settings. */
+struct made_thing {
+	enum made_kind kind;
+	char *name;		 /* owned; a path, or GROUP/NAME */
+	const struct peer *peer; /* borrowed; NULL: it has disconnected, so remove the thing */
 	struct audit_actor who;
 	struct hv_rights may; /* rights of PEER */
 };
 
-struct made_dirs {
-	struct made_dir *list; /* owned */
+struct made_things {
+	struct made_thing *list; /* owned */
 	size_t nr;
 };
 
@@ -68,7 +71,7 @@ struct service {
 	struct access access;
 	struct limits limits;
 	struct dumps dumps;
-	struct made_dirs made;
+	struct made_things made;
 	struct hv_shared_texts texts; /* files of the guest's /proc that clients have open */
 	int listen_fd;
 	int signal_fd;

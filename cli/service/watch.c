@@ -154,7 +154,7 @@ static void follow_guest(struct service *s)
 	watch_livepatch(s);
 	hv_tree_refresh(s->tree);
 	hv_tree_retire(s->tree);
-	made_dirs_retry(s);
+	made_things_retry(s);
 }
 
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)

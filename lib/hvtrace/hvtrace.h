@@ -51,6 +51,7 @@ struct hvt_error;
 struct hvt_machine;
 struct hvt_session;
 struct hvt_instance;
+struct hvt_probe;
 struct hvt_ops;
 struct hvt_event_type;
 struct hvt_field;
@@ -230,9 +231,10 @@ struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt
  * hvt_session_close() - Disconnect from a session
  * @session: the session, or NULL
  *
- * Unregisters all ops, removes all instances that were created with it, and ignores errors: the
- * service removes them, too, when the program ends or is killed. The ops can be registered with
- * another session; of the instances, only the path is still known, and the caller frees them. In a
+ * Unregisters all ops, removes all instances and probes that were created with it, and ignores
+ * errors: the service removes them, too, when the program ends or is killed. The ops can be
+ * registered with another session; of instances and probes, only the name is still known, and the
+ * caller frees them. In a
  * callback, the session is closed after the callback returns, and can no longer be used.
  */
 void hvt_session_close(struct hvt_session *session);
@@ -373,6 +375,48 @@ struct hvt_error *hvt_instance_remove(struct hvt_instance *instance);
  * @instance: the instance, or NULL
  */
 void hvt_instance_free(struct hvt_instance *instance);
+
+/* -- probes ----------------------------------------------------------------------------------- */
+
+/**
+ * hvt_probe_new() - Define an event of the program's own
+ * @session: the session
+ * @definition: a line of dynamic_events, such as "p do_sys_openat2 path=+0($arg2):ustring"
+ * @ret: the probe; free it with hvt_probe_free()
+ *
+ * The grammar is the kernel's: p and r for functions and their returns, f and t for functions and
+ * tracepoints by fprobe, e for events. Without a name, the event gets a unique one. It is not
+ * enabled: hvt_ops_new_events() does that. It is removed when the probe is freed, when the session
+ * is closed, and when the program ends or is killed; if others have enabled it, as soon as they
+ * disable it. Needs the right to control events.
+ *
+ * Return: NULL, or an error: EEXIST if there is an event of that name, EINVAL if the definition is
+ * wrong.
+ */
+struct hvt_error *hvt_probe_new(struct hvt_session *session, const char *definition,
+				struct hvt_probe **ret);
+
+/**
+ * hvt_probe_event() - Get the name of a probe's event
+ * @probe: the probe
+ *
+ * Return: the name as for hvt_ops_new_events(), such as "kprobes:opens"; NULL if @probe is NULL.
+ */
+const char *hvt_probe_event(const struct hvt_probe *probe);
+
+/**
+ * hvt_probe_remove() - Remove a probe's event from the guest
+ * @probe: the probe; free it nevertheless
+ *
+ * Return: NULL, or an error: EBUSY if the event is enabled.
+ */
+struct hvt_error *hvt_probe_remove(struct hvt_probe *probe);
+
+/**
+ * hvt_probe_free() - Free a probe, and remove its event if hvt_probe_remove() did not
+ * @probe: the probe, or NULL
+ */
+void hvt_probe_free(struct hvt_probe *probe);
 
 /* -- callbacks -------------------------------------------------------------------------------- */
 

@@ -23,7 +23,7 @@ import time
 from types import TracebackType
 from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Records", "Session", "State", "Symbol",
+__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Probe", "Records", "Session", "State", "Symbol",
            "Symbols", "attach", "find", "join", "machines", "version"]
 
 
@@ -190,6 +190,10 @@ _FUNCTIONS = {
     "hvt_instance_path": (_S, [_P]),
     "hvt_instance_remove": (_E, [_P]),
     "hvt_instance_free": (None, [_P]),
+    "hvt_probe_new": (_E, [_P, _S, _P]),
+    "hvt_probe_event": (_S, [_P]),
+    "hvt_probe_remove": (_E, [_P]),
+    "hvt_probe_free": (None, [_P]),
     "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
     "hvt_ops_new_graph": (_E, [_GRAPH, _GRAPH, _LOST, _P, _P]),
     "hvt_ops_new_events": (_E, [_S, _EVENT, _LOST, _P, _P]),
@@ -411,6 +415,13 @@ class Session(_Handle):
         _check(_lib.hvt_instance_new(self._p, name if name is None else _bytes(name), ctypes.byref(pointer)))
         return Instance(pointer.value, self)
 
+    def probe(self, definition: str) -> Probe:
+        """Defines an event by a line of dynamic_events, such as "p do_sys_openat2 path=+0($arg2):ustring". It exists as long
+        as this program, at most. events() and register_events() enable Probe.event."""
+        pointer = _P()
+        _check(_lib.hvt_probe_new(self._p, _bytes(definition), ctypes.byref(pointer)))
+        return Probe(pointer.value)
+
     def register(self, function: Callable[[Call], None], filter: Optional[str] = None, notrace: Optional[str] = None,
                  lost: Optional[Lost] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
         """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, and
@@ -519,6 +530,21 @@ def _graph(pointer) -> Graph:  # type: ignore[no-untyped-def]
     return Graph(g.ip, g.time_ns, g.duration_ns if g.what & _GRAPH_RETURN else None,
                  g.return_value if g.what & _GRAPH_HAS_VALUE else None, g.host_ns if g.what & _GRAPH_HAS_HOST else None,
                  g.depth, g.cpu, g.pid, Flag(g.flags), g.preempt_depth, g.migrate_depth)
+
+
+class Probe(_Handle):
+    """An event that the program has defined. close() removes it."""
+
+    _free = "hvt_probe_free"
+
+    @property
+    def event(self) -> str:
+        """The name, for register_events()."""
+        return _lib.hvt_probe_event(self._p).decode(errors="replace")
+
+    def remove(self) -> None:
+        """Removes the event, and unlike close() raises an error if that fails."""
+        _check(_lib.hvt_probe_remove(self._p))
 
 
 class _Field(NamedTuple):

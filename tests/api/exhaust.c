@@ -22,6 +22,7 @@ struct use {
 	struct hvt_instance *instance;
 	struct hvt_ops *ops, *graph, *events;
 	struct hvt_symbols *symbols;
+	struct hvt_probe *probe;
 	char *text, *names;
 	unsigned nr_calls;
 	int dispatch_failed;
@@ -44,6 +45,8 @@ static struct hvt_error *use_files(struct use *u)
 		error = hvt_file_list(u->session, "instances", &u->names);
 	if (!error)
 		error = hvt_instance_new(u->session, NULL, &u->instance);
+	if (!error)
+		error = hvt_probe_new(u->session, "p vfs_read", &u->probe);
 	return error ? error : hvt_symbols_read(u->session, &u->symbols);
 }
 
@@ -146,6 +149,7 @@ static void release(struct use *u)
 	hvt_ops_free(u->events);
 	hvt_symbols_free(u->symbols);
 	hvt_instance_free(u->instance);
+	hvt_probe_free(u->probe);
 	hvt_session_close(u->session);
 	hvt_machine_free(u->machine);
 	hvt_machine_list_free(u->list, u->nr);

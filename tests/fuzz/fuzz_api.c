@@ -327,6 +327,7 @@ static void check(struct hvt_error *error)
 static void use(struct hvt_session *session, unsigned which)
 {
 	struct hvt_symbols *symbols = NULL;
+	struct hvt_probe *probe = NULL;
 	struct hvt_ops *ops = NULL;
 	char *text = NULL, name[16];
 
@@ -343,6 +344,11 @@ static void use(struct hvt_session *session, unsigned which)
 		check(hvt_session_dispatch(session, i, NULL));
 	check(hvt_session_task_name(session, 7, name));
 	check(hvt_file_list(session, "", &text));
+	check(hvt_probe_new(session, which & 0x80 ? "p vfs_read" : "r:a/b vfs_read", &probe));
+	if (probe && !strchr(hvt_probe_event(probe), ':'))
+		abort();
+	check(hvt_probe_remove(probe));
+	hvt_probe_free(probe);
 	hvt_ops_free(ops);
 	hvt_symbols_free(symbols);
 	hvt_free(text);

@@ -216,13 +216,16 @@ def callbacks_agree_with_trace(t):
                    examples.start(examples.graph, traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start_python("latency.py", traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start(examples.events, traced.domain, EVENTS, str(SECONDS)),
-                   examples.start_python("execs.py", traced.domain, str(SECONDS))]
+                   examples.start_python("execs.py", traced.domain, str(SECONDS)),
+                   examples.start_python("opens.py", traced.domain, str(SECONDS))]
         while None in [process.poll() for process, _ in running]:
             t.guest.run("cat /proc/uptime; ls / >/dev/null; [ -e /nothing ]; echo x >/tmp/x", timeout=HANG_SECONDS)
-        *texts, graph_text, table, event_text, execs = [end(*program) for program in running]
+        *texts, graph_text, table, event_text, execs, opens = [end(*program) for program in running]
         traced.echo("instances/events/tracing_on", "0")
         nr_events = check_events(event_text, traced.text("instances/events/trace"))
         assert "/bin/busybox" in execs or "/bin/cat" in execs or "/proc/self/exe" in execs, execs
+        assert re.search(r"^\d+\.\d{6} \S+-\d+ /proc/uptime$", opens, re.M) and re.search(r" /tmp/x$", opens, re.M), opens[:2000]
+        assert not traced.text("dynamic_events"), traced.text("dynamic_events")
         t.hv("rmdir", traced.domain, "instances/events")
         traced.echo("instances/graph/tracing_on", "0")
         traced.echo("instances/all/tracing_on", "0")
@@ -249,6 +252,13 @@ def callbacks_agree_with_trace(t):
         killed.communicate()
         assert until(lambda: not instances(t, traced)), instances(t, traced)
         assert until(lambda: traced.stat()["sites"]["patched"] == 0), traced.stat()["sites"]
+
+        killed, _ = examples.start_python("opens.py", traced.domain, "600")
+        assert until(lambda: "do_sys_openat2" in traced.text("dynamic_events")), traced.text("dynamic_events")
+        assert until(lambda: instances(t, traced)), instances(t, traced)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        assert until(lambda: not traced.text("dynamic_events")), traced.text("dynamic_events")
 
         ended = [examples.start(examples.c, traced.domain, FUNCTIONS, "600"),
                  examples.start_python("functions.py", traced.domain, FUNCTIONS, "600")]

@@ -34,6 +34,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_GRAPH_RETVAL] = "funcgraph-retval",
 	[FAKE_RAW] = "trace_pipe_raw",
 	[FAKE_BUFFER_PERCENT] = "buffer_percent",
+	[FAKE_DYNAMIC] = "dynamic_events",
 	[FAKE_TEXT] = "",
 };
 
@@ -331,6 +332,7 @@ static uint32_t need_of(size_t name, bool writes)
 		       (name == FAKE_TRACE_PIPE || name == FAKE_RAW ? HV_NEEDS_SETTING : 0);
 	switch (name) {
 	case FAKE_PROBES:
+	case FAKE_DYNAMIC:
 	case FAKE_SYNTHS:
 	case FAKE_EVENTS:
 	case FAKE_EVENT_PIDS:
@@ -430,6 +432,49 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const struct hv_rights *rights
 	return NULL;
 }
 
+/* Returns the line of the event NAME ("GROUP/NAME") in dynamic_events, or NULL. */
+static char *find_dynamic(struct hv_tree *tree, const char *name)
+{
+	char *at = strstr(tree->dirs[0].values[FAKE_DYNAMIC], name);
+
+	while (at && at > tree->dirs[0].values[FAKE_DYNAMIC] && at[-1] != '\n')
+		at--;
+	return at;
+}
+
+static bool is_enabled(const struct hv_tree *tree, const char *name)
+{
+	HV_AUTO_FREE char *event = hv_strdup(name);
+
+	if (strchr(event, '/'))
+		*strchr(event, '/') = ':';
+	for (unsigned i = 0; i < FAKE_DIRS_MAX; i++)
+		if (strstr(tree->dirs[i].values[FAKE_EVENTS], event))
+			return true;
+	return false;
+}
+
+/* LINE defines an event, or removes it: "-:GROUP/NAME". */
+static struct hv_err *write_dynamic(struct hv_tree *tree, const char *line)
+{
+	HV_AUTO_FREE char *name = hv_format("%.*s", (int)strcspn(line + 2, " \n"), line + 2);
+	char *value = tree->dirs[0].values[FAKE_DYNAMIC], *at = find_dynamic(tree, name);
+	size_t len = strlen(value);
+
+	if (strstr(line, "nosuch"))
+		return hv_err_new(EINVAL, "Invalid probed address or symbol");
+	if (line[0] != '-') {
+		snprintf(value + len, sizeof(tree->dirs[0].values[0]) - len, "%s", line);
+		return NULL;
+	}
+	if (!at)
+		return hv_err_new(ENOENT, "%s: no such event", name);
+	if (is_enabled(tree, name))
+		return hv_err_new(EBUSY, "%s is enabled", name);
+	memmove(at, strchr(at, '\n') + 1, strlen(strchr(at, '\n') + 1) + 1);
+	return NULL;
+}
+
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
 {
 	struct fake_dir *dir;
@@ -437,7 +482,8 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 	size_t i;
 
 	*ret = (struct hv_tree_stat){HV_TREE_DIR, 0700};
-	if (strcmp(path, "instances") == 0 || find_dir(tree, path))
+	if (strcmp(path, "instances") == 0 || find_dir(tree, path) ||
+	    (strncmp(path, "events/", 7) == 0 && find_dynamic(tree, path + 7)))
 		return NULL;
 	*ret = (struct hv_tree_stat){HV_TREE_FILE, 0640};
 	if (find_file(tree, path, &dir, &i) || find_profile(tree, path, &dir, &cpu))
@@ -617,6 +663,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		fake_tree_control(file->tree, text);
 	else if (file->name == FAKE_EVENT_FILTER)
 		err = write_event_filter(file, text);
+	else if (file->name == FAKE_DYNAMIC)
+		err = write_dynamic(file->tree, text);
 	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
 	else if (file->name == FAKE_TRACER && strcmp(text, "function_graph\n") == 0 &&
