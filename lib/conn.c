@@ -142,18 +142,12 @@ static void advance(struct iovec parts[2], size_t len_bytes)
 	}
 }
 
-struct hvt_error *conn_send(struct conn *c, const struct wire_frame *request, uint32_t *ret_tag)
+static struct hvt_error *send_parts(struct conn *c, struct iovec parts[2])
 {
 	uint64_t deadline_ns = conn_deadline(c);
 	struct hvt_error *error = check(c);
-	struct wire_frame frame = *request;
-	uint8_t head[WIRE_HEAD_LEN];
-	struct iovec parts[2] = {{head, sizeof(head)},
-				 {(void *)request->data.data, request->data.len_bytes}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-	frame.tag = ++c->tag;
-	wire_head(&frame, head);
 	while (!error && parts[0].iov_len + parts[1].iov_len) {
 		ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -164,8 +158,41 @@ struct hvt_error *conn_send(struct conn *c, const struct wire_frame *request, ui
 		else if (errno != EINTR)
 			error = ended(c);
 	}
+	return error;
+}
+
+struct hvt_error *conn_send(struct conn *c, const struct wire_frame *request, uint32_t *ret_tag)
+{
+	struct wire_frame frame = *request;
+	uint8_t head[WIRE_HEAD_LEN];
+	struct iovec parts[2] = {{head, sizeof(head)},
+				 {(void *)request->data.data, request->data.len_bytes}};
+	struct hvt_error *error;
+
+	frame.tag = ++c->tag;
+	wire_head(&frame, head);
+	error = send_parts(c, parts);
 	if (!error)
 		*ret_tag = frame.tag;
+	return error;
+}
+
+struct hvt_error *conn_send_many(struct conn *c, const struct wire_frame *request, unsigned nr,
+				 uint32_t *ret_first_tag)
+{
+	uint8_t heads[CONN_SEND_MAX * WIRE_HEAD_LEN];
+	struct iovec parts[2] = {{heads, nr * WIRE_HEAD_LEN}, {NULL, 0}};
+	struct wire_frame frame = *request;
+	uint32_t first = c->tag + 1;
+	struct hvt_error *error;
+
+	for (unsigned i = 0; i < nr; i++) {
+		frame.tag = ++c->tag;
+		wire_head(&frame, heads + i * WIRE_HEAD_LEN);
+	}
+	error = send_parts(c, parts);
+	if (!error)
+		*ret_first_tag = first;
 	return error;
 }
 

@@ -37,6 +37,10 @@ void conn_close(struct conn *c);
 /* Sends REQUEST, with a new tag. */
 struct hvt_error *conn_send(struct conn *c, const struct wire_frame *request,
 			    uint32_t *ret_tag) hv_must_use;
+/* Sends REQUEST, which has no data, NR times, with consecutive tags. */
+#define CONN_SEND_MAX 32
+struct hvt_error *conn_send_many(struct conn *c, const struct wire_frame *request, unsigned nr,
+				 uint32_t *ret_first_tag) hv_must_use;
 /* Takes a reply, if there is one. RET borrows C until the next call. */
 struct hvt_error *conn_take(struct conn *c, bool *ret_has, struct wire_frame *ret) hv_must_use;
 /* The time limit for a request that is sent now. */

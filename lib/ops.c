@@ -14,7 +14,7 @@
 #define CPUS_MAX    4096
 #define QUIET_MS    20 /* events that are held back are delivered after this time */
 #define READS_MIN   2  /* a second read shows that the first one got everything */
-#define READS_MAX   32
+#define READS_MAX   CONN_SEND_MAX
 #define REPLIES_MAX 8192 /* taken by one call of ops_dispatch() */
 
 struct source {
@@ -355,6 +355,7 @@ struct hvt_error *hvt_ops_register(struct hvt_ops *ops, struct hvt_session *sess
 		return error;
 	}
 	ops->session = session;
+	ops->registration++;
 	ops->round = session->round;
 	ops->next = session->ops;
 	session->ops = ops;
@@ -434,6 +435,17 @@ struct hvt_error *hvt_ops_set_notrace(struct hvt_ops *ops, const char *functions
 		   : error_null("ops");
 }
 
+struct hvt_error *hvt_ops_set_pages(struct hvt_ops *ops, hvt_page_t page)
+{
+	if (!ops)
+		return error_null("ops");
+	if (ops->session)
+		return error_new(EALREADY, "domain '%s': the ops are registered",
+				 ops->session->domain);
+	ops->page = page;
+	return NULL;
+}
+
 /* Returns where the setting of NAME is, or where it is to be added. */
 static struct ops_setting **find_setting(struct hvt_ops *ops, const char *name)
 {
@@ -491,30 +503,44 @@ struct hvt_error *hvt_ops_set_file(struct hvt_ops *ops, const char *name, const 
 	return error ? error : keep_setting(ops, name, text);
 }
 
+/* Returns false if a callback has unregistered the ops or closed the session. */
+static bool is_active(const struct hvt_ops *ops, const struct hvt_session *s)
+{
+	return ops->session == s && !s->closes;
+}
+
 /* -- reading ---------------------------------------------------------------------------------- */
 
-static struct hvt_error *request_pages(struct hvt_ops *ops)
+static struct hvt_error *request_from(struct hvt_ops *ops, struct source *s, unsigned nr)
+{
+	struct hvt_error *error = conn_send_many(ops->conn,
+						 &(struct wire_frame){
+							 .kind = WIRE_READ,
+							 .handle = s->handle,
+							 .arg = (uint32_t)ops->page_bytes,
+						 },
+						 nr, &s->read_tag);
+
+	s->nr_reads = error ? 0 : nr;
+	return error;
+}
+
+/* Requests at most MAX pages. Begins with another vCPU each time. */
+static struct hvt_error *request_pages(struct hvt_ops *ops, size_t max)
 {
 	struct hvt_error *error = NULL;
 
-	for (unsigned i = 0; i < ops->lanes.nr; i++) {
+	for (unsigned i = 0; i < ops->lanes.nr; i++)
+		ops->sources[i].nr_reads = 0;
+	for (unsigned n = 0; n < ops->lanes.nr && !error; n++) {
+		unsigned i = (unsigned)((n + ops->round) % ops->lanes.nr);
 		struct source *s = &ops->sources[i];
 		bool is_full = lanes_is_full(&ops->lanes, i);
 
 		ops->lanes.list[i].has_more = is_full;
-		s->nr_reads = 0;
-		for (unsigned n = 0; n < s->depth && !is_full && !error; n++) {
-			uint32_t tag;
-
-			error = conn_send(ops->conn,
-					  &(struct wire_frame){.kind = WIRE_READ,
-							       .handle = s->handle,
-							       .arg = (uint32_t)ops->page_bytes},
-					  &tag);
-			if (!s->nr_reads)
-				s->read_tag = tag;
-			s->nr_reads += !error;
-		}
+		if (!is_full && max)
+			error = request_from(ops, s, s->depth < max ? s->depth : (unsigned)max);
+		max -= s->nr_reads;
 	}
 	return error;
 }
@@ -531,6 +557,20 @@ static unsigned find_source(const struct hvt_ops *ops, const struct wire_frame *
 	return i;
 }
 
+static void pass_page(struct hvt_ops *ops, unsigned cpu, struct hv_span bytes)
+{
+	struct hvt_page page = {.bytes = bytes.data, .len_bytes = bytes.len_bytes, .cpu = cpu};
+	struct hv_raw_events events;
+
+	if (!hv_raw_events_begin(&events, bytes))
+		return;
+	page.time_ns = events.time_ns;
+	page.nr_lost = events.lost;
+	page.has_lost = events.has_lost;
+	ops->nr_pages++;
+	ops->page(&page, ops->data);
+}
+
 static struct hvt_error *take_page(struct hvt_ops *ops, unsigned cpu,
 				   const struct wire_frame *reply)
 {
@@ -545,23 +585,28 @@ static struct hvt_error *take_page(struct hvt_ops *ops, unsigned cpu,
 				 reply->data.len_bytes);
 	else if (!reply->data.len_bytes)
 		lane->has_more = false;
-	else if (!lanes_add(&ops->lanes, cpu, reply->data))
+	else if (!ops->page && !lanes_add(&ops->lanes, cpu, reply->data))
 		return error_no_memory();
 	else
 		lane->has_more = true;
+	if (ops->page && lane->has_more)
+		pass_page(ops, cpu, reply->data);
 	return NULL;
 }
 
-/* Receives the replies to all reads. */
+/* Receives the replies to all reads, unless a callback for pages unregisters the ops or closes the
+ * session. */
 static struct hvt_error *receive_pages(struct hvt_ops *ops)
 {
 	uint64_t deadline_ns = conn_deadline(ops->conn);
+	uint64_t registration = ops->registration;
+	struct hvt_session *s = ops->session;
 	size_t nr_left = 0;
 	AUTO_ERROR struct hvt_error *first = NULL;
 
 	for (unsigned i = 0; i < ops->lanes.nr; i++)
 		nr_left += ops->sources[i].nr_reads;
-	while (nr_left) {
+	while (nr_left && is_active(ops, s) && ops->registration == registration) {
 		struct wire_frame reply;
 		struct hvt_error *error = conn_receive(ops->conn, deadline_ns, &reply);
 		unsigned cpu;
@@ -598,13 +643,15 @@ static void choose_depths(struct hvt_ops *ops)
 	}
 }
 
-static struct hvt_error *turn(struct hvt_ops *ops)
+/* Reads at most MAX pages. */
+static struct hvt_error *turn(struct hvt_ops *ops, size_t max)
 {
 	struct hvt_error *error;
 
 	ops->has_replies = false;
+	ops->nr_pages = 0;
 	lanes_begin_turn(&ops->lanes);
-	error = request_pages(ops);
+	error = request_pages(ops, max);
 	if (!error)
 		error = receive_pages(ops);
 	lanes_end_turn(&ops->lanes);
@@ -613,12 +660,6 @@ static struct hvt_error *turn(struct hvt_ops *ops)
 }
 
 /* -- delivery --------------------------------------------------------------------------------- */
-
-/* Stops when a callback has unregistered the ops or closed the session. */
-static bool is_active(const struct hvt_ops *ops, const struct hvt_session *s)
-{
-	return ops->session == s && !s->closes;
-}
 
 static void deliver(struct hvt_ops *ops, struct hvt_session *s, size_t max, size_t *nr)
 {
@@ -673,8 +714,9 @@ struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr)
 	/* Without a reply there is nothing new, and nothing that was held back is due. */
 	if (error || !ops->has_replies)
 		return error;
-	error = turn(ops);
 	ops->dispatches = true;
+	error = turn(ops, ops->page && max ? max - *nr : SIZE_MAX);
+	*nr += ops->nr_pages;
 	if (!error)
 		deliver(ops, s, max, nr);
 	ops->dispatches = false;
@@ -689,4 +731,31 @@ struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr)
 	if (ops->is_freed)
 		free_now(ops);
 	return error;
+}
+
+/* -- pages ------------------------------------------------------------------------------------ */
+
+int hvt_page_next(const struct hvt_page *page, struct hvt_page_entry *entry)
+{
+	struct hv_raw_events events;
+	struct hv_raw_event next;
+
+	if (!page || !entry ||
+	    !hv_raw_events_begin(&events, (struct hv_span){page->bytes, page->len_bytes}))
+		return 0;
+	if (entry->at) {
+		if (entry->at > events.end)
+			return 0;
+		events.at = entry->at;
+		events.time_ns = entry->time_ns;
+	}
+	if (!hv_raw_events_next(&events, &next))
+		return 0;
+	*entry = (struct hvt_page_entry){
+		.at = events.at,
+		.time_ns = next.time_ns,
+		.bytes = next.payload.data,
+		.len_bytes = next.payload.len_bytes,
+	};
+	return 1;
 }

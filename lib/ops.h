@@ -38,12 +38,14 @@ struct hvt_ops {
 	hvt_graph_t graph_call, graph_return; /* ops_of_graph; one can be NULL */
 	hvt_event_t event;		      /* ops_of_events */
 	char *events;			      /* owned; for set_event */
+	hvt_page_t page;		      /* NULL: the callbacks above receive events */
 	hvt_lost_t lost;
 	void *data;
 	char *filter, *notrace; /* owned, or NULL */
 	struct ops_setting *settings;
 	/* If registered: */
 	struct hvt_session *session; /* NULL: not registered */
+	uint64_t registration;	     /* its number */
 	struct hvt_ops *next;
 	struct conn *conn;
 	char *path;
@@ -53,6 +55,7 @@ struct hvt_ops {
 	struct record_format formats[2]; /* ops_of_functions, ops_of_graph */
 	struct event_types *types;	 /* ops_of_events */
 	uint64_t round;			 /* of the session when they were dispatched last */
+	size_t nr_pages;		 /* that the callback received in this turn */
 	bool has_replies; /* a WIRE_READY was answered since the last turn, or recording ended */
 	int failed;	  /* errno of such a reply, or 0 */
 	bool dispatches, is_freed;

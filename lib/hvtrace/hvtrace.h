@@ -605,6 +605,72 @@ struct hvt_error *hvt_ops_new_events(const char *events, hvt_event_t event, hvt_
 				     void *data, struct hvt_ops **ret);
 
 /**
+ * struct hvt_page - A page of events of one vCPU
+ * @bytes: the page, as in the kernel's trace_pipe_raw
+ * @len_bytes: its length
+ * @time_ns: the time of the page in nanoseconds, by the trace_clock of the ops' instance
+ * @nr_lost: the number of events that were lost before the page; 0: it is unknown
+ * @cpu: the vCPU
+ * @has_lost: 1 if events were lost before the page, else 0
+ *
+ * The guest chooses all values. Use only the members that the version of this header has.
+ */
+struct hvt_page {
+	const void *bytes;
+	size_t len_bytes;
+	uint64_t time_ns;
+	uint64_t nr_lost;
+	uint32_t cpu;
+	uint32_t has_lost;
+};
+
+/**
+ * typedef hvt_page_t - Called for each page of events
+ * @page: the page, valid until the callback returns or unregisters its ops
+ * @data: as given when the ops were made
+ *
+ * As for hvt_function_t.
+ */
+typedef void (*hvt_page_t)(const struct hvt_page *page, void *data);
+
+/**
+ * hvt_ops_set_pages() - Receive pages in place of events
+ * @ops: the ops, not registered
+ * @page: called for each page in place of the callbacks of @ops; NULL: these are called
+ *
+ * For programs that want millions of events a second: events are neither copied nor sorted. The
+ * pages of a vCPU are in the order of time; those of different vCPUs have no order. The ops' lost
+ * callback is not called. hvt_session_dispatch() counts pages in place of events.
+ *
+ * Return: NULL, or an error: EALREADY if @ops are registered.
+ */
+struct hvt_error *hvt_ops_set_pages(struct hvt_ops *ops, hvt_page_t page);
+
+/**
+ * struct hvt_page_entry - An event in a page
+ * @at: the place in the page; 0 before the first event
+ * @time_ns: the time in nanoseconds
+ * @bytes: the record, not aligned, valid as long as the page; its first two bytes are its
+ *         common_type, and events/SYSTEM/EVENT/format of the ops' instance describes it
+ * @len_bytes: its length, a multiple of 4
+ */
+struct hvt_page_entry {
+	size_t at;
+	uint64_t time_ns;
+	const void *bytes;
+	size_t len_bytes;
+};
+
+/**
+ * hvt_page_next() - Find the next event of a page
+ * @page: the page
+ * @entry: the last event, which is replaced; initially all zeros
+ *
+ * Return: 1; 0 after the last event.
+ */
+int hvt_page_next(const struct hvt_page *page, struct hvt_page_entry *entry);
+
+/**
  * hvt_ops_free() - Free ops, and unregister them if they are registered
  * @ops: the ops, or NULL
  */

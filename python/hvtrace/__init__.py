@@ -23,7 +23,7 @@ import time
 from types import TracebackType
 from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Probe", "Records", "Session", "State", "Symbol",
+__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "State", "Symbol",
            "Symbols", "attach", "find", "join", "machines", "version"]
 
 
@@ -88,6 +88,16 @@ class Graph(NamedTuple):
         return self.duration_ns is not None
 
 
+class Page(NamedTuple):
+    """A page of events of a vCPU, as in trace_pipe_raw. nr_lost: the number of events that were lost before it; None: it is
+    unknown."""
+
+    data: bytes
+    cpu: int
+    time_ns: int
+    nr_lost: Optional[int]
+
+
 Value = Union[int, bytes, str, Tuple[int, ...], None]
 
 
@@ -147,6 +157,15 @@ class _Event(ctypes.Structure):
                 ("migrate_depth", ctypes.c_uint8)]
 
 
+class _Page(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_void_p), ("len_bytes", ctypes.c_size_t), ("time_ns", ctypes.c_uint64), ("nr_lost", ctypes.c_uint64),
+                ("cpu", ctypes.c_uint32), ("has_lost", ctypes.c_uint32)]
+
+
+class _PageEntry(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_size_t), ("time_ns", ctypes.c_uint64), ("bytes", ctypes.c_void_p), ("len_bytes", ctypes.c_size_t)]
+
+
 _FIELD_NUMBER, _FIELD_STRING, _FIELD_ARRAY = range(3)
 _GRAPH_RETURN, _GRAPH_HAS_VALUE, _GRAPH_HAS_HOST = 1, 2, 4
 
@@ -154,6 +173,7 @@ _P, _S, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Call), _P)
 _GRAPH = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Graph), _P)
 _EVENT = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Event), _P)
+_PAGE = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Page), _P)
 _LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
 _lib = ctypes.CDLL("libhvtrace.so.0")
 
@@ -197,6 +217,8 @@ _FUNCTIONS = {
     "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
     "hvt_ops_new_graph": (_E, [_GRAPH, _GRAPH, _LOST, _P, _P]),
     "hvt_ops_new_events": (_E, [_S, _EVENT, _LOST, _P, _P]),
+    "hvt_ops_set_pages": (_E, [_P, _PAGE]),
+    "hvt_page_next": (ctypes.c_int, [_P, _P]),
     "hvt_ops_free": (None, [_P]),
     "hvt_ops_set_filter": (_E, [_P, _S]),
     "hvt_ops_set_notrace": (_E, [_P, _S]),
@@ -446,6 +468,20 @@ class Session(_Handle):
         callback = _EVENT(ops._guarded(function, lambda pointer: _event(pointer, types)))
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new_events(_bytes(events), callback, lost, None, ret), lost, None, None, files)
 
+    def register_pages(self, function: Callable[[Page], None], events: Optional[str] = None, filter: Optional[str] = None,
+                       notrace: Optional[str] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
+        """Calls FUNCTION for each page of EVENTS, or of calls of functions. The pages of different vCPUs have no order. The
+        rest as for register()."""
+        ops = Ops(self)
+        pages, unused = _PAGE(ops._guarded(function, _page)), (_EVENT(lambda event, data: None), _FUNCTION(lambda call, data: None))
+
+        def make(lost, ret):  # type: ignore[no-untyped-def]
+            error = (_lib.hvt_ops_new(unused[1], lost, None, ret) if events is None else
+                     _lib.hvt_ops_new_events(_bytes(events), unused[0], lost, None, ret))
+            return error or _lib.hvt_ops_set_pages(ctypes.cast(ret, ctypes.POINTER(_P)).contents, pages)
+
+        return ops._begin(make, None, filter, notrace, files)
+
     def trace(self, filter: Optional[str] = None, notrace: Optional[str] = None, seconds: Optional[float] = None,
               files: Optional[Mapping[str, str]] = None) -> Records[Call]:
         """Iterates over the calls of functions, for SECONDS or forever."""
@@ -593,6 +629,11 @@ def _event(pointer, types: Dict[int, _Type]) -> Event:  # type: ignore[no-untype
     system, name, fields = types[e.type]
     return Event(system, name, {field.name: field.value(pointer) for field in fields}, e.time_ns, e.cpu, e.pid, Flag(e.flags),
                  e.preempt_depth, e.migrate_depth)
+
+
+def _page(pointer) -> Page:  # type: ignore[no-untyped-def]
+    p = pointer.contents
+    return Page(ctypes.string_at(p.bytes, p.len_bytes), p.cpu, p.time_ns, (p.nr_lost or None) if p.has_lost else 0)
 
 
 class Ops(_Handle):

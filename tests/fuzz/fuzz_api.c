@@ -286,6 +286,19 @@ static void take_graph(const struct hvt_graph *graph, void *data)
 		abort();
 }
 
+static void take_page(const struct hvt_page *page, void *data)
+{
+	struct hvt_page_entry entry = {0};
+	uint64_t sum = 0;
+
+	(void)data;
+	while (hvt_page_next(page, &entry))
+		for (size_t i = 0; i < entry.len_bytes; i++)
+			sum += ((const uint8_t *)entry.bytes)[i];
+	if (entry.at > page->len_bytes || sum == UINT64_MAX)
+		abort();
+}
+
 static void take_event(const struct hvt_event *event, void *data)
 {
 	const struct hvt_field *field;
@@ -338,6 +351,8 @@ static void use(struct hvt_session *session, unsigned which)
 		check(hvt_ops_new_events("test:kinds", take_event, NULL, NULL, &ops));
 	else
 		check(hvt_ops_new(take_call, NULL, symbols, &ops));
+	if (which & 0x40)
+		check(hvt_ops_set_pages(ops, take_page));
 	check(hvt_ops_set_file(ops, "options/funcgraph-retval", "1"));
 	check(hvt_ops_register(ops, session));
 	for (unsigned i = 0; i < 8; i++)
