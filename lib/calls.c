@@ -78,6 +78,7 @@ static void call_function(const struct hvt_ops *ops, const union ops_record *rec
 
 const struct ops_kind ops_of_functions = {
 	.tracer = "function",
+	.stack_option = "options/func_stack_trace",
 	.prepare = read_function_format,
 	.decode = decode_call,
 	.call = call_function,

@@ -261,6 +261,7 @@ static void call_event(const struct hvt_ops *ops, const union ops_record *record
 }
 
 const struct ops_kind ops_of_events = {
+	.stack_option = "options/stacktrace",
 	.prepare = enable_events,
 	.release = free_types,
 	.decode = decode_event,

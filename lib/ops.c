@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 
 #include "lib/alloc.h"
-#include "lib/ops.h"
+#include "lib/stacks.h"
 
 #define CPUS_MAX    4096
 #define QUIET_MS    20 /* events that are held back are delivered after this time */
@@ -218,6 +218,8 @@ static struct hvt_error *start(struct hvt_ops *ops)
 		error = put(ops, at->name, at->text);
 	if (!error)
 		error = read_page_bytes(ops);
+	if (!error && ops->stack)
+		error = stacks_prepare(ops);
 	if (!error)
 		error = ops->kind->prepare(ops);
 	if (!error)
@@ -446,6 +448,19 @@ struct hvt_error *hvt_ops_set_pages(struct hvt_ops *ops, hvt_page_t page)
 	return NULL;
 }
 
+struct hvt_error *hvt_ops_set_stacks(struct hvt_ops *ops, hvt_stack_t stack)
+{
+	if (!ops)
+		return error_null("ops");
+	if (ops->session)
+		return error_new(EALREADY, "domain '%s': the ops are registered",
+				 ops->session->domain);
+	if (!ops->kind->stack_option)
+		return error_new(EINVAL, "a graph cannot record stacks");
+	ops->stack = stack;
+	return NULL;
+}
+
 /* Returns where the setting of NAME is, or where it is to be added. */
 static struct ops_setting **find_setting(struct hvt_ops *ops, const char *name)
 {
@@ -671,7 +686,8 @@ static void deliver(struct hvt_ops *ops, struct hvt_session *s, size_t max, size
 
 		if (e.has_lost && ops->lost)
 			ops->lost(e.cpu, e.nr_lost, ops->data);
-		if (!is_known || !is_active(ops, s))
+		if (!is_active(ops, s) || (!is_known && ops->stack && stacks_pass(ops, &e)) ||
+		    !is_known)
 			continue;
 		ops->kind->call(ops, &record);
 		(*nr)++;

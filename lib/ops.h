@@ -14,9 +14,16 @@ union ops_record {
 	struct hvt_event event;
 };
 
+/* The format of kernel_stack. */
+struct stack_format {
+	struct record_format record;
+	uint32_t callers_off;
+};
+
 /* The properties and functions in which kinds of ops differ. */
 struct ops_kind {
-	const char *tracer; /* for current_tracer; NULL: none */
+	const char *tracer;	  /* for current_tracer; NULL: none */
+	const char *stack_option; /* records stacks; NULL: there are none */
 	/* Reads the formats of the instance, whose settings have been made. */
 	struct hvt_error *(*prepare)(struct hvt_ops *ops);
 	void (*release)(struct hvt_ops *ops); /* undoes prepare(); may be NULL */
@@ -38,6 +45,7 @@ struct hvt_ops {
 	hvt_graph_t graph_call, graph_return; /* ops_of_graph; one can be NULL */
 	hvt_event_t event;		      /* ops_of_events */
 	char *events;			      /* owned; for set_event */
+	hvt_stack_t stack;		      /* NULL: stacks are not recorded */
 	hvt_page_t page;		      /* NULL: the callbacks above receive events */
 	hvt_lost_t lost;
 	void *data;
@@ -53,9 +61,10 @@ struct hvt_ops {
 	struct lanes lanes;
 	size_t page_bytes;
 	struct record_format formats[2]; /* ops_of_functions, ops_of_graph */
-	struct event_types *types;	 /* ops_of_events */
-	uint64_t round;			 /* of the session when they were dispatched last */
-	size_t nr_pages;		 /* that the callback received in this turn */
+	struct stack_format stack_format;
+	struct event_types *types; /* ops_of_events */
+	uint64_t round;		   /* of the session when they were dispatched last */
+	size_t nr_pages;	   /* that the callback received in this turn */
 	bool has_replies; /* a WIRE_READY was answered since the last turn, or recording ended */
 	int failed;	  /* errno of such a reply, or 0 */
 	bool dispatches, is_freed;

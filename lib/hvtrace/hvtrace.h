@@ -605,6 +605,45 @@ struct hvt_error *hvt_ops_new_events(const char *events, hvt_event_t event, hvt_
 				     void *data, struct hvt_ops **ret);
 
 /**
+ * struct hvt_stack - The callers of a call or event
+ * @callers: addresses of the guest's kernel, the innermost first, valid until the callback returns
+ * @nr_callers: their number, at most HVT_CALLERS_MAX
+ * @time_ns: the time in nanoseconds, which is a little later than that of the event
+ * @cpu: the vCPU
+ * @pid: the task's pid in the guest's initial pid namespace
+ *
+ * The guest chooses all values. Use only the members that the version of this header has.
+ */
+struct hvt_stack {
+	const uint64_t *callers;
+	size_t nr_callers;
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint32_t pid;
+};
+
+#define HVT_CALLERS_MAX 128
+
+/**
+ * typedef hvt_stack_t - Called for each stack
+ * @stack: the stack, valid until the callback returns
+ * @data: as given when the ops were made
+ *
+ * The stack belongs to the last event of the same task on the same vCPU that has no stack yet: its
+ * callback was called before. An event whose stack was lost has none. As for hvt_function_t.
+ */
+typedef void (*hvt_stack_t)(const struct hvt_stack *stack, void *data);
+
+/**
+ * hvt_ops_set_stacks() - Receive the stack of each call or event
+ * @ops: the ops of hvt_ops_new() or hvt_ops_new_events(), not registered
+ * @stack: called for each stack; NULL: stacks are not recorded
+ *
+ * Return: NULL, or an error: EALREADY if @ops are registered, EINVAL for a graph.
+ */
+struct hvt_error *hvt_ops_set_stacks(struct hvt_ops *ops, hvt_stack_t stack);
+
+/**
  * struct hvt_page - A page of events of one vCPU
  * @bytes: the page, as in the kernel's trace_pipe_raw
  * @len_bytes: its length

@@ -23,7 +23,7 @@ import time
 from types import TracebackType
 from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "State", "Symbol",
+__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "Stack", "State", "Symbol",
            "Symbols", "attach", "find", "join", "machines", "version"]
 
 
@@ -86,6 +86,15 @@ class Graph(NamedTuple):
     @property
     def is_return(self) -> bool:
         return self.duration_ns is not None
+
+
+class Stack(NamedTuple):
+    """The callers of the last call or event of the same task on the same vCPU, the innermost first."""
+
+    callers: Tuple[int, ...]
+    time_ns: int
+    cpu: int
+    pid: int
 
 
 class Page(NamedTuple):
@@ -157,6 +166,11 @@ class _Event(ctypes.Structure):
                 ("migrate_depth", ctypes.c_uint8)]
 
 
+class _Stack(ctypes.Structure):
+    _fields_ = [("callers", ctypes.POINTER(ctypes.c_uint64)), ("nr_callers", ctypes.c_size_t), ("time_ns", ctypes.c_uint64),
+                ("cpu", ctypes.c_uint32), ("pid", ctypes.c_uint32)]
+
+
 class _Page(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_void_p), ("len_bytes", ctypes.c_size_t), ("time_ns", ctypes.c_uint64), ("nr_lost", ctypes.c_uint64),
                 ("cpu", ctypes.c_uint32), ("has_lost", ctypes.c_uint32)]
@@ -173,6 +187,7 @@ _P, _S, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Call), _P)
 _GRAPH = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Graph), _P)
 _EVENT = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Event), _P)
+_STACK = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stack), _P)
 _PAGE = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Page), _P)
 _LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
 _lib = ctypes.CDLL("libhvtrace.so.0")
@@ -217,6 +232,7 @@ _FUNCTIONS = {
     "hvt_ops_new": (_E, [_FUNCTION, _LOST, _P, _P]),
     "hvt_ops_new_graph": (_E, [_GRAPH, _GRAPH, _LOST, _P, _P]),
     "hvt_ops_new_events": (_E, [_S, _EVENT, _LOST, _P, _P]),
+    "hvt_ops_set_stacks": (_E, [_P, _STACK]),
     "hvt_ops_set_pages": (_E, [_P, _PAGE]),
     "hvt_page_next": (ctypes.c_int, [_P, _P]),
     "hvt_ops_free": (None, [_P]),
@@ -445,12 +461,14 @@ class Session(_Handle):
         return Probe(pointer.value)
 
     def register(self, function: Callable[[Call], None], filter: Optional[str] = None, notrace: Optional[str] = None,
-                 lost: Optional[Lost] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
-        """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, and
-        LOST with the vCPU and the number (0: unknown) if events were lost. Sets FILES in the instance first."""
+                 lost: Optional[Lost] = None, files: Optional[Mapping[str, str]] = None,
+                 stack: Optional[Callable[[Stack], None]] = None) -> Ops:
+        """Calls FUNCTION in dispatch() for each call of the functions that FILTER matches and NOTRACE does not, LOST with the
+        vCPU and the number (0: unknown) if events were lost, and STACK for the stack of a call, after FUNCTION. Sets FILES
+        in the instance first."""
         ops = Ops(self)
         callback = _FUNCTION(ops._guarded(function, _call))
-        return ops._begin(lambda lost, ret: _lib.hvt_ops_new(callback, lost, None, ret), lost, filter, notrace, files)
+        return ops._begin(lambda lost, ret: _lib.hvt_ops_new(callback, lost, None, ret), lost, filter, notrace, files, stack)
 
     def register_graph(self, call: Optional[Callable[[Graph], None]] = None, returned: Optional[Callable[[Graph], None]] = None,
                        filter: Optional[str] = None, notrace: Optional[str] = None, lost: Optional[Lost] = None,
@@ -461,12 +479,12 @@ class Session(_Handle):
         return ops._begin(lambda lost, ret: _lib.hvt_ops_new_graph(*callbacks, lost, None, ret), lost, filter, notrace, files)
 
     def register_events(self, events: str, function: Callable[[Event], None], lost: Optional[Lost] = None,
-                        files: Optional[Mapping[str, str]] = None) -> Ops:
+                        files: Optional[Mapping[str, str]] = None, stack: Optional[Callable[[Stack], None]] = None) -> Ops:
         """Calls FUNCTION for each of EVENTS, names or patterns such as "sched:sched_switch irq:*". FILES can contain filters:
         {"events/sched/sched_switch/filter": "prev_pid == 1"}. The other parameters are as for register()."""
         ops, types = Ops(self), {}  # type: ignore[var-annotated]
         callback = _EVENT(ops._guarded(function, lambda pointer: _event(pointer, types)))
-        return ops._begin(lambda lost, ret: _lib.hvt_ops_new_events(_bytes(events), callback, lost, None, ret), lost, None, None, files)
+        return ops._begin(lambda lost, ret: _lib.hvt_ops_new_events(_bytes(events), callback, lost, None, ret), lost, None, None, files, stack)
 
     def register_pages(self, function: Callable[[Page], None], events: Optional[str] = None, filter: Optional[str] = None,
                        notrace: Optional[str] = None, files: Optional[Mapping[str, str]] = None) -> Ops:
@@ -631,6 +649,11 @@ def _event(pointer, types: Dict[int, _Type]) -> Event:  # type: ignore[no-untype
                  e.preempt_depth, e.migrate_depth)
 
 
+def _stack(pointer) -> Stack:  # type: ignore[no-untyped-def]
+    s = pointer.contents
+    return Stack(tuple(s.callers[: s.nr_callers]), s.time_ns, s.cpu, s.pid)
+
+
 def _page(pointer) -> Page:  # type: ignore[no-untyped-def]
     p = pointer.contents
     return Page(ctypes.string_at(p.bytes, p.len_bytes), p.cpu, p.time_ns, (p.nr_lost or None) if p.has_lost else 0)
@@ -646,7 +669,7 @@ class Ops(_Handle):
         self._session = session
 
     def _begin(self, make, lost: Optional[Lost], filter: Optional[str], notrace: Optional[str],  # type: ignore[no-untyped-def]
-               files: Optional[Mapping[str, str]]) -> Ops:
+               files: Optional[Mapping[str, str]], stack: Optional[Callable[[Stack], None]] = None) -> Ops:
         """Registers the ops that MAKE creates from a callback for lost events and a pointer to the result."""
         pointer = _P()
 
@@ -655,12 +678,14 @@ class Ops(_Handle):
                 self._guard(lost, cpu, nr)
 
         # The library calls these until the object is freed, so they must exist as long.
-        self._callbacks = make, _LOST(call_lost)
+        self._callbacks = make, _LOST(call_lost), _STACK(self._guarded(stack, _stack)) if stack else _STACK()
         _check(make(self._callbacks[1], ctypes.byref(pointer)))
         self._pointer = pointer.value
         try:
             self.set_filter(filter)
             self.set_notrace(notrace)
+            if stack:
+                _check(_lib.hvt_ops_set_stacks(self._p, self._callbacks[2]))
             for name, text in (files or {}).items():
                 self.set_file(name, text)
             _check(_lib.hvt_ops_register(self._p, self._session._p))

@@ -51,6 +51,8 @@ static const char *const texts[] = {
 	"\tfield:unsigned long retval;\toffset:40;\tsize:8;\tsigned:0;\n",
 	"test:kinds\n",
 	"ID: 1\n" KINDS,
+	"ID: 4\n" COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 };
 
 static char run_dir[] = "/tmp/hvtrace-fuzz-XXXXXX";
@@ -75,6 +77,8 @@ static const char *text_of(const struct wire_frame *request)
 		return texts[1];
 	if (strstr(path, "set_event"))
 		return texts[5];
+	if (strstr(path, "kernel_stack"))
+		return texts[7];
 	if (strstr(path, "kinds"))
 		return texts[6];
 	if (strstr(path, "funcgraph"))
@@ -286,6 +290,17 @@ static void take_graph(const struct hvt_graph *graph, void *data)
 		abort();
 }
 
+static void take_stack(const struct hvt_stack *stack, void *data)
+{
+	uint64_t sum = 0;
+
+	(void)data;
+	for (size_t i = 0; i < stack->nr_callers; i++)
+		sum += stack->callers[i];
+	if (stack->nr_callers > HVT_CALLERS_MAX || (!stack->nr_callers && sum))
+		abort();
+}
+
 static void take_page(const struct hvt_page *page, void *data)
 {
 	struct hvt_page_entry entry = {0};
@@ -351,6 +366,8 @@ static void use(struct hvt_session *session, unsigned which)
 		check(hvt_ops_new_events("test:kinds", take_event, NULL, NULL, &ops));
 	else
 		check(hvt_ops_new(take_call, NULL, symbols, &ops));
+	if (which & 0x20 && which % 3 != 1)
+		check(hvt_ops_set_stacks(ops, take_stack));
 	if (which & 0x40)
 		check(hvt_ops_set_pages(ops, take_page));
 	check(hvt_ops_set_file(ops, "options/funcgraph-retval", "1"));

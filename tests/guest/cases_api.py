@@ -217,14 +217,18 @@ def callbacks_agree_with_trace(t):
                    examples.start_python("latency.py", traced.domain, FUNCTIONS, str(SECONDS)),
                    examples.start(examples.events, traced.domain, EVENTS, str(SECONDS)),
                    examples.start_python("execs.py", traced.domain, str(SECONDS)),
-                   examples.start_python("opens.py", traced.domain, str(SECONDS))]
+                   examples.start_python("opens.py", traced.domain, str(SECONDS)),
+                   examples.start_python("sleepers.py", traced.domain, str(SECONDS))]
         while None in [process.poll() for process, _ in running]:
             t.guest.run("cat /proc/uptime; ls / >/dev/null; [ -e /nothing ]; echo x >/tmp/x", timeout=HANG_SECONDS)
-        *texts, graph_text, table, event_text, execs, opens = [end(*program) for program in running]
+        *texts, graph_text, table, event_text, execs, opens, sleeps = [end(*program) for program in running]
         traced.echo("instances/events/tracing_on", "0")
         nr_events = check_events(event_text, traced.text("instances/events/trace"))
         assert "/bin/busybox" in execs or "/bin/cat" in execs or "/proc/self/exe" in execs, execs
         assert re.search(r"^\d+\.\d{6} \S+-\d+ /proc/uptime$", opens, re.M) and re.search(r" /tmp/x$", opens, re.M), opens[:2000]
+        stacks = re.findall(r"^\d+ \S+\n((?: {4}\S+\n)+)", sleeps, re.M)
+        assert any("do_wait" in stack or "pipe_read" in stack for stack in stacks), sleeps[:3000]
+        assert all(stack.split()[0].startswith(("__schedule", "schedule", "__traceiter", "preempt_schedule")) for stack in stacks), sleeps[:3000]
         assert not traced.text("dynamic_events"), traced.text("dynamic_events")
         t.hv("rmdir", traced.domain, "instances/events")
         traced.echo("instances/graph/tracing_on", "0")
