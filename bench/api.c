@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures libhvtrace against a process that plays a service with full buffers: `api [PAGES]`. Prints
- * a row of the table in bench/results/host.md for each way to receive events, and for reading
- * trace_pipe_raw page by page, without the library's callbacks. Needs neither root nor a guest. */
+/* Measures libhvtrace against a process that plays a service with full buffers: `api [PAGES]`.
+ * Prints a row of the table in bench/results/host.md for each way to receive events, and for
+ * reading trace_pipe_raw page by page, without the library's callbacks. Needs neither root nor a
+ * guest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

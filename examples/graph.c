@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints calls and returns of functions of a guest's kernel as a live graph: `graph DOMAIN FUNCTIONS
- * SECONDS`. A return has the duration and the return value. */
+/* Prints calls and returns of functions of a guest's kernel as a live graph: `graph DOMAIN
+ * FUNCTIONS SECONDS`. A return has the duration and the return value. */
 #include <hvtrace/hvtrace.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parses the lines of an event's format, and extracts the values of its fields from entries. Formats
- * and entries can come from a modified file or from a service that a guest has taken over, and can
- * contain anything: a field outside the entry has no value. Pure.
+/* Parses the lines of an event's format, and extracts the values of its fields from entries.
+ * Formats and entries can come from a modified file or from a service that a guest has taken over,
+ * and can contain anything: a field outside the entry has no value. Pure.
  *
  * tree/format/print_fmt/ formats entries as the guest's own trace does. */
 #pragma once

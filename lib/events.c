@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ops of events: the types of the enabled events, and the values of their fields. Formats and entries
- * come from the service and can contain anything (export/field_values.h). */
+/* Ops of events: the types of the enabled events, and the values of their fields. Formats and
+ * entries come from the service and can contain anything (export/field_values.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

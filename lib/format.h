@@ -21,8 +21,8 @@ bool format_field(const char *text, const char *name, struct format_field *ret);
 /* Returns false if the field is not entirely in ENTRY. */
 bool format_value(const struct format_field *f, struct hv_span entry, uint64_t *ret);
 
-/* Copies the line at *TEXT, cut to FORMAT_LINE_MAX, and moves *TEXT to the next one. Returns false at
- * the end. */
+/* Copies the line at *TEXT, cut to FORMAT_LINE_MAX, and moves *TEXT to the next one. Returns false
+ * at the end. */
 bool format_next_line(const char **text, char ret[FORMAT_LINE_MAX]);
 
 /* -- records ---------------------------------------------------------------------------------- */
@@ -45,8 +45,8 @@ struct format_number {
 	bool is_optional;
 };
 
-/* Finds the fields of TEXT, also those named in NUMBERS, which has RECORD_NUMBERS_MAX elements or is
- * NULL. Returns false if one is missing. */
+/* Finds the fields of TEXT, also those named in NUMBERS, which has RECORD_NUMBERS_MAX elements or
+ * is NULL. Returns false if one is missing. */
 bool format_record(const char *text, const struct format_number *numbers,
 		   struct record_format *ret);
 /* Returns false if the record has another id, or is too short. Absent numbers are 0. */

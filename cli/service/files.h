@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests of wire.h for a client's open files, in the tree and in the guest's /proc, and for
- * directories of instances/ and events that belong to a connection. If a function returns an error, the caller
- * sends it as the answer. Otherwise the function has sent an answer, or the request waits.
+ * directories of instances/ and events that belong to a connection. If a function returns an error,
+ * the caller sends it as the answer. Otherwise the function has sent an answer, or the request
+ * waits.
  *
  * tree/tree.h defines the contents of files, serve.h retries waiting requests, and verbs/exec.c
  * shows the guest's /proc to programs. */

@@ -29,7 +29,7 @@ enum serve_state {
 enum made_kind { MADE_DIR, MADE_EVENT };
 
 /* A directory of instances/, or an event of dynamic_events, that belongs to a client's connection.
- * When the connection ends for any reason, the service removes it, a directory with its settings. */
+ * When the connection ends for any reason, the service removes it, and a directory's settings. */
 struct made_thing {
 	enum made_kind kind;
 	char *name;		 /* owned; a path, or GROUP/NAME */

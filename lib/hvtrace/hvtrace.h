@@ -977,8 +977,8 @@ int hvt_event_element(const struct hvt_event *event, const struct hvt_field *fie
  * @field: a field of its type
  * @ret_bytes: their number, without the NUL of a string
  *
- * Return: the bytes, not aligned, valid as long as the event; NULL if the event does not contain the
- * field or it is a number.
+ * Return: the bytes, not aligned, valid as long as the event; NULL if the event does not contain
+ * the field or it is a number.
  */
 const void *hvt_event_bytes(const struct hvt_event *event, const struct hvt_field *field,
 			    size_t *ret_bytes);
