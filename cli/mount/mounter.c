@@ -107,6 +107,7 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 {
 	HV_AUTO_FD int fuse_fd = -1;
 	struct stat st;
+	int code = 0;
 	struct hv_err *err = announce(c, dir);
 
 	if (!err)
@@ -124,9 +125,11 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 	hv_close_at(&fuse_fd);
 	fuse_fd = -1;
 	client_close(c);
-	if (stat(dir, &st) != 0) {
-		int code = errno;
-
+	if (stat(dir, &st) != 0)
+		code = errno;
+	else if (mountpoint_look(dir) != MOUNTPOINT_OURS)
+		code = ENOTCONN; /* the server died, and the service has unmounted it already */
+	if (code) {
 		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
 		return hv_err_new(code, "%s: mounted, but not served: %s", dir, strerror(code));
 	}
