@@ -153,8 +153,8 @@ static bool fits_refcnt(const void *ctx, uint32_t off)
 }
 
 /* Returns whether the member at OFF points to the module's table of symbols, a structure in struct
- * module itself: pointer to the symbols, their number, their names and their types. The first
- * symbol is empty. */
+ * module itself: pointer to the symbols, their number, and their names. The first symbol is empty,
+ * but before 5.2 the kernel writes its type, U, into it. */
 static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 {
 	uint64_t in = u64_of(c, i, off) - c->modules.list[i].at.v;
@@ -162,12 +162,14 @@ static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 	Elf64_Sym first, empty = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (in % 8 || in > HV_LOADED_BYTES - 32 || !u32_of(c, i, (uint32_t)in + 8))
+	if (in % 8 || in > HV_LOADED_BYTES - 24 || !u32_of(c, i, (uint32_t)in + 8) ||
+	    u64_of(c, i, (uint32_t)in) < lowest || u64_of(c, i, (uint32_t)in + 16) < lowest)
 		return false;
-	for (unsigned word = 0; word < 4; word++)
-		if (word != 1 && u64_of(c, i, (uint32_t)in + word * 8) < lowest)
-			return false;
 	err = hv_read(&c->core->as, hv_gva(u64_of(c, i, (uint32_t)in)), &first, sizeof(first));
+	if (first.st_info == 'U')
+		first.st_info = 0;
+	else if (first.st_size == 'U')
+		first.st_size = 0;
 	return !err && !memcmp(&first, &empty, sizeof(first));
 }
 
