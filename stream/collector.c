@@ -598,21 +598,29 @@ static void take_held(struct hv_stream_guest *g, struct hv_stream_held *held)
 	free(held->bytes);
 }
 
-/* Returns whether a frame is within the rate limit: a token bucket that holds the bytes of one
- * second. */
+/* Adds the bytes of the time since filled_ns to the token bucket, which holds those of a second. The
+ * time of a part of a byte is left for the next call. */
+static void fill_bucket(struct hv_stream_guest *g, uint64_t rate, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - g->filled_ns, nr;
+
+	nr = passed_ns < HV_NS_PER_S ? (uint64_t)((unsigned __int128)rate * passed_ns / HV_NS_PER_S)
+				     : rate;
+	if (nr >= rate - g->bucket_bytes) {
+		g->bucket_bytes = rate;
+		g->filled_ns = now_ns;
+		return;
+	}
+	g->bucket_bytes += nr;
+	g->filled_ns += (uint64_t)(((unsigned __int128)nr * HV_NS_PER_S + rate - 1) / rate);
+}
+
+/* Returns whether a frame is within the rate limit. */
 static bool is_within_rate(struct hv_stream_guest *g, size_t len_bytes, uint64_t now_ns)
 {
-	uint64_t rate = g->store->max_rate, passed_ns = now_ns - g->filled_ns;
-
-	if (!rate)
+	if (!g->store->max_rate)
 		return true;
-	g->filled_ns = now_ns;
-	if (passed_ns >= HV_NS_PER_S)
-		g->bucket_bytes = rate;
-	else
-		g->bucket_bytes += (uint64_t)((double)rate * (double)passed_ns / HV_NS_PER_S);
-	if (g->bucket_bytes > rate)
-		g->bucket_bytes = rate;
+	fill_bucket(g, g->store->max_rate, now_ns);
 	if (g->bucket_bytes < len_bytes)
 		return false;
 	g->bucket_bytes -= len_bytes;

@@ -357,6 +357,28 @@ START_TEST(limits)
 }
 END_TEST
 
+/* Frames come so often that less than a byte is allowed between two of them. */
+START_TEST(a_low_rate_is_reached_by_frequent_frames)
+{
+	uint64_t sent;
+
+	begin_collector();
+	collector.store.max_rate = 1000;
+	for (unsigned i = 0; i < 20000; i++) {
+		struct hv_stream_frame f = {.kind = 99, .sequence = i};
+		uint8_t bytes[HV_STREAM_FRAME_LEN];
+		size_t len = hv_stream_encode(bytes, &f, 0, &collector.key);
+
+		ck_assert(hv_stream_collector_take(&collector, &from, (struct hv_span){bytes, len},
+						   i * UINT64_C(100000)));
+	}
+	sent = collector.guests[0]->sent_bytes; /* a full bucket, and two seconds */
+	ck_assert_uint_gt(sent, 2900);
+	ck_assert_uint_le(sent, 3000);
+	end_collector();
+}
+END_TEST
+
 START_TEST(a_disk_that_is_almost_full)
 {
 	begin_collector();
@@ -463,6 +485,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, late_collector);
 	tcase_add_test(tc, strangers_are_refused);
 	tcase_add_test(tc, limits);
+	tcase_add_test(tc, a_low_rate_is_reached_by_frequent_frames);
 	tcase_add_test(tc, a_disk_that_is_almost_full);
 	tcase_add_test(tc, pages_that_lie);
 	tcase_add_test(tc, bodies_that_lie);
