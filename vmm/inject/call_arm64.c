@@ -23,7 +23,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "vmm/inject/refusal_arm64.h"
+#include "vmm/inject/sets_arm64.h"
 
 #define SVC	      0xd4000001u
 #define INSN_BYTES    4u

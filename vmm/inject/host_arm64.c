@@ -6,7 +6,7 @@
 
 #include "vmm/inject/icache.h"
 #include "vmm/inject/kvm.h"
-#include "vmm/inject/refusal_arm64.h"
+#include "vmm/inject/el2_arm64.h"
 
 /* -- the size of guest-physical addresses ------------------------------------------------------ */
 

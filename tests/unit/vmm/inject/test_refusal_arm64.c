@@ -6,7 +6,8 @@
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/inject/fake_keeper.h"
-#include "vmm/inject/refusal_arm64.h"
+#include "vmm/inject/el2_arm64.h"
+#include "vmm/inject/sets_arm64.h"
 
 #define SET_ZA	0x40c
 #define SET_POE 0x40f
