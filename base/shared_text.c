@@ -64,8 +64,8 @@ const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, st
 	return s;
 }
 
-struct hv_err *hv_shared_text_take_some(struct hv_shared_texts *all, struct hv_text *text,
-					const struct hv_shared_text **ret)
+struct hv_err *hv_shared_text_take_limited(struct hv_shared_texts *all, struct hv_text *text,
+					   const struct hv_shared_text **ret)
 {
 	const struct hv_shared_text *s = hv_shared_text_take(all, text);
 

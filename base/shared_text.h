@@ -33,7 +33,7 @@ struct hv_shared_texts {
 const struct hv_shared_text *hv_shared_text_take(struct hv_shared_texts *all, struct hv_text *text);
 /* Like hv_shared_text_take(), for clients other than root. Frees TEXT and fails with ENOMEM if ALL
  * would have more than HV_SHARED_ALL_MAX. */
-struct hv_err *hv_shared_text_take_some(struct hv_shared_texts *all, struct hv_text *text,
-					const struct hv_shared_text **ret) hv_must_use;
+struct hv_err *hv_shared_text_take_limited(struct hv_shared_texts *all, struct hv_text *text,
+					   const struct hv_shared_text **ret) hv_must_use;
 /* TEXT can be NULL. */
 void hv_shared_text_drop(const struct hv_shared_text *text);

@@ -19,6 +19,7 @@
 #include "bench/clock.h"
 #include "lib/conn.h"
 #include "lib/hvtrace/hvtrace.h"
+#include "tests/lib/event_formats.h"
 
 #define ID	    "session-id"
 #define PAGE_BYTES  4096
@@ -27,29 +28,23 @@
 #define HANDLES_MAX 64
 #define CLIENTS_MAX 4
 
-#define COMMON                                                                                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-#define GRAPH                                                                                      \
-	COMMON "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"                      \
-	       "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
-
 static const struct {
 	const char *path, *text;
 } files[] = {
 	{"header_page", "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"},
-	{"function/format", "ID: 1\n" COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\n"
-			    "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\n"},
-	{"funcgraph_entry/format", "ID: 11\n" GRAPH},
+	{"function/format",
+	 "ID: 1\n" FORMAT_COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\n"
+	 "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\n"},
+	{"funcgraph_entry/format", "ID: 11\n" FORMAT_GRAPH},
 	{"funcgraph_exit/format",
-	 "ID: 10\n" GRAPH "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\n"
+	 "ID: 10\n" FORMAT_GRAPH "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\n"
 	 "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\n"},
 	{"set_event", "sched:sched_waking\n"},
-	{"sched_waking/format", "ID: 300\n" COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\n"
-				"\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-				"\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-				"\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"},
+	{"sched_waking/format",
+	 "ID: 300\n" FORMAT_COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\n"
+	 "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"},
 };
 
 /* -- the service ------------------------------------------------------------------------------ */

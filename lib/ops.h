@@ -22,8 +22,9 @@ struct stack_format {
 
 /* The properties and functions in which kinds of ops differ. */
 struct ops_kind {
-	const char *tracer;	  /* for current_tracer; NULL: none */
-	const char *stack_option; /* records stacks; NULL: there are none */
+	const char *tracer; /* for current_tracer; NULL: none */
+	const char
+		*stack_option; /* the option that records stacks; NULL: this kind has no stacks */
 	/* Reads the formats of the instance, whose settings have been made. */
 	struct hvt_error *(*prepare)(struct hvt_ops *ops);
 	void (*release)(struct hvt_ops *ops); /* undoes prepare(); may be NULL */

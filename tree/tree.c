@@ -281,7 +281,7 @@ static struct hv_err *share_text(struct hv_file *f)
 	if (f->text.len_bytes < HV_SHARED_TEXT_MIN)
 		return NULL;
 	if (!(f->rights->may & HV_RIGHT_ROOT))
-		return hv_shared_text_take_some(all, &f->text, &f->shared);
+		return hv_shared_text_take_limited(all, &f->text, &f->shared);
 	f->shared = hv_shared_text_take(all, &f->text);
 	return NULL;
 }

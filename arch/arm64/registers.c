@@ -161,7 +161,7 @@ static uint64_t kvm_sp(const uint64_t *values)
 	return pstate & PSTATE_EL && pstate & PSTATE_SP ? values[KVM_SP_EL1] : values[KVM_SP_EL0];
 }
 
-/* Injection supports no guests with EL2 (vmm/inject/refusal_arm64.h). */
+/* Injection supports no guests with EL2 (vmm/inject/el2_arm64.h). */
 bool arm64_decode_kvm_registers(struct hv_span values, struct hv_span unused hv_unused,
 				struct hv_vcpu_regs *ret)
 {

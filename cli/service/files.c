@@ -385,7 +385,7 @@ struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct w
 	if (p->is_root)
 		f.text = hv_shared_text_take(&s->texts, &text);
 	else
-		err = hv_shared_text_take_some(&s->texts, &text, &f.text);
+		err = hv_shared_text_take_limited(&s->texts, &text, &f.text);
 	if (err)
 		return hv_err_in(err, "%s", path);
 	f.path = hv_take(path);

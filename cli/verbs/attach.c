@@ -164,8 +164,8 @@ static const char help[] =
 	"  --via=WAY              how to reach the guest; auto: inject under KVM, else monitor\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (injection, shared RAM of small pages)\n"
-	"  --vmlinux=FILE         the guest's kernel with symbols; the build id must "
-	"match\n" VERB_BTF_HELP
+	"  --vmlinux=FILE         the guest's kernel with symbols and types; its build id\n"
+	"                         must match\n" VERB_BTF_HELP
 	"  --max-overhead=PERCENT limit on the part of a vCPU's time that tracing takes; above\n"
 	"                         it, hvtrace stops tracing the costliest functions and lists\n"
 	"                         them in stat\n"

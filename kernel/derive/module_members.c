@@ -159,7 +159,7 @@ static bool is_symbols(const struct context *c, unsigned i, uint32_t off)
 {
 	uint64_t in = u64_of(c, i, off) - c->modules.list[i].at.v;
 	const uint64_t lowest = c->core->as.arch->kernel_start(c->core->as.levels).v;
-	Elf64_Sym first, empty = {0};
+	Elf64_Sym first = {0}, empty = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (in % 8 || in > HV_LOADED_BYTES - 24 || !u32_of(c, i, (uint32_t)in + 8) ||
@@ -361,33 +361,26 @@ static void derive_orcs(struct hv_deriving *d, struct context *c)
 #define TYPES_OFF     24u
 #define TYPES_SAMPLES 16u
 
-/* Before 5.2 (1c7651f43777) there is no table of types. */
-static bool are_types(const struct hv_address_space *as, struct hv_gva kallsyms)
+/* Returns whether the table of symbols of module I has a table of their types, as since 5.2
+ * (1c7651f43777). KALLSYMS is the offset of the pointer to it. */
+static bool has_types(const struct context *c, unsigned i, uint32_t kallsyms)
 {
+	const struct hv_address_space *as = &c->core->as;
 	uint8_t head[TYPES_OFF + 8], types[TYPES_SAMPLES];
 	struct hv_span copy = {head, sizeof(head)};
 	HV_AUTO_ERR struct hv_err *no_types = NULL;
-	HV_AUTO_ERR struct hv_err *err = hv_read(as, kallsyms, head, sizeof(head));
+	HV_AUTO_ERR struct hv_err *err =
+		hv_read(as, hv_gva(u64_of(c, i, kallsyms)), head, sizeof(head));
 	uint32_t nr = err ? 0 : hv_copy_u32(copy, 8);
 
 	if (nr > sizeof(types))
 		nr = sizeof(types);
 	if (nr)
 		no_types = hv_read(as, hv_gva(hv_copy_u64(copy, TYPES_OFF)), types, nr);
-	for (uint32_t i = 0; !no_types && i < nr; i++)
-		if (types[i] != '?' && (types[i] < 'A' || types[i] > 'z'))
+	for (uint32_t s = 0; !no_types && s < nr; s++)
+		if (types[s] != '?' && (types[s] < 'A' || types[s] > 'z'))
 			return false;
 	return nr && !no_types;
-}
-
-static bool have_types(const struct context *c, const struct hv_facts *facts)
-{
-	const struct hv_fact *kallsyms = hv_facts_find(facts, "module", "kallsyms");
-
-	for (unsigned i = 0; kallsyms && i < c->modules.nr; i++)
-		if (!are_types(&c->core->as, hv_gva(u64_of(c, i, kallsyms->off))))
-			return false;
-	return kallsyms && c->modules.nr;
 }
 
 /* Returns whether the members that reading modules needs are known. A module that is being loaded
@@ -406,6 +399,7 @@ static bool is_complete(const struct hv_deriving *d)
 void hv_module_members_derive(struct hv_deriving *d)
 {
 	struct context c = {.core = d->core};
+	const struct hv_fact *kallsyms;
 	const size_t nr = d->facts.nr, nr_numbers = d->facts.nr_numbers;
 
 	if (!hv_loaded_read(d->core, &c.modules))
@@ -414,7 +408,8 @@ void hv_module_members_derive(struct hv_deriving *d)
 	add(d, "mod_kallsyms", "symtab", 0, 8, NULL);
 	add(d, "mod_kallsyms", "num_symtab", 8, 4, NULL);
 	add(d, "mod_kallsyms", "strtab", 16, 8, NULL);
-	if (have_types(&c, &d->facts))
+	kallsyms = hv_facts_find(&d->facts, "module", "kallsyms");
+	if (kallsyms && fits_most(&c, kallsyms->off, has_types))
 		add(d, "mod_kallsyms", "typetab", TYPES_OFF, 8, NULL);
 	derive_memory(d, &c);
 	derive_orcs(d, &c);

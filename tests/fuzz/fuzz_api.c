@@ -18,6 +18,7 @@
 #include "lib/hvtrace/hvtrace.h"
 #include "lib/wire.h"
 #include "tests/fuzz/input.h"
+#include "tests/lib/event_formats.h"
 
 #define ID	    "session-id"
 #define CLIENTS_MAX 4
@@ -25,33 +26,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define COMMON                                                                                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-#define GRAPH                                                                                      \
-	COMMON "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"                      \
-	       "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
-
 #define KINDS                                                                                      \
-	COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"                          \
-	       "\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n"                 \
-	       "\tfield:__rel_loc u16[] list;\toffset:28;\tsize:4;\tsigned:0;\n"                   \
-	       "\tfield:s64 array[3];\toffset:32;\tsize:24;\tsigned:1;\n"                          \
-	       "\tfield:u8 rest[];\toffset:56;\tsize:0;\tsigned:0;\n"
+	FORMAT_COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"                   \
+		      "\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n"          \
+		      "\tfield:__rel_loc u16[] list;\toffset:28;\tsize:4;\tsigned:0;\n"            \
+		      "\tfield:s64 array[3];\toffset:32;\tsize:24;\tsigned:1;\n"                   \
+		      "\tfield:u8 rest[];\toffset:56;\tsize:0;\tsigned:0;\n"
 
 static const char *const texts[] = {
 	"cpu0/\ncpu1/\n",
 	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
-	"ID: 1\n" COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"ID: 1\n" FORMAT_COMMON "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
-	"ID: 11\n" GRAPH,
-	"ID: 10\n" GRAPH "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"ID: 11\n" FORMAT_GRAPH,
+	"ID: 10\n" FORMAT_GRAPH
+	"\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long retval;\toffset:40;\tsize:8;\tsigned:0;\n",
 	"test:kinds\n",
 	"ID: 1\n" KINDS,
-	"ID: 4\n" COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"ID: 4\n" FORMAT_COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
 	"\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 };
 

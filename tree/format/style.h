@@ -76,7 +76,7 @@ void hv_flags_letters(struct hv_text *out, const struct hv_style *style,
 
 struct hv_latency {
 	uint64_t start_ns; /* when the buffer was cleared; times are relative to it */
-	uint64_t next_ns;  /* time of the next event; 0: there is none */
+	uint64_t next_ns;  /* time of the next event; 0: this is the last one */
 	uint64_t index;	   /* index of this event, from 0 */
 };
 

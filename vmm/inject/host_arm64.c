@@ -4,9 +4,9 @@
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
 
+#include "vmm/inject/el2_arm64.h"
 #include "vmm/inject/icache.h"
 #include "vmm/inject/kvm.h"
-#include "vmm/inject/el2_arm64.h"
 
 /* -- the size of guest-physical addresses ------------------------------------------------------ */
 

@@ -57,7 +57,7 @@ static struct hv_err *share_some(struct hv_shared_texts *all, char c, size_t len
 	struct hv_err *err;
 
 	hv_text_add_fill(&text, c, len_bytes);
-	err = hv_shared_text_take_some(all, &text, ret);
+	err = hv_shared_text_take_limited(all, &text, ret);
 	ck_assert_ptr_null(text.data);
 	return err;
 }

@@ -10,14 +10,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "export/export.h"
 #include "export/output.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
+#include "tests/lib/zstd_without_memory.h"
 
 #define PAGE_BYTES 4096
 #define HEAD_BYTES 16 /* of a page: a time, and the length of its events */
@@ -106,19 +105,6 @@ START_TEST(a_vcpu_whose_area_is_full)
 	expect_error(hv_export_end(file), EFBIG, "t.dat: full: vCPU 1 has ");
 }
 END_TEST
-
-static bool has_no_memory;
-
-/* Replaces the function of libzstd. */
-size_t ZSTD_compress(void *to, size_t cap, const void *from, size_t len, int level)
-{
-	ZSTD_CCtx *c = has_no_memory ? NULL : ZSTD_createCCtx();
-	size_t done = c ? ZSTD_compressCCtx(c, to, cap, from, len, level)
-			: (size_t)-ZSTD_error_memory_allocation;
-
-	ZSTD_freeCCtx(c);
-	return done;
-}
 
 START_TEST(data_that_is_not_compressed)
 {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "stream/inet.h"
 #include "stream/split.h"
@@ -14,6 +12,7 @@
 #include "stream/window.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
+#include "tests/lib/zstd_without_memory.h"
 #include "tree/format/raw_page.h"
 
 static const struct hv_stream_key key = {{1, 2, 3}};
@@ -319,19 +318,6 @@ START_TEST(hostile_heads)
 	}
 }
 END_TEST
-
-static bool has_no_memory;
-
-/* Replaces the function of libzstd. */
-size_t ZSTD_compress(void *to, size_t cap, const void *from, size_t len, int level)
-{
-	ZSTD_CCtx *c = has_no_memory ? NULL : ZSTD_createCCtx();
-	size_t done = c ? ZSTD_compressCCtx(c, to, cap, from, len, level)
-			: (size_t)-ZSTD_error_memory_allocation;
-
-	ZSTD_freeCCtx(c);
-	return done;
-}
 
 START_TEST(a_table_that_is_not_compressed)
 {

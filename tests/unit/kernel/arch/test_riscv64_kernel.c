@@ -106,7 +106,7 @@ START_TEST(reach_is_below_the_image)
 	} refused[] = {
 		{FK_BASE, FK_BASE},
 		{FK_BASE, FK_BASE - mib},
-		{FK_BASE, FK_BASE + gib + 1},		      /* behind the range */
+		{FK_BASE, FK_BASE + gib + 1},		      /* after the range */
 		{FK_BASE - 2 * gib - mib, FK_BASE - 2 * gib}, /* before the range */
 		{FK_BASE, FK_BASE + 2 * gib - 127 * mib},     /* no room for BPF programs */
 	};

@@ -396,6 +396,7 @@ static inline void make_modules(enum module_form form)
 		fk_u32(&fk, at + SYMBOLS_OFF + 8, 17);
 		fk_u64(&fk, at + SYMBOLS_OFF + 16, base + 0x5000);
 		fk_u64(&fk, at + SYMBOLS_OFF + 24, base + 0x6000);
+		memset(fk_host(&fk, base + 0x6000), 't', 17);
 		fk_u32(&fk, at + REFCNT_OFF, i + 1);
 		make_orcs(at, base + 0x8000, base);
 		for (uint64_t part = 0; part < parts; part++) {

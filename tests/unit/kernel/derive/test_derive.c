@@ -305,6 +305,30 @@ START_TEST(queue_with_entities)
 }
 END_TEST
 
+/* Linux 4.14 adds a task to the list in another function, with the address of its sched_entity. */
+START_TEST(queue_to_which_tasks_are_added)
+{
+	static const char account[] = "\x48\x8b\x87\xd0\x00\x00\x00" /* mov 0xd0(%rdi),%rax */
+				      "\x48\x8d\x56\x30"	     /* lea 0x30(%rsi),%rdx */
+				      "\x48\x8b\x88\x30\x0a\x00\x00" /* mov 0xa30(%rax),%rcx */
+				      "\x48\x89\x51\x08"	     /* mov %rdx,8(%rcx) */
+				      "\x48\x89\x4e\x30"	     /* mov %rcx,0x30(%rsi) */
+				      "\x48\x8d\x88\x30\x0a\x00\x00" /* lea 0xa30(%rax),%rcx */
+				      "\x48\x89\x4e\x38"	     /* mov %rcx,0x38(%rsi) */
+				      "\x48\x89\x90\x30\x0a\x00\x00" /* mov %rdx,0xa30(%rax) */
+				      "\xc3";
+	static const char enqueue[] = "\x48\x8d\x5e\x50\xc3"; /* lea 0x50(%rsi),%rbx; ret */
+
+	remove_code("set_next_task_fair");
+	add_function(0, "account_entity_enqueue", account, sizeof(account) - 1);
+	add_function(1, "enqueue_task_fair", enqueue, sizeof(enqueue) - 1);
+	leave_queues(SE_OFF);
+	derive();
+	check_fact("task_struct", "se", SE_OFF, M | C);
+	check_fact("rq", "cfs_tasks", 0xa30, C);
+}
+END_TEST
+
 /* Without a task with a real-time policy, memory shows neither of them. */
 START_TEST(no_task_with_a_realtime_policy)
 {
@@ -842,6 +866,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, users_without_bpf);
 	tcase_add_test(tc, queue_of_old_kernels);
 	tcase_add_test(tc, queue_with_entities);
+	tcase_add_test(tc, queue_to_which_tasks_are_added);
 	tcase_add_test(tc, functions_that_use_only_the_pid);
 	tcase_add_test(tc, no_task_with_a_realtime_policy);
 	tcase_add_test(tc, a_guest_that_starts);

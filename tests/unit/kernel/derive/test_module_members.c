@@ -97,6 +97,49 @@ START_TEST(module_at_the_end_of_its_memory)
 }
 END_TEST
 
+static bool know_types(void)
+{
+	uint32_t off = 0;
+
+	return hv_btf_member(fk.k.core.btf, "mod_kallsyms", "typetab", &off, NULL) && off == 24;
+}
+
+/* A module that is being loaded has none yet. */
+START_TEST(types_of_symbols)
+{
+	for (unsigned nr_without = 0; nr_without <= MODULES; nr_without++) {
+		make_modules(CORE_LAYOUT);
+		for (unsigned i = 0; i < nr_without; i++)
+			fk_u64(&fk, module_at[i] + SYMBOLS_OFF + 24, 0);
+		derive();
+		CHECK_ALL(of_module);
+		ck_assert_int_eq(know_types(), nr_without < 2);
+		forget_types();
+	}
+}
+END_TEST
+
+/* Linux 4.14 and 5.1 write the type U into the first symbol: into st_info or st_size. */
+START_TEST(types_in_the_symbols)
+{
+	static const uint32_t offs[] = {4, 16};
+
+	for (size_t form = 0; form < HV_ARRAY_LEN(offs); form++) {
+		make_modules(CORE_LAYOUT);
+		for (unsigned i = 0; i < MODULES; i++) {
+			uint64_t first = (module_at[i] & ~0xfffull) + 0x4000;
+
+			*fk_host(&fk, first + offs[form]) = 'U';
+			fk_u64(&fk, module_at[i] + SYMBOLS_OFF + 24, 0);
+		}
+		derive();
+		CHECK_ALL(of_module);
+		ck_assert(!know_types());
+		forget_types();
+	}
+}
+END_TEST
+
 START_TEST(hostile_modules)
 {
 	static const struct {
@@ -282,6 +325,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, modules_are_loaded_later);
 	tcase_add_test(tc, types_of_other_sources_are_not_changed);
 	tcase_add_test(tc, module_at_the_end_of_its_memory);
+	tcase_add_test(tc, types_of_symbols);
+	tcase_add_test(tc, types_in_the_symbols);
 	tcase_add_test(tc, hostile_modules);
 	tcase_add_test(tc, hostile_module_members);
 	tcase_add_test(tc, list_of_modules_with_a_cycle);

@@ -522,6 +522,42 @@ static void module_of_suffixes(uint32_t nr, uint32_t len)
 	fk_u64(&s.f, kallsyms + 24, typetab);
 }
 
+/* Before 5.2 the types are in the symbols: in st_info, and in 5.0 and 5.1 in st_size. */
+START_TEST(types_are_in_the_symbols)
+{
+	uint32_t list, text;
+
+	begin();
+	list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
+	text = FK_STRUCT("module_layout", 16, {"base", 0, 8}, {"text_size", 12, 4});
+	FK_STRUCT("module", FS_MODULE_LEN, {"state", FS_STATE, 4}, {"list", FS_LIST, 0, list},
+		  {"name", FS_NAME, 56}, {"kallsyms", FS_KALLSYMS, 8},
+		  {"core_layout", FS_TEXT, 0, text});
+	FK_STRUCT("mod_kallsyms", 24, {"symtab", 0, 8}, {"num_symtab", 8, 4}, {"strtab", 16, 8});
+	fk_use_types(&s.f);
+	for (unsigned in_size = 0; in_size < 2; in_size++) {
+		const struct hv_symbols *found;
+		uint64_t kallsyms, symtab;
+		Elf64_Sym *sym;
+
+		module_of_suffixes(2, 10);
+		memcpy(&kallsyms, fk_host(&s.f, s.last_module - FS_LIST + FS_KALLSYMS), 8);
+		fk_u64(&s.f, kallsyms + 24, 0);
+		memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
+		sym = (Elf64_Sym *)fk_host(&s.f, symtab);
+		for (unsigned i = 1; i < 3; i++) {
+			sym[i].st_info = in_size ? 0x12 : 'T';
+			sym[i].st_size = in_size ? 'T' : 40;
+		}
+		read_modules();
+		found = &s.f.k.modules.list[s.f.k.modules.nr - 1].symbols;
+		ck_assert_uint_eq(found->nr, 2);
+		ck_assert_int_eq(found->by_addr[0].type, 'T');
+		hv_modules_deinit(&s.f.k.modules);
+	}
+}
+END_TEST
+
 /* Names are truncated as in the kernel. */
 START_TEST(names_of_modules_are_cut)
 {
@@ -587,6 +623,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_kernel_without_ftrace);
 	tcase_add_test(tc, groups_in_the_list_s_order);
 	tcase_add_test(tc, sites_are_found_by_name);
+	tcase_add_test(tc, types_are_in_the_symbols);
 	tcase_add_test(tc, names_of_modules_are_cut);
 	tcase_add_test(tc, names_of_modules_have_room_for_so_many_bytes);
 	tcase_add_test(tc, names_of_sites_have_room_for_so_many_bytes);

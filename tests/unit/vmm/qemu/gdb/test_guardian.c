@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
+#include "vmm/helper.h"
 #include "vmm/qemu/gdb/gdb_stub.h"
 #include "vmm/qemu/gdb/guardian.h"
 
@@ -447,6 +448,24 @@ START_TEST(service_killed)
 }
 END_TEST
 
+/* A request that it does not know must not end it before it has resumed the guest. */
+START_TEST(a_request_that_there_is_not)
+{
+	const struct guardian_request request = {.op = GUARDIAN_FORGET + 1};
+	struct hv_guardian *g = NULL;
+	int control;
+
+	ok(hv_guardian_start(path, vmm, &g));
+	ck_assert(comes(&m->runs));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
+	ck_assert_uint_eq(m->runs, 0);
+	control = ((const struct hv_helper *)g)->control; /* the first member (guardian.c) */
+	ck_assert_int_eq(send(control, &request, sizeof(request), 0), sizeof(request));
+	ck_assert(comes(&m->runs));
+	hv_guardian_free(g);
+}
+END_TEST
+
 /* The stub stops the guest when the service connects, and the service dies at this moment. */
 START_TEST(service_killed_while_it_connects)
 {
@@ -593,6 +612,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
 	tcase_add_test(tc, over_in_the_middle);
 	tcase_add_test(tc, service_killed);
+	tcase_add_test(tc, a_request_that_there_is_not);
 	tcase_add_test(tc, service_killed_while_it_connects);
 	tcase_add_test(tc, guardian_killed);
 	tcase_add_test(tc, stub_gone);
