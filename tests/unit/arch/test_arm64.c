@@ -56,7 +56,7 @@ START_TEST(registers_of_firmware)
 }
 END_TEST
 
-/* A vCPU that runs a 32-bit task has a different state with different registers. */
+/* For a vCPU in a 32-bit task, QEMU prints other registers. */
 START_TEST(registers_of_a_32_bit_task)
 {
 	static const char text[] = "R00=00000001 R01=bebe0000 R02=00000040 R03=00000003\n"
@@ -110,8 +110,8 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
-/* Which kernel a vCPU belongs to at an exception level, and its page tables. HCR_EL2 as Linux 6.12
- * sets it. */
+/* Whether a vCPU at an exception level executes the guest's kernel or its tasks, and its page
+ * tables. HCR_EL2 as Linux 6.12 sets it. */
 #define EL1_ROOT 0x41a92000
 #define EL2_ROOT 0x3a000041a92001
 #define OF_HOST	 0x0000000488000000 /* E2H, RW, TGE */
@@ -228,7 +228,7 @@ START_TEST(the_register_of_per_cpu_offsets)
 
 	ck_assert(hv_arch_arm64.classify_percpu(span, &is_hypervisor));
 	ck_assert(!is_hypervisor);
-	code[3] = 0xd53cd051; /* both */
+	code[3] = 0xd53cd051; /* one of each */
 	ck_assert(!hv_arch_arm64.classify_percpu(span, &is_hypervisor));
 	code[1] = 0xd53cd040;
 	ck_assert(hv_arch_arm64.classify_percpu(span, &is_hypervisor));
@@ -396,7 +396,7 @@ START_TEST(roots)
 	ck_assert_uint_eq(hv_arch_arm64.roots(&none, to), 0);
 	ck_assert_uint_eq(hv_arch_arm64.roots(&regs, to), 2);
 	ck_assert_uint_eq(to[0].v, 0x410a3000);
-	ck_assert_uint_eq(to[1].v, 0x410a5000); /* two pages after the trampoline's */
+	ck_assert_uint_eq(to[1].v, 0x410a5000); /* KPTI: swapper_pg_dir, 2 pages further */
 	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
 		const struct hv_arch *f = hv_arch_arm64.formats[i];
 		const struct hv_vcpu_regs aligned = {.root = 0x12340000410a0001};

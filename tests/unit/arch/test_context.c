@@ -43,7 +43,7 @@ static const struct row rows[] = {
 	{NO_RESCHED | 0x100000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x800000, IF, 0, {8, 0}, {.flags = HV_CONTEXT_NMI}},
 	{NO_RESCHED | 0x7f000000, IF, 0, {8, 0}, {0}},
-	/* code with soft interrupts off counts as between soft and hard interrupts */
+	/* 8 bits between the softirq and hardirq counts count disabled interrupts */
 	{NO_RESCHED | 0xff0000, IF, 0, {8, 0, 8}, {0}},
 	{NO_RESCHED | 0x1000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},
 	{NO_RESCHED | 0x8000000, IF, 0, {8, 0, 8}, {.flags = HV_CONTEXT_HARDIRQ}},

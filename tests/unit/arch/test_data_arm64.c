@@ -51,7 +51,7 @@ static void is_use(const struct told *told, size_t i, unsigned kind, uint64_t at
 
 START_TEST(data_is_followed)
 {
-	/* As gcc compiles `find_module_all`: from an anchor that the load changes. */
+	/* As gcc compiles find_module_all(): loads and stores change their base register. */
 	struct told t =
 		FOLLOW(ADRP_X0, 0x91170015 /* add x21, x0, #0x5c0 */,
 		       0xf8450ea1 /* ldr x1, [x21, #80]! */, 0xb94006a3 /* ldr w3, [x21, #4] */,

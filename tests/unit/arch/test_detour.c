@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The jump that replaces an instruction, byte by byte: decoded from the function's start, the next
- * instruction must be where it was. tests/kvm runs the detours. */
+/* Tests the jump that replaces an instruction: a decoder that starts at the function finds the next
+ * instruction where it was. tests/kvm runs the detours. */
 #include <check.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "arch/x86_64/x86_64.h"
 #include "tests/lib/run_suite.h"
 
-#define BYTES_MAX (1u << 20) /* of each; more takes long with sanitizers */
+#define BYTES_MAX (1u << 20) /* of each object; more takes long with sanitizers */
 
 struct compared {
 	csh capstone;
@@ -184,10 +184,10 @@ START_TEST(switches_of_interrupts)
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x90, 0xfa)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x66, 0x9d, 0xc3)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0x55, 0xfb, 0xf4)));
-	/* Inside other instructions, as in endbr64. */
+	/* Bytes inside other instructions do not count, as in endbr64. */
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xf3, 0x0f, 0x1e, 0xfa, 0xc3)));
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xb8, 0xfa, 0xfb, 0x9d, 0xfa, 0xc3)));
-	/* After an unknown instruction, and in a truncated one. */
+	/* Bytes after an unknown instruction, or in a truncated one, count. */
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0xc5, 0xf8, 0x77, 0xb0, 0xfa)));
 	ck_assert(hv_arch_x86_64.may_switch_irqs(CODE(0xb8, 0xfa)));
 	ck_assert(!hv_arch_x86_64.may_switch_irqs(CODE(0xc5, 0xf8, 0x77)));

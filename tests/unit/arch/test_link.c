@@ -174,7 +174,7 @@ START_TEST(an_alternative_that_is_a_jump)
 }
 END_TEST
 
-/* Instructions that replace others, with their values. */
+/* Instructions that are copied over others after their holes are filled. */
 START_TEST(an_alternative_that_is_copied)
 {
 	enum { HERE = 4, THERE = 18, LEN = 12 };
@@ -255,7 +255,7 @@ static uint8_t *copy_of_trampolines(void)
 	return code;
 }
 
-/* The code uses each value, and refuses one that does not fit with the value's name. */
+/* The trampolines use each value. One that does not fit is refused with its name. */
 START_TEST(every_value_of_the_trampolines)
 {
 	struct hv_trampoline_values values = {0};
@@ -322,7 +322,7 @@ START_TEST(addresses_in_the_trampolines)
 }
 END_TEST
 
-/* Only instruction prefixes may differ, and each of them is listed. */
+/* Only lock prefixes may differ, and each of them is listed. */
 START_TEST(trampolines_without_locks)
 {
 	struct hv_trampoline_values values = {0};

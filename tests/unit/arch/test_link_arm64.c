@@ -157,8 +157,8 @@ START_TEST(a_thunk_is_refused)
 }
 END_TEST
 
-/* A value that fits in no hole is refused with its name, unless every hole of it takes the low part
- * of any value. */
+/* A value that does not fit is refused with its name, unless each of its holes takes only a part of
+ * it. */
 START_TEST(every_value_of_the_trampolines)
 {
 	struct hv_trampoline_values values = {0};
@@ -167,7 +167,7 @@ START_TEST(every_value_of_the_trampolines)
 
 	ck_assert_ptr_nonnull(code);
 	memcpy(code, trampolines->code, trampolines->len_bytes);
-	/* Pages must be near, and the mask of a stack has 1 in its upper bits. */
+	/* Pages must be near the code, and the upper bits of the stack mask must be 1. */
 	values.hole[HV_HOLE_control] = values.hole[HV_HOLE_vcpus] = values.hole[HV_HOLE_pids] =
 		values.hole[HV_HOLE_stacks] = values.hole[HV_HOLE_params] = AT;
 	values.hole[HV_HOLE_stack_mask] = (uint64_t)-0x4000;

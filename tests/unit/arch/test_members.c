@@ -692,7 +692,7 @@ START_TEST(unknown_code_ends)
 }
 END_TEST
 
-/* Not more than 1,024 instructions and 4 KiB. */
+/* At most 1,024 instructions and 4 KiB are followed. */
 START_TEST(long_functions_are_cut)
 {
 	static uint8_t code[3 * 4096];
@@ -706,7 +706,7 @@ START_TEST(long_functions_are_cut)
 }
 END_TEST
 
-/* Each of the branches leads to the next instruction, or far back. */
+/* Each branch jumps far back or continues at the next instruction. */
 START_TEST(many_branches_end)
 {
 	static uint8_t code[3410]; /* 1,023 instructions */

@@ -15,7 +15,7 @@ static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "r
 
 #define ALL	     "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15"
 #define CALLER_SAVED "rax rcx rdx rsi rdi r8 r9 r10 r11"
-#define STRING	     "rax rcx rsi rdi" /* of all string instructions */
+#define STRING	     "rax rcx rsi rdi" /* changed by string instructions */
 
 /* clang-format off */
 static const struct {
@@ -281,8 +281,7 @@ static void note_register(void *ctx, const struct hv_member_use *use)
 		*kept |= 1u << use->off;
 }
 
-/* All registers point to a structure. After the instruction, only those that it does not change
- * do.
+/* All registers point to a structure. After the instruction, only unchanged ones still do.
  * _i: the instruction */
 START_TEST(changed_registers_are_forgotten)
 {

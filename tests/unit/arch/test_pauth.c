@@ -58,7 +58,7 @@ START_TEST(a_signature_is_where_no_address_is)
 }
 END_TEST
 
-/* The variants of one algorithm agree in the bits that they share. */
+/* The ways of one algorithm differ only in how they put the signature into the address. */
 START_TEST(ways_differ_as_the_manual_says)
 {
 	for (unsigned algorithm = 0; algorithm < 3; algorithm++) {

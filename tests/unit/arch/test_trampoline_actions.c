@@ -152,7 +152,7 @@ START_TEST(tasks_come_and_go)
 	call_entry(9, HV_DOES_PID_INHERITS, false);
 	run();
 	ck_assert(!has_pid(nr_pids));
-	/* The child of a task beyond the bitmap inherits nothing. */
+	/* If the pid of the current task is beyond the bitmap, the child's bit does not change. */
 	argument = &child;
 	world_set_current(world, &beyond);
 	run();

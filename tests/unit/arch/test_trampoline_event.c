@@ -205,7 +205,7 @@ START_TEST(an_event_that_is_too_long_is_counted)
 }
 END_TEST
 
-/* The event is followed by the stack of the call of commit. */
+/* The stack of the call to commit follows the event. */
 START_TEST(an_event_with_its_stack)
 {
 	struct hv_record words, stack;
@@ -366,7 +366,7 @@ START_TEST(what_a_hostile_guest_commits)
 }
 END_TEST
 
-/* The trampoline must not read or write at an address inside a draft, or after the last draft. */
+/* The trampoline must not use an address that is not the start of a draft. */
 START_TEST(what_is_committed_is_a_whole_draft)
 {
 	uint64_t drafts = address(WORLD_DRAFTS_OFF);
@@ -423,7 +423,8 @@ START_TEST(probes_of_ours_are_not_freed)
 }
 END_TEST
 
-/* The guest's array, which one of hvtrace's arrays replaced, is freed in its place, once. */
+/* When the guest frees one of hvtrace's arrays, the trampoline frees the guest's array that it
+ * replaced, once. */
 START_TEST(what_an_array_of_ours_stands_for_is_freed)
 {
 	const size_t *offs = hv_arch_x86_64.trampolines.event_release_offs;

@@ -169,8 +169,8 @@ START_TEST(memory_of_events_in_a_set)
 }
 END_TEST
 
-/* A step limits the length of one result, never above the length in the reading step, and not for
- * the next result. */
+/* HV_FETCH_MOST limits one result, never above the length in the reading step, and not the next
+ * result. */
 START_TEST(memory_of_a_length_that_an_event_says)
 {
 	size_t off = EVENT_RESULTS - HV_ENTRY_HEADER_LEN;
@@ -203,7 +203,6 @@ START_TEST(memory_of_a_length_that_an_event_says)
 }
 END_TEST
 
-/* An event has no register words. */
 START_TEST(an_event_has_no_words)
 {
 	struct entry e;
@@ -218,7 +217,7 @@ START_TEST(an_event_has_no_words)
 }
 END_TEST
 
-/* Without results it is recorded like any other event. */
+/* If the program is not for this event, the event is recorded without results. */
 START_TEST(an_event_of_another_kind)
 {
 	struct entry e;

@@ -54,7 +54,7 @@ static struct hv_event_field fields[] = {
 	FIELD("long", s8, true),      FIELD("unsigned long", u8, false),
 	FIELD("char[4]", text, true), {"far", "int", HV_ENTRY_LEN_MAX - 4, 4, 0, 0, true},
 };
-#define NR_NUMBERS 8 /* numbers in the mask */
+#define NR_NUMBERS 8 /* the first fields are numbers */
 
 static struct hv_catalogue catalogue = {.common = {common, HV_ARRAY_LEN(common)}};
 static const struct hv_event_type type = {
@@ -307,7 +307,7 @@ START_TEST(filters_of_several)
 	ck_assert(hv_trampoline_filter_or(&a, &b));
 	ck_assert_uint_eq(a.nr, 3);
 	before = a;
-	ck_assert(hv_trampoline_filter_or(&a, &before)); /* an equal filter */
+	ck_assert(hv_trampoline_filter_or(&a, &before)); /* an equal filter adds nothing */
 	ck_assert_uint_eq(a.nr, 3);
 	ck_assert(hv_trampoline_filter_or(&many, &a));
 	ck_assert_uint_eq(many.nr, 8);
@@ -319,7 +319,7 @@ END_TEST
 
 /* -- side effects ------------------------------------------------------------------------------ */
 
-/* No task record, no stack, no counter. */
+/* A dropped event leaves no task record, no stack and no count. */
 START_TEST(nothing_is_written_of_what_is_left_out)
 {
 	struct entry entry = {.s4 = -5};
@@ -333,7 +333,7 @@ START_TEST(nothing_is_written_of_what_is_left_out)
 	entry.s4 = 5;
 	ck_assert(records(1, &entry));
 	ck_assert_uint_gt(world_head(world, 0), 4); /* task, two of data, event, stack */
-	/* The same event without a filter; another event */
+	/* Recorded: an event without a filter, and this one after its filter is removed. */
 	entry.s4 = -5;
 	hv_region_event_file(&region, 1)->does = 0;
 	ck_assert(records(2, &entry));
@@ -386,7 +386,7 @@ static void before_each(const char *before, const struct entry *entry, void (*do
 	ck_assert_int_gt(nr_trapped, 60);
 }
 
-/* A mixture of the old and the new filter would drop it. */
+/* Passes the old filter and the new one. A mixture of the two would drop it. */
 static const struct entry both = {.s4 = 5, .u8 = 7};
 
 static void change_filter(void)
@@ -399,7 +399,7 @@ static void change_to_none(void)
 	hv_trampoline_filters_set(&used, &region, 1, NULL);
 }
 
-/* The other file gets the steps that the first one had. */
+/* The other file gets the memory of the first one's filter. */
 static void give_to_another(void)
 {
 	change_to_none();
@@ -441,7 +441,7 @@ static void another_event(void)
 	nr_recorded++;
 }
 
-/* Of the two events that came in between, one is dropped as well. */
+/* Only one of the two events that came in between is recorded. */
 static void one_other_is_recorded(bool recorded)
 {
 	unsigned nr = (sizeof(struct entry) - 8 + HV_DATA_LEN - 1) / HV_DATA_LEN + 1;

@@ -151,7 +151,8 @@ static void set_plain_program(void)
 		    {HV_FETCH_READS | HV_FETCH_STRING, 0, 9, 1, 0});
 }
 
-/* As when a function that handles page faults has a probe. */
+/* A function that handles page faults can have a probe. Its calls during a read are not
+ * recorded. */
 START_TEST(reading_is_not_recorded)
 {
 	struct entry e;
@@ -212,7 +213,7 @@ START_TEST(all_drafts_are_taken)
 	world_take_drafts(world);
 	call(KERNEL_START);
 	ck_assert_uint_eq(world_state(world, 0)->nr_no_draft, 1);
-	ck_assert_uint_eq(world_head(world, 0), 1); /* the tracer's */
+	ck_assert_uint_eq(world_head(world, 0), 1); /* the tracer's record */
 	ck_assert_uint_eq(nr_reads, 0);
 }
 END_TEST
@@ -222,7 +223,7 @@ END_TEST
 static uint64_t visited[1024];
 static unsigned nr_visited;
 static bool is_stepping;
-/* Address of the interrupt, which now has a breakpoint. */
+/* Address at which the interrupt comes; it has a breakpoint. */
 static uint64_t trap_at;
 static uint8_t under_trap;
 
@@ -335,15 +336,15 @@ static void set_user_regs(uint64_t ip, uint64_t bp, uint64_t cs)
 	memcpy(regs + 136, &cs, 8);
 }
 
-/* A record of a frame at AT, and the one after it at NEXT. */
+/* Writes a frame record at AT that leads to NEXT. */
 static void set_frame(uint64_t at, uint64_t next, uint64_t caller)
 {
 	memcpy(user_memory + (at - USER_START), &next, 8);
 	memcpy(user_memory + (at - USER_START) + 8, &caller, 8);
 }
 
-/* The stack has NR words: the ip, then callers from 1 on. Its record is at AT. Returns the position
- * of the next one. */
+/* Expects a stack of NR words at position AT: the ip, then callers 1, 2, ... Returns the position
+ * after it. */
 static uint64_t check_user_stack(uint64_t at, unsigned nr)
 {
 	uint64_t words[HV_USER_STACK_MAX] = {IP};
@@ -393,7 +394,7 @@ START_TEST(the_stack_of_a_program_that_ends)
 	at = check_user_stack(0, 1);
 	set_frame(USER_START + 0x100, USER_START + 0x110, UINT64_MAX);
 	at = check_user_stack(at, 1);
-	set_user_regs(IP, USER_START + 1, 0x23); /* of 32 bits */
+	set_user_regs(IP, USER_START + 1, 0x23); /* a 32-bit program */
 	at = check_user_stack(at, 1);
 	set_user_regs(IP, USER_START + 0x100, 0); /* a kernel thread */
 	check_user_stack(at, 0);

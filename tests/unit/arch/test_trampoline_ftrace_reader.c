@@ -94,7 +94,7 @@ static void check_sees(const uint8_t *bytes, size_t len)
 	ck_assert_uint_eq(reads.len, len);
 }
 
-/* A site belongs to hvtrace if it calls the code, or the page of params before the code. */
+/* A site belongs to hvtrace if it calls the trampolines' code or the page of params before it. */
 START_TEST(a_site_of_ours_reads_as_it_was)
 {
 	set_up_as(_i ? thunk : bare_return);
@@ -121,7 +121,7 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 	check_sees(bytes, SITE_LEN);
 	site_calls(code);
 	memcpy(bytes, site, SITE_LEN);
-	bytes[0] = site[0] = 0xcc; /* the guest changes it right now */
+	bytes[0] = site[0] = 0xcc; /* the guest is just changing it */
 	check_sees(bytes, SITE_LEN);
 	site_calls(code);
 	memcpy(bytes, site, sizeof(bytes)); /* longer than any site */
@@ -130,7 +130,7 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 }
 END_TEST
 
-/* A site that calls a chain reads as the guest's own call, wherever its trampoline is. */
+/* From a site that calls a chain, the guest reads its own call, however far its target is. */
 START_TEST(a_chain_reads_as_the_guest_s_call)
 {
 	static const int64_t distances[] = {0x100, -0x2000, 0x7000000, -0x7000000};
@@ -153,7 +153,7 @@ START_TEST(a_chain_reads_as_the_guest_s_call)
 }
 END_TEST
 
-/* The reader's return address, which is in the entry, identifies the call. */
+/* The reader's return address is inside the entry and so identifies the call. */
 START_TEST(each_call_has_an_entry)
 {
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;

@@ -78,8 +78,8 @@ static void tear_down(void)
 	native_free(world);
 }
 
-/* While it sleeps, the return address is the call itself, so that the kernel's stack contains no
- * trampoline address. */
+/* While the trampoline sleeps, the return address is the call itself, so that the kernel's stack
+ * contains no trampoline address. */
 START_TEST(the_call_is_made_anew_until_it_is_put_back)
 {
 	set_up_as(_i ? thunk : bare_return);

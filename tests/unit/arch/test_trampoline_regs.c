@@ -114,7 +114,7 @@ START_TEST(a_call_has_its_registers)
 	for (uint64_t n = 0; n < 8; n++) {
 		call(n, in, out);
 		check(8 * n, in, out);
-		ck_assert_uint_eq(kind_at(8 * n + 7), HV_RECORD_FUNCTION); /* then the trampoline */
+		ck_assert_uint_eq(kind_at(8 * n + 7), HV_RECORD_FUNCTION);
 	}
 	ck_assert_uint_eq(world_head(world, 0), 64);
 }
@@ -150,7 +150,6 @@ START_TEST(only_what_is_wanted)
 }
 END_TEST
 
-/* In addition to the actions before and after it. */
 START_TEST(other_actions_are_done_too)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];

@@ -54,7 +54,7 @@ static void nothing_more(const struct world *w)
 
 static void set_up(void)
 {
-	/* The stacks may contain the handler's address. */
+	/* The stacks may contain the address of the graph's handler. */
 	static const struct world_case c = {"",		0, 0, nothing_more, WORLD_FUNCTION_STACK,
 					    .hooked = 1};
 	const char *lack = NULL;
@@ -133,7 +133,7 @@ START_TEST(words_that_count)
 
 	sp[1] = TEXT(0x1234567);
 	sp[2] = (uintptr_t)&sp[20];
-	sp[3] = (uintptr_t)&sp[1]; /* down */
+	sp[3] = (uintptr_t)&sp[1]; /* leads down */
 	sp[4] = TEXT(0) - 1;
 	sp[5] = TEXT(0);
 	sp[6] = UINT64_MAX;
@@ -142,7 +142,7 @@ START_TEST(words_that_count)
 	sp[9] = (uintptr_t)end + 8;
 	sp[10] = 0x00007f0081000000;
 	end[-1] = TEXT(7);
-	*end = TEXT(8); /* after it */
+	*end = TEXT(8); /* after the stack */
 	sp[-5] = TEXT(9);
 	r = run_on(sp);
 	ck_assert_uint_eq(words.nr, 6);
@@ -163,8 +163,8 @@ START_TEST(words_that_count)
 }
 END_TEST
 
-/* An interrupt stack ends at its pointer, which is its last word or, before 5.12, its end. That
- * word leads to the task's stack. */
+/* hardirq_stack_ptr is the last word of an interrupt stack or, before 5.12, its end. The last word
+ * leads to the task's stack. */
 START_TEST(through_an_interrupt_stack)
 {
 	uint64_t *sp = &stacks.irq[2000], *task = &stacks.task[1900];
@@ -175,7 +175,7 @@ START_TEST(through_an_interrupt_stack)
 	sp[2] = (uintptr_t)&task[3];
 	link[1] = TEXT(2);
 	*link = (uintptr_t)task;
-	task[-1] = TEXT(3); /* below the frames left before */
+	task[-1] = TEXT(3); /* below the interrupted task's sp */
 	task[0] = TEXT(4);
 	task[5] = (uintptr_t)&task[7];
 	task[6] = (uintptr_t)&stacks.task[7];
@@ -195,7 +195,7 @@ START_TEST(a_link_to_elsewhere)
 {
 	uint64_t *sp = &stacks.irq[2000], *link = &stacks.irq[STACK_BYTES / 8 - 1];
 
-	*link = 8; /* nothing is there */
+	*link = 8; /* nothing is mapped there */
 	sp[1] = TEXT(1);
 	run_on(sp);
 	ck_assert_uint_eq(words.nr, 1);
@@ -244,7 +244,7 @@ static uint64_t key_of(const uint64_t *retp)
 	return ((uintptr_t)&stacks.irq[STACK_BYTES / 8 - 1] & mask) | HV_STACK_IRQ;
 }
 
-/* Stores the handler's address in words of a stack. The frames contain the original addresses. */
+/* Replaces return addresses by the handler's address, and stores the original ones in frames. */
 static struct hv_stack *hook(uint64_t *retps[], size_t nr)
 {
 	uint64_t key = key_of(retps[0]);
@@ -404,11 +404,10 @@ static unsigned bit_at(uint64_t position, unsigned bit)
 	return r.word[3] >> bit & 1;
 }
 
-/* A stack is recorded if it is deeper than the deepest one and on a task's stack, whether recording
- * is on or off. */
+/* A stack is recorded if it is a task's and deeper than all before, also while recording is off. */
 START_TEST(a_deeper_stack)
 {
-	/* Counted from the word with the site's end. */
+	/* Counted from the word with the address of the site's end. */
 	const uint64_t depth = STACK_BYTES - 2000 * 8 + 16;
 	uint64_t *deepest = &world_control(world)->deepest;
 
@@ -433,7 +432,7 @@ START_TEST(a_deeper_stack)
 }
 END_TEST
 
-/* A command's stack, too. */
+/* One record is both the deepest stack and the command's. */
 START_TEST(a_deeper_stack_of_a_command)
 {
 	stacks.task[2001] = TEXT(1);
@@ -449,7 +448,7 @@ START_TEST(a_deeper_stack_of_a_command)
 }
 END_TEST
 
-/* Above and below the task's stack. */
+/* A call on a stack above or below the task's stack does not count. */
 START_TEST(deep_on_another_stack)
 {
 	command(HV_DOES_DEEPEST, false);
@@ -466,7 +465,7 @@ START_TEST(counted_commands)
 	command(HV_DOES_STACK_COUNTED | HV_DOES_REPORT_COUNTED, true);
 	world_control(world)->left[9].stack = 2;
 	world_control(world)->left[9].report = 1;
-	call(4); /* no words: their first record alone */
+	call(4); /* an empty stack still has a first record of words */
 	ck_assert_uint_eq(kind_at(1), HV_RECORD_STACK);
 	ck_assert_uint_eq(kind_at(2), HV_RECORD_COMMAND);
 	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
@@ -478,7 +477,7 @@ START_TEST(counted_commands)
 	world_control(world)->left[9].stack = -1;
 	call(1);
 	ck_assert_int_eq(world_control(world)->left[9].stack, -1);
-	/* a snapshot is taken whether recording is on or off */
+	/* a snapshot is also taken while recording is off or paused */
 	world_control(world)->mode = HV_MODE_OFF;
 	world_control(world)->left[9].stack = world_control(world)->left[9].report = 5;
 	call(1);
@@ -493,7 +492,6 @@ START_TEST(counted_commands)
 }
 END_TEST
 
-/* Together with actions that switch recording. */
 START_TEST(commands_that_switch)
 {
 	command(HV_DOES_ON | HV_DOES_STACK | HV_DOES_REPORT, false);

@@ -35,7 +35,6 @@ START_TEST(a_record_of_a_call)
 }
 END_TEST
 
-/* Checks that the record describes TASK. */
 static void check_task(const struct hv_record *r, const struct world_task *task)
 {
 	uint64_t comm[2] = {r->word[1], r->word[2]};
@@ -101,7 +100,7 @@ START_TEST(every_cpu_has_its_ring)
 	struct hv_record r;
 
 	world_cpu(world)->cpu_number = 1;
-	run(); /* no task was recorded there */
+	run(); /* no task was recorded on this vCPU */
 	ck_assert_uint_eq(head(0), 0);
 	ck_assert_uint_eq(head(1), 2);
 	r = record_at(1, 1);
@@ -115,7 +114,7 @@ START_TEST(every_cpu_has_its_ring)
 }
 END_TEST
 
-/* The mode, the pid filter and the current task decide: see the cases. */
+/* The mode, the pid filter and the current task determine the records (world_cases). */
 START_TEST(what_is_recorded)
 {
 	const struct world_case *c = &world_cases[_i];
@@ -141,8 +140,8 @@ static void in_no_section(const struct world *w)
 	world_cpu(w)->preempt_count = 0x80000000;
 }
 
-/* A task that is not in a section may have left the vCPU that had an open section. Interrupts are
- * on in this process. */
+/* An open section does not count if preemption and interrupts, as in this process, are on: its task
+ * may have left the vCPU. */
 START_TEST(a_section_is_where_preemption_is_off)
 {
 	set_up_trampoline(WORLD_SECTION_FUNCTION, in_no_section);
@@ -257,7 +256,7 @@ START_TEST(counts_in_a_graph)
 }
 END_TEST
 
-/* The record shows them as if they were in the preempt count. */
+/* The record shows the task's count of soft interrupts as if it were in the preempt count. */
 START_TEST(soft_interrupts_that_tasks_count)
 {
 	struct hv_record r;

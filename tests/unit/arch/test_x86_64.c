@@ -122,7 +122,7 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
-/* EFER.NXE of a CPU without NX, read in each of three ways. */
+/* On a CPU without NX, EFER.NXE is 0 in each format of registers. */
 START_TEST(cpu_without_nx)
 {
 	char text[sizeof(linux_vcpu)];
@@ -164,8 +164,8 @@ START_TEST(system_management_mode)
 	memcpy(strstr(text, "SMM=0"), "SMM=1", 5);
 	ck_assert(arch->parse_registers(text, &regs));
 	ck_assert_int_eq(regs.hidden, HV_HIDDEN_YES);
-	/* The gdb stub does not report it, so a vCPU in the lower half that is not in a task may be
-	 * hidden. */
+	/* The gdb stub does not report SMM, so a vCPU in the lower half that is not in a task may
+	 * be hidden. */
 	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
 	ck_assert_int_eq(regs.hidden, HV_HIDDEN_MAYBE);
 	memcpy(g + 140, &task_cs, 1); /* cs */
@@ -184,7 +184,7 @@ START_TEST(where_the_kernels_addresses_begin)
 }
 END_TEST
 
-/* The kernel computes the page of any address in the range for images. */
+/* The kernel computes a struct page for any address in the image range. */
 START_TEST(the_region_is_where_the_kernel_knows_no_page)
 {
 	ck_assert_uint_ge(arch->chosen_range.start.v, arch->image_range.end.v);
@@ -436,9 +436,9 @@ static const struct {
 	{"\xf3\x0f\x1e\xfa\xc3\xcc\xcc\xcc\xcc", 9, true, 0},
 	{"\x66\x0f\x1f\x00\xe9\x00\x10\x00\x00", 9, true, 0xffffffff81001009},
 	{"\xe9\xfb\x0f\x00\x00", 5, true, 0xffffffff81001000},
-	/* sealed with the newer nop */
+	/* endbr64 sealed with the newer nop */
 	{"\x0f\x1f\x40\xd6\xc3\xcc\xcc\xcc\xcc", 9, true, 0},
-	/* 6.12: the nop of nine bytes is where calls would be counted */
+	/* 6.12: call-depth tracking would replace the nop of nine bytes */
 	{"\xf3\x0f\x1e\xfa\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00\xc3\xcc\xcc\xcc\xcc", 18, true, 0},
 	{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00\x66\x90\xe9\x00\x10\x00\x00", 17, true,
 	 0xffffffff81001011},

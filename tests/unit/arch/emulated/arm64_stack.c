@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a stack on arm64, stacks with interrupts, and signed return addresses. */
+/* Tests stack recording on arm64: the end of a stack, interrupts, and signed return addresses. */
 #include "tests/unit/arch/emulated/stack_calls.h"
 
 START_TEST(the_first_functions_of_a_task)
@@ -68,7 +68,7 @@ START_TEST(what_ends_a_stack)
 	record_at(fp + 2 * EMU_FRAME)->caller = EMU_TEXT_BASE + (UINT64_C(1) << 32);
 	s = stack_call(fp - 0x40, fp);
 	stack_expect(&s, 0, 2, true);
-	/* An exception of a kernel that makes no record for it. */
+	/* Since 6.13 the word after an empty record marks an exception (2) or the end (1). */
 	end = emu_chain(world, 0, fp, 0, 2);
 	record_at(end)[1].next = 2;
 	s = stack_call(fp - 0x40, fp);
@@ -79,7 +79,7 @@ START_TEST(what_ends_a_stack)
 }
 END_TEST
 
-/* The function is the first on its stack: the stack pointer is the end. */
+/* The function is the first on the interrupt stack, so its stack pointer is the stack's end. */
 START_TEST(from_the_interrupt_stack_to_the_tasks)
 {
 	uint64_t irq = emu_stack_end(2), fp = emu_chain_start(0);
@@ -88,7 +88,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, fp, 0, 4);
 	s = stack_call(irq, fp);
 	stack_expect(&s, 0, 4, false);
-	/* From a deeper call on the interrupt stack; and the chain must not lead back. */
+	/* A deeper call on the interrupt stack. The task's stack must not lead back to it. */
 	emu_chain(world, 0, irq - 0x100, 0, 2);
 	record_at(irq - 0x100 + EMU_FRAME)->next = fp;
 	emu_chain(world, 0, fp, 2, 4);
@@ -98,7 +98,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, irq - 0x80, 4, 1);
 	s = stack_call(irq - 0x180, irq - 0x100);
 	stack_expect(&s, 0, 4, true);
-	/* A task's stack must not lead to another stack. */
+	/* If the call is on a task's stack, its frame pointer must not lead to another stack. */
 	s = stack_call(fp, irq - 0x100);
 	stack_expect(&s, 0, 0, true);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a stack on riscv64, and stacks with exceptions and interrupts. */
+/* Tests stack recording on riscv64: the end of a stack, exceptions, and interrupts. */
 #include <string.h>
 
 #include "tests/unit/arch/emulated/stack_calls.h"
@@ -101,7 +101,7 @@ START_TEST(through_exceptions)
 	exception_at(last, 0x10000, fp);
 	s = stack_call(sp_of(fp), fp);
 	expect_exception(&s, 3, 4, false);
-	/* In the kernel. */
+	/* An exception from kernel mode. */
 	exception_at(fp, emu_caller(5), inner);
 	emu_chain(world, 0, inner, 6, 2);
 	s = stack_call(sp_of(fp), fp);
@@ -119,7 +119,7 @@ START_TEST(through_exceptions)
 	s = stack_call(sp_of(fp), fp);
 	ck_assert_uint_eq(s.nr, 3);
 	ck_assert(!s.early);
-	/* Registers that are not on the stack. */
+	/* The exception's registers are not on the stack. */
 	emu_chain(world, 0, fp, 0, 2);
 	record_at(fp)->next = last + 8;
 	exception_at(last + 8, emu_caller(5), inner);
@@ -128,7 +128,7 @@ START_TEST(through_exceptions)
 }
 END_TEST
 
-/* The function is the first on its stack: the stack pointer is the end. */
+/* The function is the first on the interrupt stack, so its stack pointer is the stack's end. */
 START_TEST(from_the_interrupt_stack_to_the_tasks)
 {
 	uint64_t irq = emu_stack_end(2), fp = emu_chain_start(0);
@@ -137,7 +137,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, fp, 0, 4);
 	s = stack_call(irq, fp);
 	stack_expect(&s, 0, 4, false);
-	/* From a deeper call on the interrupt stack; and the chain must not lead back. */
+	/* A deeper call on the interrupt stack. The task's stack must not lead back to it. */
 	emu_chain(world, 2, irq - 0x400, 0, 3);
 	record_at(irq - 0x400 + EMU_FRAME)->next = fp;
 	emu_chain(world, 0, fp, 2, 4);
@@ -152,7 +152,7 @@ START_TEST(from_the_interrupt_stack_to_the_tasks)
 	emu_chain(world, 0, fp, 2, 4);
 	s = stack_call(irq - 0x440, last_of(2) - EMU_FRAME);
 	stack_expect(&s, 0, 6, false);
-	/* A task's stack must not lead to another stack. */
+	/* If the call is on a task's stack, its frame pointer must not lead to another stack. */
 	s = stack_call(sp_of(fp), irq - 0x400);
 	stack_expect(&s, 0, 0, true);
 }

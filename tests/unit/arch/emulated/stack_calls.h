@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of a function whose stack is recorded, in a trampoline world on an emulated CPU. Users of
- * this header are built once for each architecture. */
+/* Calls a function whose stack is recorded, on an emulated CPU. Users of this header are built once
+ * for each architecture. */
 #pragma once
 
 #include <check.h>
@@ -27,7 +27,7 @@ void stack_tear_down(void);
 
 /* Returns the records of the function at OFF. Every record in the rings must be complete. */
 struct stack stack_read(uint64_t off);
-/* Asserts that the function has returned and that all registers except the free ones still equal
+/* Asserts that the function has returned. The registers that the trampoline must keep equal
  * BEFORE. */
 void stack_check_kept(const struct emu_regs *before);
 /* Calls the traced function with the stack pointer SP and the frame pointer FP. */

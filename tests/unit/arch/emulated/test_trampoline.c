@@ -33,7 +33,6 @@ static void tear_down(void)
 	emu_free(world);
 }
 
-/* Events read from a ring. */
 struct events {
 	struct hv_event of[EVENTS_MAX];
 	unsigned nr, nr_tasks;
@@ -64,7 +63,7 @@ static struct events read_events(unsigned cpu)
 	return e;
 }
 
-/* Asserts that the function has returned and that all registers except the free ones are
+/* Asserts that the function has returned. The registers that the trampoline must keep are
  * unchanged. */
 static void check_kept(const struct emu_regs *before)
 {
@@ -172,7 +171,7 @@ START_TEST(a_task_is_told_before_its_first_record)
 }
 END_TEST
 
-/* A name without a terminating 0 must not reach the bits that mark a record. */
+/* A name without a terminating 0 must not set bits that are 0 in all records. */
 START_TEST(a_name_of_16_bytes)
 {
 	struct emu_task *dd = &emu_tasks(world)->dd;
@@ -184,8 +183,8 @@ START_TEST(a_name_of_16_bytes)
 }
 END_TEST
 
-/* The mode, the pid filter and the current task decide: see the cases. The trampoline writes only
- * to the ring. */
+/* The mode, the pid filter and the current task determine the records (emu_cases). The trampoline
+ * writes only to the ring. */
 START_TEST(what_is_recorded)
 {
 	const struct emu_case *c = &emu_cases[_i];
@@ -314,7 +313,7 @@ static void check_disturbed(const struct emu_case *c, emu_disturbance *disturb)
 		ck_assert_uint_eq(others, c->nr_function_records);
 }
 
-/* The call is recorded exactly once and completely, and so is the call of the disturbance. */
+/* Both the call and the call by the disturbance are recorded once and completely. */
 START_TEST(disturbed_before_each_instruction)
 {
 	const struct emu_case *c = &emu_cases[_i];

@@ -179,7 +179,7 @@ START_TEST(tasks_come_and_go)
 	call();
 	call_entry(9, HV_DOES_PID_INHERITS, false);
 	ck_assert(!has_pid(EMU_NR_PIDS));
-	/* The child of a task beyond the bitmap inherits nothing. */
+	/* If the pid of the current task is beyond the bitmap, the child's bit does not change. */
 	make_task(72);
 	emu_tasks(world)->cat.pid = EMU_NR_PIDS;
 	call();
@@ -200,7 +200,7 @@ static void check_reported(uint64_t position)
 	ck_assert_uint_eq(at.site_end | HV_TEXT_BIT, emu_site_end(EMU_TRACED_OFF));
 }
 
-/* The trampoline notifies the host whether tracing is on or off, until the count is used up. */
+/* The trampoline notifies the host until the count is used up, also while tracing is off. */
 START_TEST(the_host_is_told)
 {
 	struct hv_control *control = emu_control(world);
@@ -222,7 +222,7 @@ START_TEST(the_host_is_told)
 	control->left[GROUP].report = -1;
 	call();
 	ck_assert_uint_eq(head(), 4);
-	/* A change of the task is recorded first. */
+	/* If the task has changed, a record of the task comes first. */
 	control->left[GROUP].report = 1;
 	emu_state(world, 0)->last_pid = 0;
 	call();

@@ -154,7 +154,7 @@ static void check_registers(void)
 			ck_assert_uint_eq(after.x[i], before.x[i]);
 }
 
-/* Every return stack has the same frames as before, and no counts remain. */
+/* Every return stack has the same frames and counters as before. */
 static void check_stacks(const struct emu_case *c)
 {
 	const struct hv_stack *stacks = (const struct hv_stack *)(memory_before + EMU_STACKS_OFF);
@@ -178,7 +178,7 @@ static void check_stacks(const struct emu_case *c)
 
 static void check_outer(const struct emu_case *c, struct found found)
 {
-	if (c->nr_entries == 2) { /* a jump: the other function is part of the call */
+	if (c->nr_entries == 2) { /* the function jumps to the other one */
 		found.outer.entries += found.inner.entries;
 		found.outer.exits += found.inner.exits;
 		ck_assert_uint_eq(found.inner.entry_depth, found.outer.entry_depth + 1);
@@ -212,8 +212,8 @@ START_TEST(a_call)
 }
 END_TEST
 
-/* At the first instruction of the function's own code, all registers have the caller's values,
- * except the free ones and, in a graph, the return address. */
+/* The function's own code starts with the caller's registers, except those that the trampoline may
+ * change and, in a graph, the return address. */
 START_TEST(arguments_arrive)
 {
 	struct emu_regs now;
@@ -241,7 +241,7 @@ static bool depends_on_cpu(void)
 	return emu_control(world)->mode & HV_MODE_CPUS;
 }
 
-/* Calls that found no entry because another task took it during the disturbance are counted. */
+/* A call without records must be counted: the disturbance took its return stack or counter. */
 static void check_disturbed(const struct emu_case *c, bool same_stack)
 {
 	struct found found = read_rings();
@@ -341,8 +341,7 @@ static void run_to_the_body(void)
 /* Two tasks run on two vCPUs and two kernel stacks, and compete for the only return stack without
  * frames. */
 struct rivals {
-	unsigned mine, theirs; /* kernel stacks: of cat, whose return stack's first bucket it is,
-				* and of dd */
+	unsigned mine, theirs; /* kernel stacks of cat, whose home bucket is `wanted`, and of dd */
 	struct hv_stack *wanted;
 	struct emu_regs at_body; /* of dd */
 };
@@ -416,8 +415,8 @@ static void check_rivals(const struct rivals *r, const char *name)
 		ck_assert_uint_eq(found.outer.entries + found.inner.entries + nr_missed, 2);
 }
 
-/* The rival calls before each instruction of the call and is still inside its function when the
- * call continues. _i selects the case, and the task that returns first. */
+/* dd calls before each instruction of cat's call and stays in its function while cat continues. _i
+ * selects the case and the task that returns first. */
 static const char *const first_calls[] = {
 	"call and return, first frame of a stack",
 	"call and return, of a stack seen first",
@@ -483,7 +482,7 @@ START_TEST(frames_that_were_left)
 }
 END_TEST
 
-/* Recording is paused, and in some modes switched off, while a call is open. */
+/* The mode changes while a call is open. Its return is not recorded. */
 START_TEST(a_return_in_a_pause)
 {
 	static const uint32_t modes[] = {HV_MODE_PAUSED, HV_MODE_OFF, HV_MODE_SILENT};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The trampoline that records stacks of another architecture, on an emulated CPU, with the code
- * bytes that a guest gets: which frame records it follows, frames of a graph, commands; and every
- * path disturbed before each instruction. The memory after the last stack is not mapped. The
- * architectures' own tests for the end of a stack are in
- * tests/unit/arch/emulated/<arch>_stack.c. */
+/* Another architecture's trampoline that records stacks, on an emulated CPU, with the code bytes
+ * that a guest gets. Tests which frame records it follows, frames of function_graph, commands, and
+ * disturbances before each instruction. The memory after the last stack is not mapped.
+ * tests/unit/arch/emulated/<arch>_stack.c tests the end of a stack. */
 #include <check.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 
 #define GROUP 7
 
-/* A stack with more than one function. */
 START_TEST(the_callers_in_order)
 {
 	uint64_t fp = emu_chain_start(0);
@@ -45,7 +43,7 @@ START_TEST(more_callers_than_room)
 }
 END_TEST
 
-/* -- below a graph ----------------------------------------------------------------------------- */
+/* -- with function_graph ----------------------------------------------------------------------- */
 
 static uint64_t handler(void)
 {
@@ -94,8 +92,8 @@ START_TEST(through_a_graph)
 }
 END_TEST
 
-/* Jumps from one traced function to another: both calls share the retp. The caller may be one of
- * them. */
+/* After a jump between traced functions, two calls share a retp. Frames 2 and 3 belong to the
+ * recorded call. */
 START_TEST(through_jumps)
 {
 	uint64_t fp = emu_chain_start(0), sp = sp_of(fp);
@@ -280,8 +278,8 @@ static void check_disturbed(const struct emu_case *c, const struct stack *alone)
 	ck_assert_int_eq(s.early, alone->early);
 }
 
-/* The call is recorded exactly once and completely, and so is the call of the disturbance. No other
- * task runs while an interrupt is on its own stack. */
+/* Both the call and the call by the disturbance are recorded once and completely. On the interrupt
+ * stack, only an interrupt can disturb the call. */
 START_TEST(disturbed_before_each_instruction)
 {
 	const struct emu_case *c = &emu_stack_cases[_i / NR_DISTURBANCES];
