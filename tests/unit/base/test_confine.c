@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which attacks on the host a process can still make after hv_confine(). Each attack must first
- * succeed in an unconfined process, as far as the test's user may. */
+ * succeed in an unconfined process, if the test's user has the rights for it. */
 #include "base/confine.h"
 
 #include <check.h>
@@ -115,7 +115,7 @@ static bool reads_memory_of_a_process(void)
 static bool executes_a_program(void)
 {
 	execl("/bin/true", "true", NULL);
-	return false; /* but /bin/true exits with the status of success */
+	return false; /* /bin/true ends with SUCCEEDED */
 }
 
 static bool makes_memory_executable(void)
@@ -226,7 +226,7 @@ static bool hide_landlock(void)
 	       seccomp_load(f) == 0;
 }
 
-/* C NULL: without confinement. */
+/* If C is NULL, the process is not confined. */
 static int run(bool (*function)(void), const struct hv_confinement *c)
 {
 	int status;
@@ -359,7 +359,7 @@ START_TEST(reads_where_it_may)
 }
 END_TEST
 
-static const char *where; /* the directory that it may read */
+static const char *where; /* the directory that the process may read */
 
 static bool opens_there(const char *name, int flags)
 {
@@ -525,7 +525,7 @@ END_TEST
 #define AS_ROOT                                                                                    \
 	{                                                                                          \
 		SCMP_SYS(geteuid), 0                                                               \
-	} /* returns 0 */
+	} /* geteuid() returns 0 */
 #define IF(n, v)                                                                                   \
 	{                                                                                          \
 		.arg = (n), .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)(v)                        \

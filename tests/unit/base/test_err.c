@@ -15,11 +15,11 @@ START_TEST(messages_are_safe_to_print)
 	err = hv_err_in(err, "task %s", "x\ty");
 	err = hv_err_add(err, " (%s)", "\a");
 	ck_assert_str_eq(err->message, "task x?y: no 'a?[2J?b?' (?)");
-	/* A UTF-8 terminal interprets these as control characters, too. Letters stay. */
+	/* A UTF-8 terminal also interprets U+009B as a control character. Letters stay. */
 	err = hv_err_in(err, "\xc2\x9b"
 			     "2J\xc3\xa4\xc2");
 	ck_assert_str_eq(err->message, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");
-	/* A terminal that interprets bytes from 0x80 on receives none of them, either. */
+	/* Terminals that interpret bytes from 0x80 on receive none of them. */
 	err = hv_err_in(err, "\x9b"
 			     "2J\xff");
 	ck_assert_str_eq(err->reason, "??2J\xc3\xa4?: task x?y: no 'a?[2J?b?' (?)");

@@ -15,17 +15,17 @@
  *     host       every second event is the host's
  *     steal      the guest has steal time; funcgraph-host reports 600 ns per call
  *     switches   the guest has the functions in which tasks leave the CPU
- *     section N  every directory keeps a section of N us
- *     load N     trampolines take N ppm of the guest's time; a quarter without vfs_read
- *     events N   each look counts N more events
+ *     section N  every directory has a recorded section of N us
+ *     load N     trampolines take N ppm of the guest's time; a quarter of N without vfs_read
+ *     events N   each query counts N more events
  *     wakeup N   enabling sched:sched_wakeup fails with errno N
  *     stacks     nothing can be profiled
- *     livepatch N  function_graph steps aside; 0: no longer
+ *     livepatch N  the guest is being livepatched; 0: no longer
  *     stuck      costly functions cannot be put back
  *     omit       sched:sched_switch cannot be enabled
  *     odd        the pages of trace_pipe_raw have 116 bytes
  *     sleep      the guest sleeps
- *     grow       the top's profile counts, too; an instance's counts as soon as it is on */
+ *     grow       the top directory's profile grows, too; an instance's grows while it is on */
 #include <stdio.h>
 #include <string.h>
 

@@ -61,7 +61,7 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *
 	const char *vmlinux_path = vmlinux ? vmlinux->path : NULL;
 	struct hv_kernel *k;
 
-	/* Blocks until a writer opens it. */
+	/* A FIFO blocks until a writer opens it. */
 	if (vmlinux_path && strstr(vmlinux_path, "fifo"))
 		close(open(vmlinux_path, O_RDONLY));
 	else if (vmlinux_path)

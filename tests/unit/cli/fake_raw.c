@@ -147,7 +147,7 @@ static bool add_format(const char *path, unsigned kinds, struct hv_text *ret)
 
 bool fake_raw_text(const char *path, unsigned kinds, struct hv_text *ret)
 {
-	/* Instances have equal files. */
+	/* Instances have the files of the top directory. */
 	const char *own = strstr(path, "trace_clock"), *events = strstr(path, "events/");
 	const char *name = own ? own : events ? events : path;
 

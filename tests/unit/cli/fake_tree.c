@@ -233,7 +233,7 @@ static bool is_list(const struct hv_file *f)
 	       f->name == FAKE_EVENTS;
 }
 
-/* Events of trace_pipe count on the first vCPU. */
+/* Events read from trace_pipe count for the first vCPU. */
 static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, size_t size)
 {
 	unsigned nr_read = tree->nr_raw_taken[cpu];
@@ -278,7 +278,7 @@ static unsigned kinds_of_options(const struct fake_dir *dir)
 	       (dir->values[FAKE_GRAPH_RETVAL][0] == '1' ? FAKE_RAW_RETVALS : 0);
 }
 
-/* Returns what the options of the directory whose events/ contains PATH add to returns. */
+/* Returns which fields the options of PATH's directory add to return events. */
 static unsigned kinds_at(struct hv_tree *tree, const char *path)
 {
 	struct fake_dir *dir;
@@ -288,7 +288,7 @@ static unsigned kinds_at(struct hv_tree *tree, const char *path)
 	return dir ? kinds_of_options(dir) : 0;
 }
 
-/* New tasks have names after their events were read. */
+/* saved_cmdlines contains a new task after its event was read. */
 static void add_new_tasks(const struct hv_tree *tree, const char *path, struct hv_text *ret)
 {
 	if (!(tree->raw_kinds & FAKE_RAW_TASKS) || strcmp(path, "saved_cmdlines") != 0)
@@ -557,7 +557,7 @@ static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t 
 							 : &f->tree->nr_raw_taken[f->cpu];
 	unsigned kinds = f->tree->raw_kinds | kinds_of_options(f->dir), nr = 0;
 
-	/* a page now and then */
+	/* every second read finds no page */
 	if (kinds & FAKE_RAW_TASKS && f->tree->nr_raw_polls[f->cpu]++ % 2 == 0)
 		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
 	if (len >= FAKE_PAGE_BYTES)
@@ -625,7 +625,7 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return NULL;
 }
 
-/* The first word of a filter is a part of the names of the events with that field. */
+/* An event has a field if its name contains the field's. */
 static struct hv_err *write_event_filter(struct hv_file *f, const char *text)
 {
 	char field[64] = "", *value = f->dir->values[FAKE_EVENT_FILTER];

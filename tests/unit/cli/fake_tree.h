@@ -41,8 +41,8 @@ struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
 	char values[FAKE_NR_FILES][256];
 	bool pipe_is_open;
-	bool grows;	   /* its profile grows */
-	unsigned nr_looks; /* at the profile */
+	bool grows;
+	unsigned nr_looks; /* reads of the profile */
 	unsigned nr_calls_taken[FAKE_RAW_CPUS];
 };
 
@@ -62,7 +62,7 @@ struct hv_tree {
 	unsigned raw_kinds;	/* FAKE_RAW_CALLS, FAKE_RAW_HOST */
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	unsigned nr_raw_polls[FAKE_RAW_CPUS]; /* with FAKE_RAW_TASKS */
-	bool floods;			      /* one more dump follows those */
+	bool floods;			      /* a long dump follows those */
 	bool has_steal, has_switches;
 	bool has_stacks;
 	bool is_patched;       /* by a livepatch */

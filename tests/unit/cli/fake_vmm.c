@@ -177,7 +177,7 @@ void fake_guest_sleeps(struct hv_guest *g)
 	g->sleeps = true;
 }
 
-/* The unprivileged process has its own fake of this name. */
+/* The fake server is the guest. */
 struct hv_broker_server *hv_broker_server_new(struct hv_guest *g, enum hv_adopts adopts hv_unused)
 {
 	return (struct hv_broker_server *)g;

@@ -134,7 +134,7 @@ START_TEST(a_request_that_is_not_taken_is_late)
 }
 END_TEST
 
-/* The total of all requests, however fast each is answered. */
+/* The deadline is for all requests together, however fast each is answered. */
 START_TEST(requests_within_a_time)
 {
 	struct service s = {.pause_ms = 10};

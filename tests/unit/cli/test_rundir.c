@@ -139,7 +139,7 @@ START_TEST(types_stay_while_changes_may_be_left)
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 
 	put_types();
-	rundir_forget(&dir); /* it dies */
+	rundir_forget(&dir); /* the session dies */
 	ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
 	ck_assert(dir.has_left && has_file("btf") && has_file("facts"));
 	ck_assert(rundir_read_info(&dir, &info));

@@ -19,7 +19,7 @@
 #include "tests/lib/zstd_without_memory.h"
 
 #define PAGE_BYTES 4096
-#define HEAD_BYTES 16 /* of a page: a time, and the length of its events */
+#define HEAD_BYTES 16 /* page header: a time and the length of the events */
 #define MIB	   (UINT64_C(1) << 20)
 #define EMPTY                                                                                      \
 	{                                                                                          \
@@ -64,7 +64,7 @@ static void teardown(void)
 	close(config.fd);
 }
 
-/* Adds a full page, with which no other page can be joined. */
+/* Adds a full page, so that it cannot be joined with others. */
 static struct hv_err *add_page(unsigned cpu)
 {
 	const uint64_t page_head[2] = {1, PAGE_BYTES - HEAD_BYTES};
@@ -138,7 +138,7 @@ static struct hv_err *end_file(void *ctx hv_unused)
 	return hv_export_end(file);
 }
 
-/* It is readable with them, so that is no error. */
+/* The file is readable with its gaps, so this is no error. */
 START_TEST(gaps_that_cannot_be_removed)
 {
 	static const struct failing_call no_copy[] = {

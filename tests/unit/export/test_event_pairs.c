@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which events end which, and the durations. */
+/* Which event ends which, and the durations between them. */
 #include <check.h>
 #include <string.h>
 
@@ -228,7 +228,7 @@ START_TEST(an_event_that_is_cut_begins_and_ends_nothing)
 }
 END_TEST
 
-/* The table has room for some of them. */
+/* The table has room for only some of the open events. */
 START_TEST(too_many_that_have_begun)
 {
 	unsigned nr = 0;

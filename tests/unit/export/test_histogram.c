@@ -21,7 +21,7 @@
 
 #define NUMBER(name, off, size)                                                                    \
 	"\tfield:unsigned long long " name ";\toffset:" off ";\tsize:" size ";\tsigned:0;\n"
-/* Returns that contain the time the host took during the call. */
+/* The event of a return, with the time that the host took. */
 #define RETURNS                                                                                    \
 	"name: funcgraph_exit\nID: 10\nformat:\n" NUMBER("common_type", "0", "2")                  \
 		NUMBER("common_flags", "2", "1") NUMBER("common_preempt_count", "3", "1")          \

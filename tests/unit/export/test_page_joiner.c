@@ -61,7 +61,7 @@ START_TEST(times_stay)
 }
 END_TEST
 
-/* A loss can only be recorded at the head of a page. Its number moves to after the added events. */
+/* A loss can only be recorded at the head of a page. The number of lost events moves to the end. */
 START_TEST(losses)
 {
 	struct hv_raw_events r;

@@ -13,7 +13,7 @@
 #define NR_EVENTS  8
 #define ENTRY_LEN  12
 #define LONG_LEN   200
-#define FAR_NS	   (UINT64_C(1) << 30) /* more than the 27 bits of a head */
+#define FAR_NS	   (UINT64_C(1) << 30) /* more than the 27 bits of an event's header */
 #define OTHERS	   HV_SIFT_OTHERS
 #define HOST	   HV_SIFT_HOST
 #define HOST_FIRST HV_HOST_ID_FIRST

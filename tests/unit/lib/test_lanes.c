@@ -92,7 +92,7 @@ START_TEST(loss_is_reported_once)
 }
 END_TEST
 
-/* A hostile service names many vCPUs, and sends pages without an end. */
+/* A hostile service reports many vCPUs and sends pages endlessly. */
 START_TEST(memory_is_bounded)
 {
 	struct lanes l;

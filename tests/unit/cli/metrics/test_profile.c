@@ -40,7 +40,7 @@ struct hv_err *client_close_file(struct client *c hv_unused, uint32_t handle hv_
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 
-static time_t late_s; /* seconds that each look at the clock takes */
+static time_t late_s; /* by which each reading advances the clock */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -80,7 +80,7 @@ START_TEST(lines)
 }
 END_TEST
 
-/* These have no order, or are not times. */
+/* NaN has no order; the others are not times. */
 START_TEST(no_time)
 {
 	ck_assert_str_eq(read_all("a 1 nan us\nb 1 inf us\nc 1 -inf us\nd 1 -1.0 us\n"

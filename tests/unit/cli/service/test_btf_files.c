@@ -95,7 +95,7 @@ START_TEST(files_by_release)
 }
 END_TEST
 
-/* The release is the guest's. */
+/* The guest controls the release. */
 START_TEST(hostile_releases)
 {
 	static const char *const releases[] = {
@@ -153,7 +153,7 @@ START_TEST(files_that_others_could_have_written)
 }
 END_TEST
 
-/* The rules for a file that the user names are those for a file in a directory. */
+/* A file that the user names must meet the conditions for a file in a directory. */
 START_TEST(a_given_file_of_others)
 {
 	HV_AUTO_FREE char *path = path_of("x.btf");
@@ -195,7 +195,7 @@ static ino_t inode(int fd)
 	return st.st_ino;
 }
 
-/* What happens to a file after it was opened has no effect. */
+/* Changes after a file was opened have no effect. */
 START_TEST(files_that_are_replaced)
 {
 	static const char *const ways[] = {"x.btf", ""};
@@ -210,7 +210,7 @@ START_TEST(files_that_are_replaced)
 		unlink(path);
 		write_file("x.btf");
 		ck_assert_ptr_null(btf_files_open(&files, given, NULL, 0));
-		/* of a directory, the file is copied at the first request */
+		/* in a directory, the file is copied at the first request */
 		ck_assert_int_eq(files.copy >= 0, i == 0);
 		ck_assert_ptr_null(btf_files_find(&files, "x"));
 		first = inode(files.copy);
@@ -298,7 +298,6 @@ START_TEST(the_copy_of_a_session)
 }
 END_TEST
 
-/* Both ends of the request. */
 static void ask(int socket, const char *release, const char *message, struct hv_btf_given *ret)
 {
 	HV_AUTO_ERR struct hv_err *err = btf_files_ask(socket, 7, release, ret);
@@ -323,7 +322,7 @@ START_TEST(over_a_socket)
 			HV_AUTO_MESSAGE struct hv_message question = {0}, answer = {0};
 			struct hv_err *err = hv_channel_receive(ends[1], &question);
 
-			if (!err && i == 2) /* a process that is not hvtrace's broker: no file */
+			if (!err && i == 2) /* a peer that is not hvtrace's broker sends no file */
 				err = hv_channel_answer(ends[1], NULL, &answer);
 			else if (!err)
 				err = hv_channel_answer(

@@ -65,7 +65,7 @@ START_TEST(what_cannot_be_read_is_not_seen)
 
 	close(next);
 	getrlimit(RLIMIT_NOFILE, &limit);
-	/* Room for the directory and the name, or schedstat, but not for the thread's state. */
+	/* Two descriptors: for the directory and the name or schedstat, but not the state. */
 	limit.rlim_cur = (rlim_t)next + 2;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	prctl(PR_SET_NAME, "CPU 3/KVM");
@@ -101,7 +101,7 @@ static void put(int fd, const char *text)
 	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
 }
 
-/* Makes a thread's time of waiting for a CPU MS milliseconds. */
+/* Sets a thread's time of waiting for a CPU to MS milliseconds. */
 static void wait_for(const struct latency_thread *t, unsigned ms)
 {
 	HV_AUTO_FREE char *text = hv_format("1000 %u000000 %u\n", ms, ms + 1);
@@ -177,7 +177,7 @@ START_TEST(what_was_before_measuring_does_not_count)
 }
 END_TEST
 
-/* It has waited since before the end, and for an hour longer than the measurement. */
+/* The wait began before the end and is an hour longer than the measurement. */
 START_TEST(a_wait_counts_up_to_the_end_of_measuring)
 {
 	uint64_t begin_ns, end_ns;
@@ -259,7 +259,7 @@ START_TEST(shares_of_a_window)
 }
 END_TEST
 
-/* It is stopped in all samples. */
+/* The thread is stopped in all samples. */
 START_TEST(a_share_that_was_stopped)
 {
 	struct hv_shares shares;

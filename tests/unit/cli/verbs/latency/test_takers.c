@@ -25,8 +25,8 @@ static const struct hv_taker *look(pid_t tid, const char *comm, uint64_t vmm_pid
 	return &takers.list[0];
 }
 
-/* Starts a shell named NAME with an argument like QEMU's. It has executed when this returns, and
- * blocks whatever its standard input is. */
+/* Starts a shell named NAME with an argument like QEMU's. It has called execve() when this returns,
+ * and blocks with any standard input. */
 static pid_t start(const char *name)
 {
 	int ready[2];
@@ -59,7 +59,7 @@ START_TEST(its_own)
 }
 END_TEST
 
-/* Starts a process that ends and, like a kernel thread, has no arguments. */
+/* Starts a process that ends. A zombie has no arguments, like a kernel thread. */
 static pid_t start_bare(void)
 {
 	siginfo_t info;

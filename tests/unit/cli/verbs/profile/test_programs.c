@@ -116,7 +116,7 @@ START_TEST(a_program_that_executes_another)
 }
 END_TEST
 
-/* Another inode can get the address of an address_space. */
+/* The address of an address_space can be reused for another inode. */
 START_TEST(another_file_at_the_same_address)
 {
 	uint32_t file, other;
@@ -129,7 +129,7 @@ START_TEST(another_file_at_the_same_address)
 }
 END_TEST
 
-/* A file is stored once, also memory without one and a file that has changed. */
+/* Each file is stored once, also anonymous memory and a changed file. */
 START_TEST(files_are_stored_once)
 {
 	uint32_t file;

@@ -115,7 +115,7 @@ START_TEST(one_has_ended)
 }
 END_TEST
 
-/* The counting service may be a new one. */
+/* The service that counts may have restarted. */
 START_TEST(counts_that_began_anew)
 {
 	struct top_rates rates;
