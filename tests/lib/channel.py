@@ -10,12 +10,12 @@ import socket
 import time
 
 
-RUN_SECONDS = 110  # a hang must not cost much more time; the longest command takes about ten seconds
+RUN_SECONDS = 110  # limits the cost of a hang; the longest command takes about ten seconds
 LOOK_SECONDS = 5
 
 
 class GuestDead(Exception):
-    """The guest did not answer in time, or its channel is gone."""
+    """The guest did not answer in time, or its channel is closed."""
 
 
 class Failed(Exception):
@@ -64,7 +64,7 @@ class Channel:
             raise GuestDead(f"not ready after {timeout} s: {dead}") from None
 
     def wait_ready(self, timeout):
-        """Asks a guest that has booted before until it reports that it listens."""
+        """Sends empty lines until a guest that booted earlier answers that it listens."""
         deadline = time.monotonic() + timeout
         while True:
             if time.monotonic() > deadline:
@@ -93,8 +93,7 @@ class Channel:
         return self.pending[-100:]
 
     def run(self, command, timeout=RUN_SECONDS):
-        """Returns (status, output as bytes) of a shell command. After a missing answer the guest gets no more
-        commands."""
+        """Returns (status, output as bytes) of a shell command. If one is not answered, later ones are not sent."""
         if self.dead:
             raise GuestDead(f"dead since an earlier command: {self.dead}")
         try:

@@ -30,7 +30,7 @@ def until_confined(pid):
 
 
 def check(pid, user=0, owner=False):
-    """Checks that the process, started by USER, is confined or will be. OWNER: it reads files as another user."""
+    """Waits until the process, started by USER, is confined, and checks it. OWNER: its file-system ids may be root's."""
     until_confined(pid)
     for task in os.listdir(f"/proc/{pid}/task"):
         found = status(task)

@@ -10,7 +10,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],=]|[^\s{}\[\],="]+')
 
 
 def _value(tokens):
-    """A structure is a dict, an array a list."""
+    """Parses a value. A structure becomes a dict, an array a list."""
     token = tokens.pop(0)
     if token == "{":
         found = {}
@@ -60,16 +60,16 @@ def read(path, patience):
 
 
 def visible(text):
-    """Returns a string of JSON lines as a terminal may show it: its characters are bytes."""
+    """Returns a string of JSON lines, whose characters stand for bytes, as a terminal may show it."""
     raw = text.encode("latin-1")
     return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", "replace").replace("\ufffd", "?"))
 
 
 def agree(got, wanted):
-    """Returns whether a field equals the one in JSON lines."""
+    """Returns whether a field equals WANTED, the field in JSON lines."""
     if isinstance(wanted, (int, list)):
         return got == wanted
-    if isinstance(got, list):  # bytes in hex
+    if isinstance(got, list):  # WANTED is bytes in hex
         width = len(wanted) // 2 // len(got) if got else 1
         return b"".join(number.to_bytes(width, "little") for number in got) == bytes.fromhex(wanted)
     return got == (int(wanted, 16) if isinstance(got, int) else visible(wanted))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""libvirt's daemons: started if none answers, and stopped again afterwards. A running libvirtd is left alone."""
+"""Starts libvirt's daemons if none answers, and stops them afterwards. Leaves a running libvirtd alone."""
 
 import grp
 import os
@@ -58,9 +58,8 @@ class Daemons:
         self.kvm_before = None  # (gid, mode) of /dev/kvm
 
     def _open_kvm_to_its_group(self):
-        """libvirt (virQEMUCapsIsValid) checks whether QEMU's user may open /dev/kvm, but probes QEMU as root: if the
-        answers differ, it probes again in every call, some 30 s each. udev gives the device to the group kvm; on a
-        machine without udev it has the kernel's defaults."""
+        """Gives /dev/kvm to the group kvm, as udev would. libvirt (virQEMUCapsIsValid) checks whether QEMU's user may
+        open it, but probes QEMU as root: if the results differ, every call probes again, for some 30 s."""
         try:
             now = os.stat(KVM)
             group = grp.getgrnam("kvm").gr_gid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The second half of ./demo: a domain, a trace, a proof. See ../../demo."""
+"""The second half of ../../demo: boots a domain, traces it, and checks that nothing is left."""
 
 import os
 import select
@@ -40,7 +40,7 @@ class Demo:
             sys.exit(f"demo: hvtrace {words[0]} failed with exit status {status}")
 
     def boot(self):
-        step(f"domain {NAME}: Debian's own kernel, unmodified, nothing prepared in it")
+        step(f"boot the domain {NAME}: an unmodified Debian kernel without preparation")
         self.lab.open()
         self.lab.remove_stale(NAME)
         start = time.monotonic()
@@ -70,12 +70,12 @@ class Demo:
             process.terminate()
             process.communicate()
         if data.count(b"\n") > shown:
-            print(f"... and {data.count(10) - shown} lines more")
+            print(f"... and {data.count(10) - shown} more lines")
         if not data:
             sys.exit("demo: trace_pipe stayed empty")
 
     def trace(self, guest):
-        step("look: changes nothing")
+        step("check, which changes nothing")
         self.shell("list")
         self.shell("check", NAME)
         memory = Memory(guest)
@@ -87,13 +87,13 @@ class Demo:
         self.shell("echo", NAME, "set_ftrace_filter", "vfs_*", "*pipe*", "kernel_clone", "do_exit")
         self.shell("echo", NAME, "current_tracer", "function")
         self.live()
-        step("every function of that kernel at once, for a second")
+        step("trace all functions of the kernel for a second")
         self.shell("echo", NAME, "set_ftrace_filter", "")
         time.sleep(1)
         self.shell("stat", NAME)
         step("detach")
         self.shell("detach", NAME)
-        step("proof, by other means than hvtrace's own")
+        step("verify the guest without code of hvtrace")
         self.prove(guest, memory, before)
 
     def prove(self, guest, memory, before):
@@ -108,7 +108,7 @@ class Demo:
             print(f"WRONG: {line}")
         if bad:
             sys.exit(1)
-        print(f"kernel text ({size} MiB) and page-table entries: no byte of hvtrace is left")
+        print(f"kernel text ({size} MiB) and page-table entries: no change by hvtrace is left")
         print("guest's dmesg: clean\nguest: " + alive)
         print("host: no process, no socket left")
 

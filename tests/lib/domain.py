@@ -26,7 +26,7 @@ PREFIX = "hvtrace-test-"
 BOOT_SECONDS = 240
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # libvirt starts this script instead of QEMU if TCG must execute vCPUs in turn, or if the guest's clock must count
-# instructions. libvirt has no setting for either. /run may be mounted noexec.
+# instructions, because libvirt has no setting for either. It is not in /run, which may be mounted noexec.
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
 RISCV64_EMULATOR = "/usr/bin/qemu-system-riscv64"
@@ -43,8 +43,8 @@ done
 exec %s "${args[@]}"
 """
 # On a busy or paused machine a guest did not execute for up to 39 s. By default a kernel reports a lockup after 20 s
-# and an RCU stall after 21 s; in these guests it waits for two minutes. The timer may also tick too late for the
-# kernel's check at boot.
+# and an RCU stall after 21 s; in these guests it waits for two minutes. no_timer_check: the timer may also tick too
+# late for the check at boot.
 PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 no_timer_check"
 
 
@@ -96,8 +96,8 @@ SCRIPTS.update({path: SCRIPT % ("-icount shift=0,sleep=off", MACHINES[arch].emul
 class Config:
     """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
-    # the kernel's suite; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one of scripts/kernel-build,
-    # "image:DIGEST" for one of image.py
+    # Debian's suite of the kernel; "SUITE:META-PACKAGE" for another kernel of it, "built:NAME" for one that
+    # scripts/kernel-build made, "image:DIGEST" for one of image.py
     suite: str = "bookworm"
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
@@ -214,7 +214,7 @@ def write_emulator(path):
     with open(new, "w", encoding="ascii") as file:
         file.write(SCRIPTS[path])
     os.chmod(new, 0o755)
-    os.rename(new, path)  # others may be starting it
+    os.rename(new, path)  # another process may be starting it
 
 
 class Domain:
@@ -291,9 +291,9 @@ class Domain:
 """
 
     def _tsc(self, domain_type):
-        """Returns the kernel parameters for a guest under TCG that give the frequency of its TSC and keep its clocksource
-        watchdog from judging the TSC: a busy host delays one of the watchdog's two readings. Not needed under KVM, which
-        reports the frequency, and with counted instructions, where nothing disturbs the guest's measurements."""
+        """Returns kernel parameters for a guest under TCG. They give the frequency of the TSC, and keep the clocksource
+        watchdog from checking it, because a busy host delays one of the watchdog's two readings. KVM reports the
+        frequency, and with counted instructions nothing disturbs the guest's measurements."""
         known = domain_type == "qemu" and self.config.arch == "amd64" and not self.config.counted
         return f" tsc_early_khz={tsc.khz()} tsc=nowatchdog" if known and tsc.khz() else ""
 
@@ -349,9 +349,9 @@ class Domain:
         self.channel.look = lambda: self._look(before)
 
     def _look(self, before):
-        """Returns words on the console after BEFORE which mean that no command will be answered, or None. If the socket
-        was not read for a while, QEMU's serial port waits until it can write again, but the vCPU thread that
-        requests this does not wake the main loop (serial_xmit(), in QEMU 7.2). A request to the monitor does."""
+        """Returns the message of a panic on the console after BEFORE, or None. Also wakes QEMU's main loop by a monitor
+        request: if the socket was not read for a while, the serial port waits until it can write again, but the vCPU
+        thread that requests this does not wake the main loop (serial_xmit(), in QEMU 7.2)."""
         virsh("qemu-monitor-command", "--hmp", self.name, "info version", check=False)
         match = re.search(r"Kernel panic[^\n]*|end Kernel panic", self.console()[before:])
         return match and match[0].strip()
@@ -369,10 +369,9 @@ class Domain:
         return text
 
     def run_own(self, command, timeout=channel.RUN_SECONDS):
-        """run() for commands that switch the guest's own tracers or probes, because the guest patches itself in
-        them."""
+        """Like run(), for commands that switch the guest's own tracers or probes, so that the guest patches itself."""
         c = self.config
-        assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may stand still when it patches itself: docs/internals/testing.md"
+        assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may hang when it patches itself: docs/internals/testing.md"
         return self.run(command, timeout)
 
     def run_bytes(self, command, timeout=channel.RUN_SECONDS):
@@ -427,14 +426,14 @@ class Lab:
         self.domains = []
         self.kvm_works = None
         self.count = 0
-        self.is_open = False  # a lane (lanes.py) uses the domains of its parent
+        self.is_open = False  # a lane (lanes.py) uses the daemons of its parent
         atexit.register(self.close)
         self.is_interrupted = False
         for number in SIGNALS:
             signal.signal(number, self._interrupted)
 
     def _interrupted(self, number, _frame):
-        if self.is_interrupted:  # another signal came in between
+        if self.is_interrupted:  # a second signal arrived first
             return
         self.is_interrupted = True
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # cleanup and its programs must not be interrupted

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls the event trampolines in this process, as callbacks in a guest do, and checks that the
- * trampolines keep the registers that they must keep (Check). x86-64. */
+/* Calls the event trampolines in this process, as callbacks in a guest do, and asserts that they
+ * keep the registers that they must keep. x86-64. */
 #pragma once
 
 #include "tests/lib/trampoline_world.h"
@@ -13,7 +13,7 @@ extern uint64_t event_traps;
 /* The first two arguments of the last call to one of the kernel's functions. */
 extern uint64_t event_passed[2];
 
-/* Writes the stand-ins for the kernel's functions. They return 1 (reserve), 2 (commit) and 3. */
+/* Writes substitutes for kernel functions: they return 1 (reserve), 2 (commit), 3, 4 (release). */
 void event_make_kernel(const struct world *w);
 
 /* Calls the trampoline at OFF of the code and returns its return value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* failing_call CALL[:ARGUMENT=VALUE] ERRNO PROGRAM [WORD]... : runs a program in which a system call
- * fails, for example "failing_call pipe2 EMFILE hvtrace top". With ARGUMENT, the number of an argument
- * from 0, only calls fail whose argument is VALUE. */
+ * fails, for example "failing_call pipe2 EMFILE hvtrace top". ARGUMENT is the number of an
+ * argument, from 0: only calls in which it is VALUE fail. */
 #include "tests/lib/failing_call.h"
 
 #define ERRNO_MAX 133

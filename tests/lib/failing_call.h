@@ -30,7 +30,7 @@ struct failing_result {
 	char message[512];
 };
 
-/* Cannot be undone, so call it in a child process. Returns whether it worked. */
+/* Makes CALLS fail in this process for good: use it in a child. Returns whether it worked. */
 static inline bool fail_calls(const struct failing_call *calls)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);

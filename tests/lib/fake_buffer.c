@@ -107,8 +107,8 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 	b->when_full = what;
 }
 
-/* A fake buffer holds one event per vCPU and KiB. As in a real buffer, an event keeps its own
- * depth. */
+/* A vCPU's part of a fake buffer holds one event per KiB. As in a real buffer, an event keeps its
+ * own depth. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
 		   const struct hv_event *event)
 {

@@ -114,7 +114,7 @@ static void add_carriers(struct hv_catalogue *c)
 	add_type(c, "raw_syscalls", "sys_exit", 21, leave, HV_ARRAY_LEN(leave));
 }
 
-/* Returns field INDEX, which has the memory that argument ARG of NR_ARGS points to. */
+/* Returns field INDEX, for the memory that ARG points to. The call has NR_ARGS arguments. */
 static struct hv_event_field memory_field(struct hv_catalogue *c, const char *arg, unsigned nr_args,
 					  unsigned index)
 {

@@ -42,7 +42,7 @@ void hv_load_view_deinit(struct hv_load_view *view)
 	free(view->functions);
 }
 
-/* Records of an address without a site stay in the rings, whatever is patched. */
+/* An address without a site counts as called: its records stay in the rings. */
 static bool is_called(const struct hv_session *s, uint64_t ip)
 {
 	const uint8_t *now = hv_site_trampolines_now(s->trampolines);

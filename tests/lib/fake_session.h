@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A session without a guest, for tests of the tree. It implements the parts of a session, and the
  * functions of kernel.h that the tree uses, with lists that the test fills. Link it instead of
- * tracer/, except for the names of tasks, which are the real code. */
+ * tracer/; only the names of tasks use the real code. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -24,7 +24,7 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 		  unsigned invalid);
 void hv_fake_event(struct hv_session *s, const struct hv_event *e);
 /* Adds a type of the guest's own events with one field. REG 0: the event cannot be enabled. Without
- * any type the catalogue cannot be read. */
+ * types, reading the catalogue fails. */
 void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
 			uint64_t reg);
 /* Adds the two types of a system call: ID for its sys_enter, ID + 1 for its sys_exit. The first
@@ -36,7 +36,7 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
  *   - `**`: like `*`, but the kernel marks the next argument as the pointer */
 void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
 		     char *const *args, unsigned nr_args);
-/* From now on the probes of raw_syscalls:* exist and may sleep. */
+/* From now on callbacks of raw_syscalls:* may sleep. */
 void hv_fake_syscalls_sleep(struct hv_session *s);
 /* Removes all types. */
 void hv_fake_forget_event_types(struct hv_session *s);
@@ -72,7 +72,7 @@ void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_c
 void hv_fake_fail(struct hv_session *s, int code);
 /* The guest has taken a site. */
 void hv_fake_take(struct hv_session *s);
-/* Returns the error of the next change or NULL, for parts of a session that have their own FAIL. */
+/* Returns the error that the next change must have, or NULL. Sets *FAIL to 0. */
 struct hv_err *fake_change(int *fail);
 
 /* Makes SECTION the longest section, or none if NULL. Takes the caller's reference. */
@@ -100,12 +100,12 @@ void hv_fake_livepatch(struct hv_session *s);
 /* Return the settings that the guest received. */
 unsigned hv_fake_recording(const struct hv_session *s);
 unsigned hv_fake_paused(const struct hv_session *s);
-/* Returns " SYSTEM:EVENT" of each of the guest's own events that is recorded. */
+/* Returns the recorded events of the guest, each as " SYSTEM:EVENT" and its features. */
 const char *hv_fake_events_on(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);
-/* Returns one byte per vCPU, for 16 vCPUs. */
+/* Returns HV_FAKE_NR_CPUS bytes, one per vCPU. */
 const uint8_t *hv_fake_muted(const struct hv_session *s);
 enum hv_forks hv_fake_forks(const struct hv_session *s);
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr);

@@ -6,7 +6,7 @@
 #include "kernel/core/function_code.h"
 #include "kernel/tasks/tasks.h"
 
-/* A call has only these of the kernel's registers. */
+/* These registers are known at a call. */
 static bool find_register(const char *name, struct hv_arch_register *ret)
 {
 	static const char *const names[] = {"ip", "sp", "", "di", "si"};

@@ -25,12 +25,12 @@
 
 #define READ_KERNEL (HV_FETCH_READS | HV_FETCH_KEEPS)
 
-/* The kernel's functions need only the stack alignment that a call leaves. */
+/* Trampolines align the stack to 8 bytes only, as kernel code does. */
 #define ALIGNS __attribute__((force_align_arg_pointer))
 
 static struct world *world;
 static uint8_t kernel_memory[SPACE_BYTES], user_memory[SPACE_BYTES];
-/* The stack of each task. The registers of its program are USER_REGS_OFF bytes after the start. */
+/* The kernel stack of all tasks. */
 static uint8_t task_stack[8u << 20];
 static void (*while_reading)(void);
 static unsigned nr_reads;
@@ -280,7 +280,7 @@ static inline void next_draft_is_as_filled(void)
 
 #define FIRST_ARGUMENT 7 /* word of the entry */
 
-/* Sets the longest program. It reads arrays if KEEPS, else strings. */
+/* Sets a program of maximum length. It reads arrays if KEEPS, else strings. */
 static inline void set_long_program(unsigned keeps)
 {
 	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];

@@ -13,7 +13,7 @@ LINE = re.compile(
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
 ROUND = "__x64_sys_lseek"
-# Called in __switch_to. There the stack, and so the depth, is already the next task's, but the pid is still the
+# Functions that __switch_to calls. The stack, and so the depth, is already the next task's, but the pid is still the
 # previous task's. The guest's own pid filter already uses the next task.
 IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state", "x86_task_fpu")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
@@ -41,8 +41,8 @@ def parse(text, strict=True):
 
 
 def are_of_task(flags):
-    """Returns whether it is outside interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this,
-    a kernel before 5.12 one fewer after it."""
+    """Returns whether FLAGS are of an event outside interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one more
+    flag before this one, a kernel before 5.12 one fewer after it."""
     return flags[2 if len(flags) <= 5 else 3] == "."
 
 
@@ -50,19 +50,19 @@ def in_task(event):
     return are_of_task(event.flags)
 
 
-# In older kernels, such as 5.4, the entry code calls these before the kernel counts the interrupt.
+# The entry code of older kernels, such as 5.4, calls these before it counts the interrupt.
 OF_INTERRUPTS = re.compile(r"do_IRQ|smp_\w*interrupt")
 
 
 def calls(events, pid):
-    """Returns [(function, caller)] of a task, without the interrupts during it."""
+    """Returns [(function, caller)] of a task, without calls in interrupts."""
     mine = (e for e in events if e.pid == pid and in_task(e))
     return [(e.function, e.caller) for e in mine if not OF_INTERRUPTS.fullmatch(e.function)]
 
 
 def rounds(events, pid, first=ROUND):
-    """Returns calls() of `workload syscalls N` from its first lseek to before its last. These are exactly N - 1 rounds,
-    without start and exit, whose memory management varies. FIRST must be among the filters."""
+    """Returns calls() of `workload syscalls N` from the first lseek up to, but without, the last: N - 1 rounds, without
+    start and exit, whose memory management varies. FIRST must be among the filters."""
     all_calls = calls(events, pid)
     at = [i for i, (function, _) in enumerate(all_calls) if function == first]
     if len(at) < 2:
@@ -71,7 +71,7 @@ def rounds(events, pid, first=ROUND):
 
 
 def in_every_round(of_rounds):
-    """Returns those calls of rounds() that every round has."""
+    """Returns the calls of rounds() that occur in every round."""
     at = [i for i, (function, _) in enumerate(of_rounds) if function == ROUND] + [len(of_rounds)]
     return set.intersection(*(set(of_rounds[start:end]) for start, end in zip(at, at[1:])))
 
@@ -100,8 +100,7 @@ def go(guest, pid, timeout=LONG_SECONDS):
 
 def own_trace(guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
     """Returns the guest's own trace of one run of the workload, and the workload's pid. FILTERS may be commands, too.
-    OPTIONS are names in trace_options that are off before. FILES: (name, text) pairs of files that 0 or a truncation
-    resets."""
+    OPTIONS: names in trace_options, off before. FILES: pairs (name, text); 0 or a truncation resets the files."""
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:

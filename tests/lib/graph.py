@@ -15,8 +15,8 @@ NO_CALL = re.compile(r"^(#.*| -+|| *\d+\) .* => .*| *\d+\) .*(==========>|<=====
 LOST = re.compile(r"^CPU:\d+ \[LOST (\d+ )?EVENTS\]$")
 
 Line = collections.namedtuple("Line", "cpu pid us depth kind name value")
-# A call. folded: it has only one line, or would have if its task had not changed CPUs during it. us and value: None
-# until it returned.
+# folded: the call has one line, or would have if its task had not moved to another CPU. us, value: None until the
+# call returns.
 Call = collections.namedtuple("Call", "name folded calls us value")
 
 LEAF, ENTER, LEAVE = "leaf", "enter", "leave"
@@ -46,19 +46,19 @@ def parse(text):
 
 def trees(lines, pid, odd=None):
     """Returns [Call] of a task: the outermost calls that begin and end inside the text. Lines whose depth or name does
-    not nest are appended to the list ODD and otherwise left out. ODD None: such lines are accepted, and calls that
-    cannot have returned then are left out.
+    not nest are appended to the list ODD and ignored. If ODD is None, they are accepted, and the open calls that are
+    deeper than such a line are dropped.
 
-    An interrupt between the start of a call's frame and its record is shown before that call, one level deeper. An
-    interrupt between the record of its return and the end of its frame is shown after that call, one level deeper.
-    The interrupt's lines are left out if they are complete and the next line continues where it came.
+    An interrupt can arrive between the start of a call's frame and its record, or between the record of its return
+    and the end of its frame. The text has it before or after that call, one level deeper. Its lines are ignored if
+    they are complete and the next line has the depth from before the interrupt.
 
-    A function that __switch_to calls has the depth of the next task's stack (IN_SWITCH). Its lines are left out
-    unless it nests: an interrupt that ends in a switch is complete without them."""
+    A function that __switch_to calls (IN_SWITCH) has the depth of the next task's stack. Its lines are ignored if they
+    do not nest, so an interrupt that ends in a switch is complete without them."""
     roots, open_calls = [], []
-    early = []  # lines of such an interrupt, if it is one
-    early_open = []  # the open calls of these
-    elsewhere = []  # the call of a function of __switch_to, while it is open
+    early = []  # lines that may belong to such an interrupt
+    early_open = []  # the open calls among them
+    elsewhere = []  # the open call of a function of IN_SWITCH
 
     def is_early(line, depth):
         if not early and not (depth == len(open_calls) + 1 and line.kind != LEAVE):
@@ -93,7 +93,7 @@ def trees(lines, pid, odd=None):
         early_open.clear()
 
     def fits(line, depth):
-        # Calls that began before the text are not seen.
+        # The text lacks the start of calls that began before it.
         while len(open_calls) < depth and not roots and not any(name for name, _, _ in open_calls):
             open_calls.append((None, [], None))
         if odd is not None:
@@ -136,9 +136,9 @@ def shape(call):
 
 
 def unmatched(lines):
-    """Finds the returns that do not belong to the open call of their task (for an idle task: on its CPU), and the
-    number of those that do. Returns of calls before the first line do not count. Nor do events from a time that
-    another CPU's buffer no longer covers, because tasks move from one CPU to another."""
+    """Returns the pairs (open call, return) of a task (for an idle task: of its CPU) that do not match, and the number
+    of those that do. Ignores returns of calls before the first line. Tasks move between CPUs, so events from before
+    the start of another CPU's buffer are ignored, too."""
     stacks, wrong, right = collections.defaultdict(list), [], 0
     first = {}
     for at, line in enumerate(lines):
@@ -159,7 +159,7 @@ def unmatched(lines):
 
 
 def walk(calls, above=()):
-    """Yields (names from the outermost one on, Call) for every call."""
+    """Yields (path, Call) for every call; a path has the names from the outermost call to this one."""
     for call in calls:
         path = (*above, call.name)
         yield path, call
@@ -167,7 +167,7 @@ def walk(calls, above=()):
 
 
 def rounds(roots, name):
-    """Returns the roots from the first that is or has a call of NAME to before the last such one."""
+    """Returns the roots from the first that contains a call of NAME up to, but without, the last such root."""
     at = [i for i, root in enumerate(roots) if any(c.name == name for _, c in walk([root]))]
     if len(at) < 2:
         raise AssertionError(f"{len(at)} {name} among {len(roots)} outermost calls")
@@ -175,7 +175,7 @@ def rounds(roots, name):
 
 
 def each_round(of_rounds, name):
-    """Returns the roots of rounds() as a list for every round."""
+    """Splits the roots of rounds() into a list for each round."""
     found = []
     for root in of_rounds:
         if any(c.name == name for _, c in walk([root])):
@@ -185,7 +185,7 @@ def each_round(of_rounds, name):
 
 
 def difference(one, other):
-    """Describes the first place at which two lists of calls have different shapes. Returns None if they are equal."""
+    """Describes the first difference between the shapes of two lists of calls. Returns None if they are equal."""
     for i in range(max(len(one), len(other))):
         a = one[i] if i < len(one) else None
         b = other[i] if i < len(other) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A service that a guest has taken over: it has a session's socket, and sends any answers. The files info, pid and
+"""A service that a guest controls: it has a session's socket and sends arbitrary answers. The files info, pid and
 lock are as the broker writes them."""
 
 import fcntl
@@ -27,9 +27,8 @@ class Request:
 
 
 class HostileService:
-    """ANSWERS has a function for each kind of request that is not answered by an empty WIRE_OK; None: for all others.
-    It is called with the request and returns the bytes to send, or a list of them with pauses (numbers, seconds) in
-    between; None: no answer."""
+    """ANSWERS maps kinds of requests to functions; the key None is for all other kinds. The default answer is an empty
+    WIRE_OK. A function gets the request and returns bytes, a list of bytes and pauses (seconds), or None: no answer."""
 
     def __init__(self, run_dir, session_id="session-id", name="victim", answers=None, vmm_pid=0, listens=True, accepts=True):
         self.dir, self.name, self.id = f"{run_dir}/{session_id}", name, session_id
@@ -89,7 +88,7 @@ class HostileService:
 
 
 def stat(**members):
-    """Answers WIRE_STAT with an honest session's counts, changed by MEMBERS."""
+    """Returns a function that answers WIRE_STAT with the counts of an honest session, changed by MEMBERS."""
     counts = {"domain": "victim", "id": "session-id", "kernel": "6.1.0", "transport": "fake", "service_pid": 1, "attached_ms": 5, "vmm_pid": 1,
               "current_tracer": "nop", "tracing_on": True, "clock": "tsc", "sites": {"traceable": 1, "patched": 0, "refused": 0, "refused_first": []},
               "events": 0, "lost": 0, "holds": {"count": 0, "total_ns": 0, "last_ns": 0, "max_ns": 0}, "memory": {"region_bytes": 0, "ring_bytes": 0},
@@ -99,5 +98,5 @@ def stat(**members):
 
 
 def drip(data, pause=1.0):
-    """One byte at a time."""
+    """Returns an answer that sends DATA one byte at a time."""
     return [part for i in range(len(data)) for part in (data[i:i + 1], pause)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Kernels that a developer names, in place of Debian's: a bzImage and its modules. The suite of such a guest is
+"""Kernels that a developer supplies in place of Debian's: a bzImage and its modules. Their suite is
 "image:DIGEST"."""
 
 import hashlib

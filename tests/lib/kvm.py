@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""KVM's counters of a machine, and the host's kernel log from then on.
+"""KVM's counters of a machine, and new lines of the host's kernel log.
 
 Needs debugfs, and mounts it if it is not mounted. tests/nested checks the numbers."""
 
@@ -14,8 +14,8 @@ DEBUGFS = "/sys/kernel/debug"
 TRACING = "/sys/kernel/tracing"
 ENTER_SECONDS = 0.3
 SHOWN_PLACES = 8
-ENTERING = ("__svm_vcpu_run", "__vmx_vcpu_run")  # functions of KVM's modules
-HOST_IN_GUEST = "(its host's {}: the emulator under this host has put the host's registers into the guest, docs/internals/testing.md)"
+ENTERING = ("__svm_vcpu_run", "__vmx_vcpu_run")  # functions of KVM that enter a guest
+HOST_IN_GUEST = "(in {} of the host: the emulator that runs this host gave the guest the host's registers, docs/internals/testing.md)"
 SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "pf_taken")
 
 
@@ -48,8 +48,7 @@ def in_words(counted, names=SHOWN):
 
 
 def entered():
-    """Traces KVM for a moment. Returns {address} where the vCPUs of this host's machines enter the guest; empty: not
-    available."""
+    """Traces KVM for ENTER_SECONDS. Returns the set of addresses at which vCPUs enter guests; empty if unavailable."""
     instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"
     try:
         os.mkdir(instance)
@@ -69,7 +68,7 @@ def entered():
 
 
 def whereabouts():
-    """Describes where vCPUs enter the guest. Marks addresses in the host function that enters guests: no guest can be
+    """Describes where vCPUs enter guests. Marks addresses in the host function that enters guests: no guest has code
     there."""
     places = {}
     with open("/proc/kallsyms", encoding="ascii") as file:
@@ -85,7 +84,7 @@ def whereabouts():
 
 
 class Record:
-    """A machine's counters and the host's log from now on."""
+    """Changes of a machine's counters, and new lines of the host's log."""
 
     def __init__(self, pid):
         self.pid = pid

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the parts of a suite in parallel: each lane is a process with separate guests, which takes one part after the
-other. The output is in the order of the parts, the earliest part's as it comes, and the totals are those with one
-lane. If a lane dies, its part suffers: the cases without a verdict have failed, and another lane takes the next
-part.
+"""Runs the parts of a suite in parallel: each lane is a process with separate guests, which runs one part after the
+other. The output is in the order of the parts. Lines of the earliest unfinished part appear immediately. The totals
+are the same as with one lane. If a lane dies, the cases of its part without a verdict fail, and another lane runs the
+next part.
 
 suite.py defines a part and runs it."""
 
@@ -52,11 +52,11 @@ class Lane:
 
     def run(self, index, told):
         self.told = told
-        with contextlib.suppress(OSError):  # it has died, which the next read reports
+        with contextlib.suppress(OSError):  # the lane has died; the next read() reports it
             self.socket.sendall(b"%d\n" % index)
 
     def read(self):
-        """Returns its next message, or None if it has died."""
+        """Returns the complete messages received so far, or None if the lane has died."""
         try:
             data = self.socket.recv(1 << 16)
         except OSError:
@@ -65,7 +65,7 @@ class Lane:
         return [json.loads(line) for line in lines] if data else None
 
     def end(self):
-        """Describes how it ended. A lane whose socket is closed has no more parts to run."""
+        """Closes the socket, so that the lane runs no more parts. Returns how the lane ended."""
         self.socket.close()
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -86,9 +86,9 @@ def _be_lane(end, parent, run_parts):
         with end.makefile("r", encoding="ascii") as lines:
             run_parts((int(line) for line in lines), tell)
         status = 0
-    except SystemExit as ended:  # by a signal; its guests are gone
+    except SystemExit as ended:  # after a signal; its guests are removed
         status = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:  # noqa: BLE001 - the parent reports the cases that this costs
+    except BaseException:  # noqa: BLE001 - the parent reports the cases without a verdict
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -96,7 +96,7 @@ def _be_lane(end, parent, run_parts):
 
 
 class Lanes:
-    """`run()` runs all PARTS, each with its cases' .titles(), and returns [(verdict, title)] of all of them."""
+    """`run()` runs all PARTS and returns [(verdict, title)] of their cases, whose titles are .titles()."""
 
     def __init__(self, parts, number, say, run_parts, bury):
         """BURY(pid) removes the leftovers of a dead lane."""
@@ -167,7 +167,7 @@ class Lanes:
             self.shown += 1
 
     def _end(self):
-        """After an interruption: the lanes remove their guests, and their output is shown."""
+        """After an interruption, ends the lanes, which remove their guests, and shows their output."""
         for lane in self.lanes:
             with contextlib.suppress(OSError):
                 os.kill(lane.pid, signal.SIGTERM)

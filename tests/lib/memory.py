@@ -69,7 +69,7 @@ class Memory:
             os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
 
     def hide_btf(self):
-        """Overwrites the header of the kernel's BTF. Returns the address of the BTF and its bytes."""
+        """Overwrites the header of the kernel's BTF. Returns the address of the BTF and its original bytes."""
         lines = self.domain.run("grep -E ' __st(art|op)_BTF$' /proc/kallsyms").splitlines()
         start, stop = sorted(int(line.split()[0], 16) for line in lines)
         btf = self.read_image(start, stop - start)
@@ -78,7 +78,7 @@ class Memory:
         return start, btf
 
     def walk(self, gva):
-        """Returns the physical address according to the kernel's own tables, or None for a hole."""
+        """Returns the physical address according to the kernel's own page tables, or None if nothing is mapped."""
         root = self.image_gpa(self.symbols["init_top_pgt"])
         levels = 5 if self._la57() else 4
         table = root
@@ -98,7 +98,7 @@ class Memory:
         return bool(int(cr4[1], 16) & (1 << 12))
 
     def snapshot(self):
-        """Copies the text, the tables that map the kernel's half of the image, and module text."""
+        """Copies the kernel text, the page tables that map the kernel image, and module text."""
         s = self.symbols
         tables = {}
         for name in ("init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt"):
@@ -111,7 +111,7 @@ class Memory:
         }
 
     def _module_text(self):
-        """Returns {(module, page): bytes} of every module's .text."""
+        """Returns {(module, page): bytes} of the first page of every module's .text."""
         lines = self.domain.run(
             "for m in /sys/module/*/sections/.text; do [ -e $m ] || continue; "
             "n=${m#/sys/module/}; n=${n%%/*}; echo $n $(cat $m) $(grep \"^$n \" /proc/modules); done"
@@ -131,8 +131,8 @@ class Memory:
         return pages
 
     def _same_memory(self, one, other):
-        """Returns whether a table replaces a large page and maps the same memory, as set_memory_x() and others do
-        (change_page_attr). hvtrace writes only into empty entries."""
+        """Returns whether OTHER leads to a table that maps the memory of the large page ONE: set_memory_x() and others
+        split pages so (change_page_attr). hvtrace writes only into empty entries."""
         if not one & 0x80 or other & 0x80 or not one & other & 1:
             return False
         (first,) = struct.unpack("<Q", self.read_gpa(other & FRAME, 8))
@@ -161,7 +161,7 @@ class Memory:
 
     def names_of(self, addresses):
         """Returns [SYMBOL+OFFSET] for addresses in the kernel's text. Debian's System.map is in the debug package, so
-        this uses the guest's own list, and transfers only the necessary part through the serial port."""
+        this reads the guest's kallsyms, and only the necessary part, because the serial port is slow."""
         if not addresses:
             return []
         near = "|".join(sorted({f"{address:016x}"[:12] for address in addresses}))  # 64 KiB around

@@ -5,8 +5,8 @@ import re
 
 from .ftrace import LONG_SECONDS
 
-# By the name in the oldest kernel: functions with an equivalent result for kernels in which that one is inline or
-# missing. The guest uses the first that is a function of its kernel.
+# A function of the oldest kernel, and its equivalents in kernels in which it is inline or missing. Names chooses the
+# first that the guest's kernel has.
 CANDIDATES = {
     "do_filp_open": ("do_filp_open", "do_file_open"),
     "do_mkdirat": ("do_mkdirat", "filename_mkdirat"),
@@ -14,8 +14,8 @@ CANDIDATES = {
     "getname": ("getname", "getname_flags"),
     "pipe_read": ("pipe_read", "anon_pipe_read"),
 }
-# Members of structs, by the name in the oldest kernel: the newer name, and a definition that uses it. A kernel whose
-# own probes do not support names of members has the older one.
+# A struct member of the oldest kernel: its newer name, and the definition of a probe that uses it. A kernel whose
+# probes do not support names of members has the older one.
 MEMBERS = {"d_iname": ("d_shortname.string", "p:x vfs_open path->dentry->{}:string")}
 OWN = "/sys/kernel/tracing"
 

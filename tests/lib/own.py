@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A machine of `hvtrace run` with a shell on its console, which is this process's pipe."""
+"""A machine of `hvtrace run`. Its console is a pipe of this process and runs a shell."""
 
 import ctypes
 import os
@@ -30,7 +30,7 @@ def kernel_file(suite):
 
 
 def unpack_vmlinux(bzimage, path):
-    """Writes the ELF file in a bzImage packed with zstd. Returns False if it is packed otherwise."""
+    """Unpacks the ELF file in a bzImage to PATH. Returns False if its compression is not zstd."""
     with open(bzimage, "rb") as file:
         data = file.read()
     at, length = struct.unpack_from("<II", data, 0x248)
@@ -43,7 +43,7 @@ def unpack_vmlinux(bzimage, path):
     unpacked = ctypes.create_string_buffer(size)
     got = zstd.ZSTD_decompress(unpacked, ctypes.c_size_t(size), packed, ctypes.c_size_t(len(packed)))
     if got != size or unpacked.raw[:4] != b"\x7fELF":
-        raise AssertionError(f"{bzimage}: {got} of {size} bytes of no ELF file")
+        raise AssertionError(f"{bzimage}: unpacked {got} of {size} bytes, or no ELF file")
     with open(path, "wb") as file:
         file.write(unpacked.raw)
     return True
@@ -75,7 +75,7 @@ class OwnMachine:
         self.err_reader = threading.Thread(target=self._read_err, daemon=True)
         self.err_reader.start()
         try:
-            # Written long before there is a shell: it stays in the pipe.
+            # The shell, which starts much later, reads this from the pipe.
             self.process.stdin.write(f"{SETUP}\n".encode())
             self.process.stdin.flush()
             self._wait(rb"/ # ", BOOT_SECONDS)
@@ -100,7 +100,7 @@ class OwnMachine:
             self.err += data
 
     def _stderr(self):
-        """Returns all of it, for a process that has ended."""
+        """Returns the whole stderr of the process, which has ended."""
         self.err_reader.join(20)
         return self.err.decode(errors="replace")
 
@@ -130,7 +130,7 @@ class OwnMachine:
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
         match = self._wait(rb"BEGIN %d\r\n(.*)END %d (\d+)\r\n" % (self.nr, self.nr), timeout)
-        # the terminal's echo of the second line may come before or within it
+        # the terminal may echo the second line before or within the output
         text = match[1].decode(errors="replace").replace("\r\n", "\n")
         text = "\n".join(row for row in text.split("\n") if not row.startswith("> }"))
         if match[2] != b"0":
@@ -138,7 +138,7 @@ class OwnMachine:
         return text
 
     def wait_attached(self):
-        """Waits until its session answers."""
+        """Waits until the session of the machine answers."""
         deadline = time.monotonic() + BOOT_SECONDS
         while self.hv.run("stat", self.name)[0] != 0:
             if time.monotonic() > deadline:
@@ -154,7 +154,7 @@ class OwnMachine:
             time.sleep(0.02)
 
     def end(self, command, timeout=BOOT_SECONDS):
-        """Returns (exit status, stderr) after COMMAND has ended the machine."""
+        """Runs COMMAND, which ends the machine. Returns (exit status, stderr) of hvtrace."""
         self.process.stdin.write(f"{command}\n".encode())
         self.process.stdin.flush()
         status = self.process.wait(timeout)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sends commands to a QMP socket, and ignores events. The caller knows which VMM it belongs to."""
+"""Sends commands to a QMP socket, and ignores events."""
 
 import json
 import socket
 
 
 def ask(path, *commands, timeout=60):
-    """Returns the answers to COMMANDS, each (name, arguments): {"return": ...} or {"error": ...}."""
+    """Returns the answers to COMMANDS, pairs (name, arguments). An answer is {"return": ...} or {"error": ...}."""
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(timeout)
         one.connect(path)

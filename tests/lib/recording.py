@@ -24,7 +24,7 @@ class Session:
         return text
 
     def raw(self, number):
-        """Makes events on each of two vCPUs."""
+        """Makes NUMBER events on each of two vCPUs."""
         self.hv("echo", "fake", "control", f"raw {number}")
 
     def start(self, *words):

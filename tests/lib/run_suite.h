@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The main part of every test program that uses Check: one suite with one test case set, to which
- * the program adds its tests. main() itself prepares before the first test and cleans up after the
- * last. */
+ * the program adds its tests. Setup and cleanup of the whole program are done in its main(). */
 #pragma once
 
 #include <check.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs cases on guests: one boot per configuration, one line per case, and after each case the proof that hvtrace's
-bytes are gone, the guest is alive, its dmesg is clean and hvtrace left nothing on the host."""
+"""Runs cases on guests: one boot per configuration, one line per case. After each case it checks that hvtrace's bytes
+are gone, the guest is alive, its dmesg is clean and hvtrace left nothing on the host."""
 
 import dataclasses
 import os
@@ -34,14 +34,14 @@ class Case:
     def __init__(self, run, configs, further, fresh, alone):
         self.run = run
         self.name = run.__name__
-        self.configs = configs  # None in it: the case makes its guests itself
+        self.configs = configs  # None: the case starts its own guests
         self.further = further
         self.fresh = fresh  # the case ends its guest, so it gets a separate one
         self.alone = alone  # no other guest of this suite runs at that time
 
     def use(self, all_kernels):
-        """Adds the further configurations if ALL_KERNELS. If the kernel is one that a developer named, leaves only
-        the guests with this kernel."""
+        """Adds the further configurations if ALL_KERNELS. If a developer supplied the kernel, keeps only guests with
+        it."""
         if all_kernels or IS_IMAGE:
             self.configs, self.further = (*self.configs, *self.further), ()
         if IS_IMAGE:
@@ -72,7 +72,7 @@ if len(KERNELS) == 1:
 BTF = os.environ.get("HVTRACE_TEST_BTF") != "hidden"
 STANDARD = [Config(kernel, vcpus, btf=BTF) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
-# For cases in which the guest patches itself; with one vCPU if it patches all functions: docs/internals/testing.md
+# For cases in which the guest patches itself, but not all functions: use ONE_VCPU for these. docs/internals/testing.md
 # explains why.
 IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
 # Kernels that differ from those above in the register numbers of ORC entries and in how interrupt stacks are found.
@@ -85,9 +85,9 @@ OWN_GUESTS = (None,)
 
 def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
     """Registers a case: f(t) with t.guest, t.hv, t.lab. By default it runs with two vCPUs on both kernels, and with one
-    vCPU on one of them. CONFIGS OWN_GUESTS: it makes its guests itself. FURTHER: configurations that a run of all cases
-    uses only with --all-kernels, because they take long; OWN_GUESTS, without CONFIGS: the case itself. ALONE: it measures
-    durations; all cases with counted instructions are alone, too: such a guest uses a CPU even while it is idle."""
+    vCPU on one of them. CONFIGS=OWN_GUESTS: it starts its own guests. FURTHER: slow configurations, which a run of all
+    cases uses only with --all-kernels; OWN_GUESTS, if CONFIGS is empty, makes the case slow. ALONE: it measures
+    durations. Cases with counted instructions are alone, too, because their guests use a CPU even while idle."""
 
     def register(run):
         CASES.append(Case(run, tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
@@ -118,7 +118,7 @@ class Test:
         return tool.Traced(self.hv, self.guest.name, options, self.disturb, self.refusals)
 
     def recover(self):
-        """Kills the service, and returns the output of recover."""
+        """Returns the output of recover."""
         return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
     def await_record(self, process, tracer):
@@ -180,7 +180,7 @@ def last_words(guest):
         port = ", ".join(f"{name} {guest.monitor(f'i /xb {address}').split()[-1]}" for name, address in UART)
         woken = guest.channel.listen(2)
         asked = guest.channel.ask(5)
-    except Exception as error:  # noqa: BLE001 - it is gone
+    except Exception as error:  # noqa: BLE001 - the guest is gone
         said, port, woken, asked = str(error), "not known", b"", b""
     lines = [line for line in said.splitlines() if re.match(r"CPU#|RIP=|IRR|ISR|LVTT |  pin [34] |pic\d:", line.rstrip())]
     lines.append(kvm.whereabouts())
@@ -190,7 +190,7 @@ def last_words(guest):
 
 
 class Watch:
-    """The state of the guest before a case, and the proof after it."""
+    """The state of the guest before a case, and its check after the case."""
 
     def __init__(self, guest, hv):
         self.guest = guest
@@ -241,7 +241,7 @@ def our_names(pid=None):
 
 
 def left_behind(hv, names=None):
-    """Returns processes and run directories of hvtrace, after a service that is ending has had time to end."""
+    """Waits until services have ended. Returns the processes and sockets of hvtrace that remain."""
     left, names = [], names or our_names()
 
     def nothing():
@@ -275,7 +275,7 @@ class Runner:
         self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
 
     def run_case(self, case_, guest, title):
-        """Returns whether the guest can serve further cases."""
+        """Runs a case. Returns whether the guest can serve further cases."""
         start = time.monotonic()
         test = Test(self.lab, self.hv, guest)
         wrong, usable = [], True
@@ -338,7 +338,7 @@ class Runner:
                 self.run_case(case_, None, case_.name)
 
     def _start(self, guest):
-        """Boots a guest. It is ready when it has answered a command: in the nested lab some never do
+        """Boots a guest and waits for the answer to a command: in the nested lab some guests never answer
         (docs/internals/testing.md)."""
         guest.start()
         guest.run("[ -d /proc/1 ]")
@@ -351,7 +351,7 @@ class Runner:
         guest = self.lab.domain(config)
         try:
             self._start(guest)
-        except Exception as error:  # noqa: BLE001 - QEMU's TCG now and then crashes a boot: once more
+        except Exception as error:  # noqa: BLE001 - QEMU's TCG sometimes crashes a boot: retry once
             self._line("    ", f"{config.title()}: boot failed ({error}), again", time.monotonic() - start, last_words(guest))
             self._drop(guest)
             guest = self.lab.domain(config)
@@ -402,14 +402,14 @@ def parts_of(cases, patterns):
     parts = []
     for config in configs:
         mine = [c for c in cases if config in c.configs and matches(c, config, patterns)]
-        # A case that ends its guest comes last, so that no guest must be booted again for others.
+        # Cases that end their guest come last, so that the others need no second boot.
         mine.sort(key=lambda c: c.fresh)
         parts += [Part(config, mine)] if mine else []
     return parts + [Part(None, [c]) for c in cases if None in c.configs]
 
 
 def weight(part):
-    """A case that makes its guests takes about as long as three others, including their share of a boot."""
+    """A case that starts its own guests takes as long as about three others with their share of a boot."""
     return len(part.cases) if part.config else 3
 
 

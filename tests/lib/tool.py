@@ -13,7 +13,7 @@ RUN_DIR = "/run/hvtrace"
 
 
 def children_of(pid):
-    """Returns the live children of PID: the broker of a service; the parser of a broker, and its guardian or keeper."""
+    """Returns the children of PID. A service has a broker; a broker has a parser, and a guardian or keeper."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
@@ -163,8 +163,8 @@ class Tool:
         return json.loads(self("stat", "--json", domain))
 
     def end(self, verb, domain, disturb, refusals):
-        """Returns the output of detach or recover. These refuse while an address in a trampoline is on a task's stack, even a
-        stale one. DISTURB is called before the next try to make the guest do something."""
+        """Returns the output of detach or recover. These refuse while a task's stack contains an address in a trampoline,
+        even a stale one. Before each retry, DISTURB() makes the guest execute something."""
         for _ in range(4):
             status, out, err = self.run(verb, domain)
             if status == 0:

@@ -66,7 +66,7 @@ def take_pages(traced, path, cpu):
 
 
 def report(directory, cpus):
-    """Returns the lines of `trace-cmd report` as matches of LINE."""
+    """Returns the matches of LINE in the output of `trace-cmd report`, and all its lines."""
 
     def run(*words):
         done = subprocess.run(["trace-cmd", *words], cwd=directory, capture_output=True, timeout=HANG_SECONDS, check=False)

@@ -143,7 +143,7 @@ static void cpus_not_pid(const struct world *w)
 	world_control(w)->mode |= HV_MODE_CPUS;
 }
 
-/* On both vCPUs, because a task that moves to the other one is in a section there, too. */
+/* Both vCPUs: the task must be in a section after it moves to the other one, too. */
 static void in_section(const struct world *w)
 {
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
@@ -294,7 +294,7 @@ static size_t trampoline_off(enum world_trampoline trampoline)
 		[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
 	};
 
-	if (trampoline == WORLD_EVENT) /* not at the site of the other function */
+	if (trampoline == WORLD_EVENT) /* sites cannot call event trampolines */
 		return trampolines->function_off;
 	if (trampoline >= WORLD_ENTRY_REGS && trampoline <= WORLD_ENTRY_REGS_FUNCTION)
 		return trampolines->entry_regs_off +
@@ -335,7 +335,7 @@ static void make_probe_site(const struct world *w, uint64_t off)
 	(void)reaches;
 }
 
-/* Writes a chain that leads to a trampoline of the guest: a return. */
+/* Writes a chain, and a guest trampoline that only returns. */
 static void make_chain(const struct world *w)
 {
 	struct hv_gva trampoline =
@@ -501,7 +501,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		make_probe_site(w, WORLD_TRACED_OFF);
 	else
 		make_site(w, WORLD_TRACED_OFF, c->trampoline);
-	/* Interrupts cannot arrive in the middle of the scheduler. */
+	/* Interrupts call the other function. None arrives inside the scheduler. */
 	make_site(w, WORLD_TRACED_OTHER_OFF,
 		  c->trampoline >= WORLD_NEW_TASK && c->trampoline <= WORLD_ARRIVES
 			  ? WORLD_GRAPH

@@ -14,7 +14,7 @@
 
 #define WORLD_NR_CPUS 2
 
-/* Offsets in the block. The comments give the guest's permissions. */
+/* Offsets in the block, with the guest's permissions. */
 #define WORLD_TRAMPOLINES_OFF 0x0000			      /* params, read-only */
 #define WORLD_VCPUS_OFF	      (WORLD_TRAMPOLINES_OFF + 0xc00) /* after the action groups */
 #define WORLD_FILES_OFF	      (WORLD_TRAMPOLINES_OFF + 0xd00) /* event files */
@@ -210,28 +210,28 @@ enum world_trampoline {
 	WORLD_GRAPH_ROOT,
 	WORLD_GRAPH_NOTRACE,
 	WORLD_FUNCTION_AND_GRAPH,
-	WORLD_NEW_TASK, /* and the graph's */
-	WORLD_LEAVES,	/* and the graph's */
-	WORLD_ARRIVES,	/* and the graph's */
+	WORLD_NEW_TASK, /* HV_ROLE_NEW_TASK and a graph */
+	WORLD_LEAVES,	/* HV_ROLE_LEAVES and a graph */
+	WORLD_ARRIVES,	/* HV_ROLE_ARRIVES and a graph */
 	WORLD_PROFILE,
 	WORLD_PROFILE_FUNCTION,
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
 	WORLD_SECTION_GRAPH,
-	WORLD_CHAIN_FUNCTION, /* by a chain */
+	WORLD_CHAIN_FUNCTION, /* called by a chain */
 	/* Functions with probes, which use WORLD_FETCH_GROUP: */
 	WORLD_REGS, /* probes of calls */
 	WORLD_REGS_FETCH,
 	WORLD_PROBED, /* probes of returns */
 	WORLD_PROBED_FETCH,
-	WORLD_PROBED_FUNCTION, /* and the function tracer's */
-	WORLD_PROBED_GRAPH,    /* and the graph's */
-	WORLD_PROBED_ARGS,     /* of returns, with the call's arguments */
+	WORLD_PROBED_FUNCTION, /* and the function tracer */
+	WORLD_PROBED_GRAPH,    /* and a graph */
+	WORLD_PROBED_ARGS,     /* probes of returns with the call's arguments */
 	WORLD_PROBED_ARGS_FETCH,
 	WORLD_PROBED_ARGS_GRAPH,
-	WORLD_ENTRY_REGS, /* of calls, with all registers */
+	WORLD_ENTRY_REGS, /* probes of calls with all registers */
 	WORLD_ENTRY_REGS_FETCH,
-	WORLD_ENTRY_REGS_FUNCTION, /* and the function tracer's */
+	WORLD_ENTRY_REGS_FUNCTION, /* and the function tracer */
 	/* Probe sites, which use the same action group: the function contains the code of a detour,
 	 * without the moved instructions. tests/kvm/test_probe_sites.c tests the rest of a
 	 * detour. */
@@ -251,16 +251,16 @@ struct world_case {
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_stacks;  /* stacks, including their records of words */
+	unsigned nr_stacks;  /* stacks, each of several records */
 	unsigned nr_hits;    /* calls counted by the profile */
-	unsigned calm : 1;   /* an interrupt cannot disturb it */
-	unsigned hooked : 1; /* world.above contains the handler's address */
+	unsigned calm : 1;   /* tests/kvm does not interrupt it */
+	unsigned hooked : 1; /* the word at world.above is the handler's address */
 	/* For functions with probes: events of calls and of returns, data records in each, and
 	 * calls that got no frame. */
 	unsigned nr_calls;
 	unsigned nr_returns;
 	unsigned nr_data;
-	unsigned nr_more_data; /* in an event, for memory that it reads */
+	unsigned nr_more_data; /* data records of an event for memory that it reads */
 	unsigned nr_missed;
 };
 
@@ -318,12 +318,11 @@ void world_make_tail_call(const struct world *w);
 void world_set_up(const struct world *w, const struct world_case *c);
 /* Like world_set_up(), but keeps the rings. */
 void world_prepare(const struct world *w, const struct world_case *c);
-/* Makes the site call an action entry with the flags DOES that continues to the function's
- * trampoline. It is the last entry, or with HV_DOES_FETCH the one with a program. */
+/* Makes the site call an action entry with the flags DOES: the last one, or with HV_DOES_FETCH the
+ * one with a program. The entry then continues to the function trampoline. */
 void world_call_action(const struct world *w, uint32_t does);
 
-/* Sets the action group of functions with probes as TRAMPOLINE, one of those trampolines, needs
- * it. */
+/* Sets up WORLD_FETCH_GROUP for TRAMPOLINE, which is one for functions with probes. */
 void world_probe(const struct world *w, enum world_trampoline trampoline);
 
 /* Derives the mode of the graph and of the profile (plain or general way) from the params. Call it

@@ -11,7 +11,7 @@
 
 #define LEN(nr_data) (HV_ENTRY_HEADER_LEN + (nr_data)*HV_DATA_LEN)
 
-/* A probe: a buffer on the stack, reserve, commit. */
+/* A callback: reserves an event with a buffer on the stack, and commits it. */
 static const uint8_t probe[] = {
 	0x48, 0x83, 0xec, 0x38,		 /* subq $0x38, %rsp */
 	0x48, 0x89, 0xe7,		 /* movq %rsp, %rdi */

@@ -134,7 +134,7 @@ static void too_deep(const struct world *w)
 	world_params(w)->max_depth = FRAMES_BELOW;
 }
 
-/* On both vCPUs, because a task that moves to the other one is in a section there, too. */
+/* Both vCPUs: the task must be in a section after it moves to the other one, too. */
 static void in_section(const struct world *w)
 {
 	plain(w);
@@ -222,7 +222,7 @@ static void tail_call(const struct world *w)
 	world_make_tail_call(w);
 }
 
-/* Frames that a task left on its stack, far below the call, when it died. */
+/* A dead task left frames on the stack, far below the call. */
 static void new_task(const struct world *w)
 {
 	struct hv_stack *stack = open_stack(w, 5);
@@ -263,7 +263,7 @@ static void know_function(const struct world *w, uint64_t site_off)
 	}
 }
 
-/* Counts of functions that were called before. */
+/* Both functions were called before, so they have counts. */
 static void profile(const struct world *w)
 {
 	profile_first(w);

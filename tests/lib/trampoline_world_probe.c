@@ -160,10 +160,10 @@ static void fault(const struct world *w)
 
 #define USER_REGS_OFF (WORLD_PIDS_OFF - 0x100)
 #define USER_IP	      0x401234
-#define USER_CS	      0x33 /* of a program of 64 bits */
+#define USER_CS	      0x33 /* of a 64-bit program */
 #define USER_FRAMES   20
 
-/* The task is in a program, each of whose frame records is the 16 bytes above the one before. */
+/* The task executes a program whose frame records are 16 bytes apart. */
 static void user_stack(const struct world *w)
 {
 	/* movq %rsi, 8(%rdi); addq $16, %rsi; movq %rsi, (%rdi); xorl %eax, %eax; ret */
@@ -191,7 +191,7 @@ static void no_draft(const struct world *w)
 /* A call's registers take 6 data records and one event record. */
 #define REGS_DATA	  6
 #define ARGS_DATA	  9
-#define ALL_REGS_DATA	  8 /* also of a call with all registers */
+#define ALL_REGS_DATA	  8 /* of a probe site, or a call with all registers */
 #define CALLS(each)	  .nr_calls = 1, .nr_data = (each)
 #define RETURNS(nr, each) .nr_returns = (nr), .nr_data = (each)
 

@@ -20,7 +20,7 @@ static void off(const struct world *w)
 	world_control(w)->mode = HV_MODE_OFF;
 }
 
-/* Makes the stack that other cases use as the task's the CPU's interrupt stack. */
+/* The stack that is the task's in other cases is the CPU's interrupt stack. */
 static void interrupt_stack(const struct world *w)
 {
 	struct world_cpu *cpu = world_cpu(w);
@@ -29,15 +29,15 @@ static void interrupt_stack(const struct world *w)
 	cpu->cat.stack = cpu->dd.stack = w->stack.v + 16 * (uint64_t)w->stack_bytes;
 }
 
-/* The site's function has the actions stacktrace and snapshot, whose count is used up, and is
- * itself recorded. */
+/* The traced function has the actions stacktrace and snapshot, and the count of snapshot is used
+ * up. The function tracer records the call, too. */
 static void commands(const struct world *w)
 {
 	world_call_action(w, HV_DOES_STACK | HV_DOES_REPORT_COUNTED);
 }
 
-/* In a function that a graph traces and that another function jumped to; and in one that has
- * returned. */
+/* A function that a graph traces jumped to the caller, so two frames have the same retp. The third
+ * frame is stale: its function has returned. */
 static void below_a_graph(const struct world *w)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);

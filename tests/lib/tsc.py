@@ -10,8 +10,8 @@ import time
 
 @functools.lru_cache(maxsize=None)
 def khz():
-    """Measures the frequency of rdtsc, which TCG takes from this CPU. If a guest measures it at boot while other
-    processes use the CPU, its clocks may be wrong by a factor: one ran twenty times too fast. Returns 0 if unknown."""
+    """Returns the frequency of this CPU's TSC, which guests under TCG read, or 0 if unknown. If a guest measures it at
+    boot while other processes use the CPU, its clocks may be wrong: one ran twenty times too fast."""
     if platform.machine() != "x86_64":
         return 0
     page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -19,7 +19,7 @@ def khz():
     rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
     def moment():
-        """Returns (ns, ticks) of one moment: the narrowest of several tries."""
+        """Returns (ns, ticks) of one moment: the fastest of several tries."""
         tries = [(time.monotonic_ns(), rdtsc(), time.monotonic_ns()) for _ in range(50)]
         start, ticks, end = min(tries, key=lambda one: one[2] - one[0])
         return (start + end) / 2, ticks

@@ -10,7 +10,7 @@ HANG_SECONDS = 150
 
 
 def until(condition, seconds=HANG_SECONDS, pause=0.1):
-    """Returns the last result of CONDITION(): a true value as soon as there is one, another value after SECONDS."""
+    """Calls CONDITION() until it returns a true value or SECONDS have passed. Returns its last result."""
     deadline = time.monotonic() + seconds
     while not (now := condition()) and time.monotonic() < deadline:
         time.sleep(pause)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The part of the Check API that a unit test needs to run in a guest of another architecture, where
- * libcheck is missing. Each test runs where it is added. The first failed assertion ends the
- * program. */
+ * libcheck is missing. Adding a test runs it. The first failed assertion ends the program. */
 #pragma once
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The part of libseccomp that vmm/inject/proof.c needs to run in a guest of another architecture,
- * where the library is missing. Names of system calls are unknown. */
+ * where the library is missing. It knows no names of system calls. */
 #pragma once
 
 #include <stddef.h>

@@ -245,7 +245,7 @@ void emu_set_up(struct emu_world *w, const struct emu_case *c)
 	w->fp = 0;
 	w->irqs = EMU_IRQS_OFF;
 	emu_cpu_make_function(w, EMU_TRACED_OFF, trampoline_off(c));
-	/* Interrupts cannot arrive in the middle of the scheduler. */
+	/* Interrupts call the other function. None arrives inside the scheduler. */
 	other.role = HV_ROLE_NONE;
 	emu_cpu_make_function(w, EMU_TRACED_OTHER_OFF, trampoline_off(&other));
 	tasks->cat = cat;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The world of a trampoline of another architecture: one block with all memory that the trampoline
- * accesses, and an emulated CPU (libunicorn) that can stop at any instruction. Works on every host.
- * The cases cover every path through the trampolines.
+/* A world runs the trampolines of arm64 or riscv64 on any host. It consists of one block with all
+ * memory that the trampolines access, and an emulated CPU (libunicorn) that can stop at any
+ * instruction. The cases cover every path through the trampolines.
  *
  * Users of this header are built once for each architecture, with layout.h from
  * tests/lib/emulated/<arch>. tests/lib/trampoline_world.h is the counterpart for x86-64.
@@ -63,7 +63,7 @@ enum emu_irqs { EMU_IRQS_OFF, EMU_IRQS_ON };
 struct emu_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
-	/* Counters for the current execution: */
+	/* State of the current execution: */
 	uint64_t until;		    /* stop at this address */
 	uint64_t nr_left;	    /* instructions left before a forced stop */
 	uint64_t nr_done;	    /* instructions executed in total */
@@ -82,16 +82,15 @@ struct emu_case {
 	void (*prepare)(struct emu_world *w);
 	/* The entry that the sites call (hv_call_off()): */
 	enum hv_call_role role;
-	enum hv_call_trace trace; /* HV_TRACE_NOTHING and not profiled: the function tracer's */
+	enum hv_call_trace trace; /* only HV_TRACE_NOTHING: the function trampoline */
 	bool profiled;
 	/* For the function graph: */
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_hits; /* calls counted by the profile */
-	/* The sites call the entry that records stacks, or an action records them: */
-	bool has_stack;
-	unsigned nr_stacks;
+	unsigned nr_hits;   /* calls counted by the profile */
+	bool has_stack;	    /* the sites call the entry that records stacks */
+	unsigned nr_stacks; /* recorded by that entry or by an action */
 };
 
 /* Every path through the function trampoline. */

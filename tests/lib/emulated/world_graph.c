@@ -158,7 +158,7 @@ static void tail_call(struct emu_world *w)
 	emu_make_tail_call(w);
 }
 
-/* Frames that a task left on its stack, far below the call, when it died. */
+/* A dead task left frames on the stack, far below the call. */
 static void new_task(struct emu_world *w)
 {
 	emu_open(w, 0, 5);
@@ -191,7 +191,7 @@ static void know_function(struct emu_world *w, uint64_t off)
 	}
 }
 
-/* Counts of functions that were called before. */
+/* Both functions were called before, so they have counts. */
 static void profile(struct emu_world *w)
 {
 	profile_first(w);
@@ -275,7 +275,7 @@ static void profile_no_count(struct emu_world *w)
 	take_counts(w, EMU_NR_COUNTS);
 }
 
-/* The entry that is called, then: entries, exits, mores, hits. */
+/* Role, trace and profiled; then the numbers of entries, exits, mores and hits. */
 #define GRAPH(...)	    HV_ROLE_NONE, HV_TRACE_GRAPH, false, __VA_ARGS__
 #define ROLE(role, ...)	    role, HV_TRACE_GRAPH, false, __VA_ARGS__
 #define TRACE(trace, ...)   HV_ROLE_NONE, trace, false, __VA_ARGS__

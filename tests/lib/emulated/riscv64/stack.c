@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stack contents of a riscv64 kernel. The registers saved at kernel entry are at the end of the
- * stack. The frame of the task's first function ends at them. */
+/* Stack contents of a riscv64 kernel. Kernel entry saves registers at the end of the stack. Their
+ * address is the frame pointer of the task's first function. */
 #include "tests/lib/emulated/world.h"
 
 #define PT_S0 64 /* in struct pt_regs */
