@@ -39,7 +39,7 @@ class Examples:
                 self.env["ASAN_OPTIONS"] += ":detect_leaks=0"
 
     def start(self, *words):
-        """Its output goes to a file, because a pipe that nobody reads would stop it."""
+        """The program's output goes to a file, because a full pipe without a reader would block the program."""
         out = tempfile.TemporaryFile("w+")
         return subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, env=self.env), out
 
@@ -60,12 +60,12 @@ def end(process, out):
 
 
 def of_cpu(events, cpu):
-    """Names of tasks that have ended may be unknown to one of the two."""
+    """Leaves out task names: one side may not know the names of tasks that have ended."""
     return [((e.pid, e.function, e.caller), e.time) for e in events if e.cpu == cpu]
 
 
 def check_equal_on_cpu(ours, all_):
-    """Each instance takes the time of a call itself, some instructions apart, and an interrupt can come in between."""
+    """Times may differ: each instance reads the clock itself, and an interrupt can come between the two reads."""
     first = min(range(len(all_)), key=lambda i: abs(all_[i][1] - ours[0][1]))
     theirs = all_[first : first + len(ours)]
     differ = [(a, b) for a, b in zip(ours, theirs) if a[0] != b[0]]
@@ -106,7 +106,7 @@ def graph_records(lines):
 
 
 def graph_records_of(text):
-    """The same of the lines of examples/graph."""
+    """Like graph_records(), for the output of examples/graph."""
     found = {}
     for line in text.splitlines():
         match = GRAPH_LINE.match(line)
@@ -118,8 +118,8 @@ def graph_records_of(text):
 
 
 def are_equal(one, other, within=10.0):
-    """Long durations have one decimal place in `trace`, and both can differ by a step of the guest's clock, if hvtrace
-    notices the step between two reads of an event."""
+    """Durations may differ: `trace` shows long ones with one decimal place, and the guest's clock may step between the
+    two reads of an event."""
     return one[0] == other[0] and (one[1] is None or abs(one[1] - other[1]) <= within)
 
 
@@ -161,7 +161,8 @@ def events_of(text):
 
 
 def are_equal_events(one, other):
-    """A step of the clock can be between two reads of an event. `trace` shows states as letters, and leading zeros."""
+    """Times may differ by a step of the guest's clock between two reads of an event. Task states are not compared
+    because `trace` shows them as letters, and leading zeros are ignored."""
     fields = {name for name in one[1].keys() & other[1].keys() if name != "prev_state"}
     values = [[event[1][name].lstrip("0") for name in fields] for event in (one, other)]
     (pid, time, name), (other_pid, other_time, other_name) = one[0], other[0]
@@ -184,13 +185,13 @@ def check_events(text, trace):
 
 
 def check_table(text):
-    """The table of examples/latency.py."""
+    """Checks the table that examples/latency.py prints."""
     rows = [line.split() for line in text.splitlines()[1:]]
     names = {row[4] for row in rows}
     assert {"vfs_read", "vfs_write"} <= names and all(name == "do_exit" or name.startswith("vfs_") for name in names), text
     assert all(int(row[0]) > 0 and int(row[1]) <= int(row[0]) and 0 < float(row[2]) <= float(row[3]) for row in rows), text
     failed = {row[4]: int(row[1]) for row in rows}
-    assert failed.get("vfs_statx", 0) > 0, f"no failure of a file that is not there: {text}"
+    assert failed.get("vfs_statx", 0) > 0, f"no failed call for the missing file: {text}"
 
 
 @case(configs=(Config("bookworm", vcpus=2),))

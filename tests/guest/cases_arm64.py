@@ -21,12 +21,12 @@ ARM64 = Config("trixie", arch="arm64", in_el2=True)
 ONE_VCPU = Config("trixie", 1, arch="arm64", in_el2=True)
 QARMA = Config("trixie", arch="arm64", in_el2=True, qarma=True)
 
-# Its modules are within reach, but there is room for veneers only.
+# Near this image there is room for veneers only, so all functions call veneers.
 NOT_MOVED = Config("trixie", arch="arm64", cmdline="nokaslr")
 PAGES_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", in_turn=True)
 NOT_MOVED_16K = Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1 nokaslr", in_turn=True)
-# Debian has no such kernels: scripts/kernel-build makes them. crc7 makes the kernel map a table for modules. It has no
-# function with a site, like everything in lib/.
+# Debian has no such kernels: scripts/kernel-build makes them. Loading crc7 makes the kernel create a page table for
+# modules. crc7 itself has no sites, like all code in the kernel's lib/.
 SHADOW_STACKS = Config("built:arm64-scs", 1, arch="arm64", modules=("crc7",))
 # Its kernel uses shadow call stacks only if the CPU does not sign.
 DYNAMIC_SHADOW = Config("built:arm64-scs-dynamic", 1, arch="arm64", cmdline="arm64.nopauth", modules=("crc7",))
@@ -40,7 +40,8 @@ TABLE = 0x0000FFFFFFFFF000  # address in a table entry
 PACIASP, TO_SHADOW = 0xD503233F, 0xF800865E  # str x30, [x18], #8
 
 FIRST = "__arm64_sys_lseek"
-# Functions that interrupts do not call: the depth of an interrupt has ended when its softirqs begin.
+# Functions that interrupts do not call: between an interrupt and its softirqs the kernel counts neither, so calls there
+# look like calls of the task.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "do_filp_*", FIRST)
 ROUNDS = 20
 FORMATS = "cd /sys/kernel/tracing; cat available_events events/sched/*/format events/irq/*/format events/ftrace/*/format | sha256sum"
@@ -62,7 +63,7 @@ class KernelMemory(on_virt.KernelMemory):
         table, bits = self.root_gpa or self.gpa(self.symbols["swapper_pg_dir"]), self.page_bits - 3
         for level in range(self.levels, 1 if self.page_bits == 16 else 2, -1):
             shift = self.page_bits + bits * (level - 1)
-            # An address has 52 bits, so the first table is shorter with the highest number of levels.
+            # With the maximum number of levels, 52-bit addresses use only a part of the first table.
             index = (at & (1 << 52) - 1) >> shift & (1 << bits) - 1
             entry = struct.unpack("<Q", self.read(table + 8 * index, 8))[0]
             if entry & 3 != 3:
@@ -102,8 +103,8 @@ def host_is_injected(guest):
 
 
 def guests_of_the_guest(test):
-    """A vCPU runs a nested guest whose user mode looks like the kernel's own. hvtrace waits for it. The function that
-    entered the nested guest returns correctly after detach."""
+    """A vCPU executes a nested guest in EL0, which looks like a process of the guest. hvtrace waits until the vCPU is
+    back in the guest. The function that entered the nested guest returns correctly after detach."""
     guest = test.guest
     memory = KernelMemory(test, guest)
     before = memory.snapshot()
@@ -119,8 +120,8 @@ def guests_of_the_guest(test):
 
 @case(configs=OWN_GUESTS)
 def arm64_check(t):
-    """The kernel of an arm64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes. Variables
-    found without names of data are at the addresses of their names. Then the guest runs nested guests."""
+    """check of an arm64 guest: sites, symbols, modules and tasks equal the guest's own; nothing changes. The variables
+    that hvtrace can find without names are at the addresses of their symbols. Then the guest runs nested guests."""
     guest = boot(t, ARM64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -157,7 +158,7 @@ def arm64_check(t):
 
 
 def enable_ivshmem(guest):
-    """Enables the device's memory, which 6.1 and kernels with few drivers leave to the guest's root."""
+    """Enables the memory of the ivshmem device as root, because Linux 6.1 and kernels with few drivers do not."""
     guest.run("for d in /sys/bus/pci/devices/*; do if [ $(cat $d/device) = 0x1110 ]; then echo 1 >$d/enable; fi; done")
 
 
@@ -169,7 +170,7 @@ def larger_pages(t, config, page_bits):
         enable_ivshmem(guest)
         for module in config.modules:
             guest.run(f"insmod /modules/{module}.ko")
-        # The channel is slow.
+        # The channel is slow, so the guest sends only a digest.
         guest.run("cat /sys/kernel/tracing/available_filter_functions >/tmp/functions")
         total, functions = int(guest.run("wc -l </tmp/functions")), guest.run("sha256sum </tmp/functions").split()[0]
         own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS, options=stack)
@@ -219,7 +220,7 @@ def arm64_16_kib_not_moved(t):
 
 @case(configs=OWN_GUESTS)
 def arm64_pages_of_64_kib(t):
-    """A kernel with 64 KiB pages and 52-bit addresses. Page entries next to the image's map the region."""
+    """A kernel with 64 KiB pages and 52-bit addresses. Entries for single pages next to the image map the region."""
     larger_pages(t, PAGES_64K, 16)
 
 
@@ -239,8 +240,8 @@ def arm64_shadow_call_stacks(t):
 
 @case(configs=OWN_GUESTS)
 def arm64_dynamic_shadow_call_stacks(t):
-    """A kernel that uses shadow call stacks instead of signatures on a CPU that does not sign: with and without them,
-    trees of calls equal the guest's own, and sleeping tasks get their addresses back."""
+    """A kernel that uses shadow call stacks if the CPU cannot sign return addresses: on both kinds of CPU, call trees
+    equal the guest's own, and sleeping tasks get their addresses back."""
     for config, first, second in ((DYNAMIC_SHADOW, TO_SHADOW, PACIASP), (DYNAMIC_SIGNED, PACIASP, TO_SHADOW)):
         with a_guest(t, config) as test:
             guest = test.guest
@@ -257,9 +258,9 @@ def arm64_dynamic_shadow_call_stacks(t):
 
 @case(configs=OWN_GUESTS)
 def arm64_agrees_with_own_ftrace(t):
-    """A kernel whose memory has only the names of functions, with no module and with one: its variables are found. One
-    workload, a few globs: the calls and their order equal the guest's own, and a graph works. Text and tables are as
-    before."""
+    """hvtrace finds the variables of a kernel that has names for functions only, with no module and with one. One
+    workload, a few globs: the calls and their order equal the guest's own, and a graph works. Text and page tables are
+    unchanged."""
     with a_guest(t, WITHOUT_NAMES) as test:
         guest = test.guest
         enable_ivshmem(guest)
@@ -349,10 +350,10 @@ def arm64_stacks_agree_with_own(t):
                 return [lines for _, _, lines in stacks(traced.text("trace"))]
 
             ticks = until(lambda: len(found := ticks_so_far()) > 10 and found)
-            assert ticks, "hardly a timer interrupt"
+            assert ticks, "too few timer interrupts"
             cut = [lines for lines in ticks if lines[-1] == UNKNOWN]
             assert not cut, f"{len(cut)} of {len(ticks)} interrupts end early: {cut[:1]}"
-        t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
+        t.note(f"{nr} stacks agree, in order; {len(ticks)} stacks of interrupts are complete")
 
 
 @case(configs=OWN_GUESTS)

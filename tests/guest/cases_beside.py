@@ -119,7 +119,7 @@ def kill(pid):
 
 
 def settle(t):
-    """Ends the session's remains, by detach or by recover."""
+    """Detaches or recovers until nothing of the session is left."""
     deadline = time.monotonic() + HANG_SECONDS
     err = ""
     while time.monotonic() < deadline:
@@ -175,7 +175,8 @@ def orders_of_sharing_a_tracepoint(t):
 
 
 def counts_the_rest(t):
-    """hvtrace hist of a function and of waits, which end with sched_switch, while the guest uses that event."""
+    """hvtrace hist counts a function and interrupts, but not waits, which end with sched_switch: it cannot join that
+    event of the guest."""
     counting = t.hv.start("hist", t.name, "vfs_read", "sched:sched_waking", "irq:irq_handler_entry")
     t.await_record(counting, "function_graph")
     events = t.hv("cat", t.name, f"instances/record-{counting.pid}/set_event").split()
@@ -201,8 +202,8 @@ def record_sched(t):
 @case()
 def tracepoints_that_the_guest_uses_are_joined(t):
     """The guest records all events of a system when hvtrace joins. hvtrace gets all of them, and the guest gets its own
-    throughout, also when it leaves and joins again. When hvtrace enables a second event again, the event has the
-    guest's probes of that time."""
+    throughout, also when it leaves and joins again. When hvtrace enables sched_switch again, it keeps the callbacks that
+    the guest has by then."""
     switch = f"{OWN}/events/sched/sched_switch/enable"
     t.guest.run(f"echo 1 >{OWN}/events/sched/enable")
     with t.attach() as traced:
@@ -227,8 +228,8 @@ def tracepoints_that_the_guest_uses_are_joined(t):
 
 @case(configs=STANDARD[2:3], further=STANDARD[:2])
 def what_cannot_be_joined_is_left_out(t):
-    """Of a whole system, hvtrace records all events except one that has more guest probes than hvtrace's array has room
-    for, and names that event. After the guest has left it, hvtrace records all. The guest's own recording is never
+    """hvtrace records all events of a system except one: the guest has more callbacks there than fit into hvtrace's
+    array. hvtrace names that event, and records it after the guest has left it. The guest's own recording is never
     interrupted."""
     own = "for i in 1 2 3 4 5 6 7 8; do"
     t.guest.run(f"echo 1 >{OWN}/events/sched/sched_switch/enable; {own} mkdir {OWN}/instances/$i; echo 1 >{OWN}/instances/$i/events/sched/sched_switch/enable; done")
@@ -280,22 +281,22 @@ def all_events_that_the_guest_uses_are_joined(t):
             switch(1)
             traced.echo("trace", "")
             t.guest.run(MAKES)
-            assert "kmalloc:" in traced.text("trace"), "hvtrace's"
-            t.note(f"{len(events)} events; {len(left_out)} times some were left out")
-        assert "kmalloc:" in t.guest.run_own(f"echo >{OWN}/trace; {MAKES}; head -n 5000 {OWN}/trace | grep kmalloc: | tail -n 3"), "the guest's own"
+            assert "kmalloc:" in traced.text("trace"), "no kmalloc in hvtrace's trace"
+            t.note(f"{len(events)} events; {len(left_out)} errors about skipped events")
+        assert "kmalloc:" in t.guest.run_own(f"echo >{OWN}/trace; {MAKES}; head -n 5000 {OWN}/trace | grep kmalloc: | tail -n 3"), "no kmalloc in the guest's own trace"
     finally:
         switch(0)
         t.guest.run(f"echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
 
 
-SLOW = "timer/hrtimer_start"  # a probe of the module planted takes as long as requested
+SLOW = "timer/hrtimer_start"  # the module planted has a callback here that takes as long as requested
 
 
 @case(configs=IN_TURN[:1])
 def an_array_that_the_guest_has_replaced_is_waited_for(t):
-    """A vCPU is in one of the guest's probes for some seconds and will then call hvtrace's, through an array that the
-    guest has replaced in the meantime. hvtrace leaves the new array immediately, and removes the code that its probe
-    needs only after the vCPU has called it."""
+    """A vCPU is in one of the guest's callbacks for some seconds and then calls hvtrace's, from an array that the guest
+    has replaced by then. hvtrace leaves the new array immediately, but keeps its callback's code until the vCPU has
+    called it."""
     load_planted(t)
     make_instance(t)
     try:
@@ -314,7 +315,7 @@ def an_array_that_the_guest_has_replaced_is_waited_for(t):
         words = t.guest.run("until [ -s /tmp/replaced ] && grep -q [.] /tmp/slow; do sleep 0.1; done; cat /tmp/slow /tmp/replaced").split()
         ns, slow, replaced = int(words[1]), float(words[2]), float(words[4])
         t.note(f"the guest's probe took {ns / 1e9:.1f} s; the array was replaced {slow - replaced:.1f} s before its end; hvtrace left in {took:.1f} s")
-        assert took > 0.5, "it was not waited for, or there was nothing to wait for"
+        assert took > 0.5, "hvtrace did not wait, or the vCPU had already called it"
     finally:
         t.guest.run("rm -f /tmp/slow /tmp/replaced")
         remove_instance(t)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel without usable BTF: offsets from its code and memory, and BTF from a file (--btf). The guest's kernel is
-Debian's, with the header of its BTF overwritten in guest memory."""
+"""A kernel without usable BTF: hvtrace derives offsets from its code and memory, or reads BTF from a file (--btf). The
+guest's kernel is Debian's, with the header of its BTF overwritten in guest memory."""
 
 import contextlib
 import fnmatch
@@ -49,7 +49,7 @@ def without_btf(t):
 
 
 def filters_of(t):
-    """Returns those filters that match a function of the guest. The last one is called once in each round."""
+    """Returns the filters that match a function of the guest. The last one is a function that each round calls once."""
     functions = t.guest.run("cut -d' ' -f1 /sys/kernel/tracing/available_filter_functions").split()
     first = next(name for name in LSEEK if name in functions)
     return (*(pattern for pattern in PATTERNS if fnmatch.filter(functions, pattern)), first)
@@ -93,7 +93,7 @@ def traces_with_a_btf_file(t):
         agrees(t, own, own_pid, filters, f"--btf={path}")
         agrees(t, own, own_pid, filters, f"--btf={directory}")
         with t.attach(f"--btf={path}") as traced:
-            # No value in memory shows the members that events write.
+            # Nothing in memory proves the offsets of members that events write.
             t.hv.fails("echo", t.name, "events/sched/sched_switch/enable", "1", says=("is not proved to be the guest's",))
             traced.echo("set_ftrace_filter", "vfs_*")
             traced.echo("current_tracer", "function")
@@ -103,7 +103,7 @@ def traces_with_a_btf_file(t):
             os.rename(path, f"{path}.gone")  # the session's copy is enough
             assert "restored" in t.hv("recover", t.name)
             os.rename(f"{path}.gone", path)
-            t.hv("attach", f"--btf={path}", t.name)  # for the end of the block
+            t.hv("attach", f"--btf={path}", t.name)  # the end of the block detaches
         # The broker recovers without the file, too.
         t.hv("attach", f"--btf={path}", t.name)
         t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
@@ -115,7 +115,7 @@ def traces_with_a_btf_file(t):
         assert "nothing to recover" in t.hv("recover", f"--btf={path}", t.name)
 
 
-# Members that derivation puts elsewhere in their structures: only the sum of both offsets counts.
+# Nested members: derivation may divide the offset differently, so only the sum of both offsets is compared.
 SUMS = (
     ("task_struct.thread", "thread_struct.sp"),
     ("task_struct.se", "sched_entity.group_node"),
@@ -154,7 +154,7 @@ def derived_offsets_equal_btf(t):
 
 @contextlib.contextmanager
 def nothing_derived(t, comm):
-    """Changes the name of init_task, which is at COMM in it, until the block ends. Then no offset can be derived."""
+    """Until the block ends, changes the name of init_task, at offset COMM, so that no offset can be derived."""
     memory = Memory(t.guest)
     at = int(t.guest.run("grep ' init_task$' /proc/kallsyms").split()[0], 16) + comm
     assert memory.read_image(at, 7) == b"swapper"
@@ -194,18 +194,17 @@ def traces_without_btf(t):
                 t.hv.fails("recover", t.name, says=("kernel without BTF",))
                 os.rename(f"{directory}/gone", f"{directory}/facts")
                 assert "restored" in t.hv("recover", t.name)
-            t.hv("attach", t.name)  # for the end of the block
+            t.hv("attach", t.name)  # the end of the block detaches
         t.hv("attach", t.name)
         t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
         t.hv("echo", t.name, "current_tracer", "function")
-        with nothing_derived(t, comm):  # the broker recovers with them, too
+        with nothing_derived(t, comm):  # the broker recovers with the kept offsets, too
             kill(victims(t)["service"])
             assert until(lambda: not t.hv.run_dirs(t.name)), t.hv.run_dirs(t.name)
         assert "nothing to recover" in t.hv("recover", t.name)
 
 
 def elf_section(path, name):
-    """Returns the contents of a section of a 64-bit ELF file."""
     with open(path, "rb") as file:
         data = file.read()
     start, nr, names = (int.from_bytes(data[at : at + size], "little") for at, size in ((0x28, 8), (0x3C, 2), (0x3E, 2)))
@@ -218,8 +217,8 @@ def elf_section(path, name):
 
 @case(configs=ONE_VCPU[:1])
 def refuses_btf_of_another_kernel(t):
-    """The BTF of another release, as an ELF file, as raw BTF, and under the name of the guest's release. Also files that
-    are cut, and a file that others may write."""
+    """The BTF of another release, as an ELF file, as raw BTF, and under the name of the guest's release. Also truncated
+    files, and a file that other users may write to."""
     with tempfile.TemporaryDirectory() as other, without_btf(t) as (directory, release):
         elf, path = f"{other}/vmlinux", f"{other}/{release}.btf"
         if not unpack_vmlinux(kernel_file("trixie")[0], elf):

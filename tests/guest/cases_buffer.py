@@ -30,13 +30,13 @@ def stats(traced, cpu):
 
 
 def without_names(events):
-    """Replaces names of tasks. A task has the name in its last record. In the buffer of one vCPU only that vCPU's
-    records count, so the name may be from before an exec."""
+    """Removes task names. hvtrace shows the name from a task's last record. The file of one vCPU uses only that vCPU's
+    records, so the name there may be from before an exec."""
     return [e._replace(comm="") for e in events]
 
 
 def of_cpus(traced, numbers):
-    """Returns the contents of each per_cpu/cpuN/trace."""
+    """Returns the events in each per_cpu/cpuN/trace."""
     return [without_names(ftrace.parse(traced.text(f"per_cpu/cpu{cpu}/trace"))[0]) for cpu in numbers]
 
 
@@ -89,7 +89,7 @@ def sizes_and_a_snapshot(t):
         size = int(traced.text("buffer_size_kb"))
         traced.echo("buffer_size_kb", "1000")
         assert traced.text("buffer_size_kb") == "1000\n"
-        assert traced.text("trace") == every, "another size, another trace"
+        assert traced.text("trace") == every, "the trace has changed with the size"
         traced.echo("snapshot", "1")
         assert traced.text("snapshot") == every, "the snapshot is not the trace"
         assert ftrace.parse(traced.text("trace")) == ([], 0)
@@ -109,14 +109,14 @@ def sizes_and_a_snapshot(t):
         ftrace.go(t.guest, pid)
         small, _ = ftrace.parse(traced.text("trace"))
         assert 0 < len(small) <= 256 * cpus(traced), f"{len(small)} events in the smallest buffer"
-        assert sum(int(stats(traced, cpu)["overrun"]) for cpu in range(cpus(traced))) > 0, "nothing overran"
+        assert sum(int(stats(traced, cpu)["overrun"]) for cpu in range(cpus(traced))) > 0, "no events were overwritten"
         traced.echo("trace", "")
         traced.echo("options/overwrite", "0")
         pid = ftrace.start_workload(t.guest, "syscalls", 500)
         ftrace.go(t.guest, pid)
         assert [stats(traced, cpu)["overrun"] for cpu in range(cpus(traced))] == ["0"] * cpus(traced)
         full = [cpu for cpu in range(cpus(traced)) if stats(traced, cpu)["dropped events"] != "0"]
-        assert full, "nothing dropped"
+        assert full, "no events were dropped"
         first = of_cpus(traced, full)
         assert all(0 < len(part) <= 256 for part in first), f"{[len(part) for part in first]} events without overwriting"
         pid = ftrace.start_workload(t.guest, "syscalls", 500)

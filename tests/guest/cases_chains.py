@@ -10,7 +10,8 @@ from lib.wait import until
 OWN = "/sys/kernel/tracing"
 ROUNDS = 20
 FUNCTIONS = ("vfs_open", "vfs_read", "vfs_statx")
-# One user of a site: it calls a trampoline of that user. Two users: it calls ftrace_caller. A kprobe needs registers.
+# A site with one user calls that user's trampoline; with two, ftrace_caller; with a kprobe, which needs the registers,
+# ftrace_regs_caller.
 ONE = f"cd {OWN} && echo 8192 >buffer_size_kb && echo {' '.join(FUNCTIONS)} >set_ftrace_filter && echo function >current_tracer"
 TWO = f"cd {OWN} && mkdir instances/own && echo vfs_open >instances/own/set_ftrace_filter && echo function >instances/own/current_tracer"
 PROBE = f"cd {OWN} && echo 'p:own vfs_read' >kprobe_events && echo 1 >events/kprobes/own/enable"
@@ -117,8 +118,8 @@ def end_programs(t):
 
 @case(configs=IN_TURN[1:], further=IN_TURN[:1])
 def functions_of_bpf_programs_are_joined(t):
-    """BPF programs (fentry and fexit) count the calls of functions, begun before hvtrace and while it traces. hvtrace
-    records as many calls."""
+    """BPF programs (fentry and fexit), started before attach or while hvtrace traces, count the calls of functions.
+    hvtrace records as many calls."""
     for begun_before in (True, False):
         pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
         if begun_before:

@@ -34,9 +34,9 @@ def need(*programs):
         raise Skip("/dev/fuse is missing")
 
 
-# Replaces sleep in the PATH of clients. If a client sleeps so that something happens in the guest, it continues when
-# that has happened. WORKED grows by one byte for each finished WORK. The first byte may belong to a WORK that began
-# before the sleep. The kernel's self-tests yield by .001, unless there is a ping.
+# Replaces sleep in the PATH of clients: a client that sleeps to let the guest work continues after the guest has done
+# so. WORKED grows by one byte for each finished WORK. The first byte may belong to a WORK that began before the sleep.
+# The kernel's self-tests yield with `sleep .001` if there is no ping.
 SLEEP = """#!/bin/sh
 case $1 in
 [1-9]*) seconds=${{1%%.*}} ;;
@@ -100,7 +100,7 @@ def trace_cmd_records(t):
         assert {"vfs_open", "vfs_read"} <= names, names
         assert any(line.split("-")[0].strip() in ("cat", "ls", "sh", "init") for line in lines), lines[:5]
         assert traced.text("current_tracer") == "nop\n"
-        # It clears the filter before it sets nop. No other function may be patched in between.
+        # trace-cmd clears the filter before it sets nop. hvtrace must not patch all functions in between.
         holds = traced.stat()["holds"]["count"] - holds
         assert holds <= 12, f"{holds} holds"
         t.note(f"{len(lines)} events, {holds} holds")
@@ -175,7 +175,7 @@ def trace_cmd_reads_our_files(t):
 
 
 def has_ended(path):
-    """Returns whether a stream has ended, so that the collector has written PATH, which may not exist before."""
+    """Returns whether the collector has written to PATH that a stream ended. PATH may not exist before."""
     try:
         with open(path, encoding="ascii") as file:
             return '"ended":"end"' in file.read()
@@ -291,7 +291,7 @@ def listed_self_tests():
         for line in file:
             if line.strip() and not line.startswith("#"):
                 result, name, *why = line.split(None, 2)
-                assert result == "pass" or why, f"selftests.list: {name}: why not?"
+                assert result == "pass" or why, f"selftests.list: {name}: no reason given"
                 found[name] = (result, why[0].strip() if why else "")
     return found
 
@@ -336,7 +336,7 @@ def kernel_self_tests(t):
         assert len({expected[name][0] for name in same}) == 1, f"tests with one description and different results: {same}: {said}"
     with tempfile.TemporaryDirectory() as logs, t.attach() as traced:
         files = " ".join(f"test.d/{name}" for name in expected)
-        # The switch of the stack tracer, which some hosts' kernels lack, next to the existing sysctls.
+        # Adds the stack tracer's sysctl, which some hosts' kernels lack, to the existing sysctls.
         switch = (
             f"[ -e {SYSCTL} ] || {{ mkdir {logs}/kernel && mount --bind /proc/sys/kernel {logs}/kernel && mount -t tmpfs none /proc/sys/kernel && "
             f"ln -s {logs}/kernel/* /proc/sys/kernel && ln -s {OWN}/stack_tracer_enabled {SYSCTL}; }}"
@@ -358,6 +358,6 @@ def kernel_self_tests(t):
         count = collections.Counter(result.lower() for _, _, result in results)
         t.note(", ".join(f"{nr} {result}" for result, nr in sorted(count.items())))
         if by_chance:
-            t.note("passed by what the guest did: " + ", ".join(sorted(set(by_chance))))
+            t.note("passed because of the guest's activity: " + ", ".join(sorted(set(by_chance))))
         if unknown:
             t.note("not in selftests.list: " + ", ".join(unknown))

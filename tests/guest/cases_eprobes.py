@@ -101,7 +101,6 @@ e:x sched.sched_switch at=+0($next_comm):u8[4]
 e:x sched.sched_switch at=$next_pid:string[2]
 """
 
-# The recorded events.
 EVENTS = r"""
 e:execs sched.sched_process_exec name=$filename:string again=+0($filename):string $pid:s32 old=$old_pid if filename ~ "*exe"
 e:born sched.sched_process_fork child=$child_pid:u16 low=$child_pid:b4@0/32 name=$child_comm:string five=\5
@@ -116,7 +115,7 @@ e:nowhere sched.sched_process_exit text=+0($pid):string kernel=+0(+8($prio)):str
 WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null;" \
     " sleep 0.01; cat /proc/sys/vm/stat_refresh"
 NAMES = {line.split(" ")[0][2:] for line in EVENTS.strip("\n").split("\n")}
-# Without the second flag, rescheduling: an interrupt between the two probes sets it.
+# Skips the second flag, rescheduling, which an interrupt between the two probes sets.
 EVENT = re.compile(r"^ *\S.*-(\d+) +\[(\d+)\] (\S)\S(\S+) +\d+\.\d+: (\w+: \(.*)", re.MULTILINE)
 
 
@@ -148,7 +147,7 @@ def probes_of_events(t):
         names = collections.Counter(what.split(":")[0] for *_, what in own.elements())
         assert not lost and set(names) == NAMES and names["execs"] == names["called"], (lost, own, ours)
         assert names["slept"] == 1 and any("ns=10000000 " in what for *_, what in own), own
-        # The guest's own probe takes one byte of a char * as the address.
+        # Not compared: the guest's own probe uses only one byte of a char * as the address.
         traced.echo("trace", "")
         traced.echo("dynamic_events", "e:named syscalls/sys_enter_openat name=+0($filename):ustring", append=True)
         traced.echo("events/eprobes/named/enable", "1")

@@ -31,7 +31,6 @@ def read_ours(t, command):
 
 
 def first_difference(own, ours):
-    """Returns the first line that differs, and the name of its event."""
     name, mine, theirs = b"", own.splitlines(), ours.splitlines()
     for i, line in enumerate(mine):
         if line.startswith(b"name: "):
@@ -60,7 +59,7 @@ def events_are_as_the_guest_says(t):
             t.note(f"{len(names)} files are identical")
             t.guest.run(f"echo 'p:mine vfs_read' >{OWN}/kprobe_events")
             own = read_own(t, "cat available_events").replace(b"kprobes:mine\n", b"")
-            assert own == traced.text("available_events").encode(), "with a probe of the guest's own"
+            assert own == traced.text("available_events").encode(), "the files differ while the guest has a probe of its own"
             assert "kprobes" not in t.hv("ls", t.name, "events")
             t.guest.run(f"echo >{OWN}/kprobe_events; for m in $(tac /modules/order); do rmmod $m; done")
             assert b"xfs" not in same(t, "cat available_events")
@@ -104,8 +103,8 @@ def agree(own, ours):
 
 @case(configs=ONE_VCPU)
 def events_agree_when_the_guest_came_first(t):
-    """As above, but when hvtrace joins, the guest already records all of these events, and one of them also in an
-    instance."""
+    """Like events_agree_with_the_guests_own, but when hvtrace joins, the guest already records all of these events, and
+    one system of them also in an instance."""
     t.guest.run(
         f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; mkdir -p instances/beside; echo 1 >instances/beside/events/sched/enable; "
         + "".join(f"echo 1 >events/{system}/enable; " for system in SYSTEMS)
@@ -151,7 +150,7 @@ def events_agree_with_the_guests_own(t):
         assert any(key[3].startswith("page_fault_") for _, key in events_of(own))
         switches = [event for event in events_of(ours) if event[1][3].startswith("sched_switch: ")]
         its_own = events_of(traced.text("instances/a/trace"))
-        assert [event for event in its_own if switches[0] <= event <= switches[-1]] == switches, "of the instance"
+        assert [event for event in its_own if switches[0] <= event <= switches[-1]] == switches, "events of the instance"
         traced.echo("events/enable", "0")
         assert traced.text("set_event") == "" and traced.text("instances/a/events/enable") == "X\n"
         t.hv("rmdir", t.name, "instances/a")
@@ -171,8 +170,8 @@ def events_agree_with_the_guests_own(t):
 
 
 def alike(own, ours):
-    """Removes from OURS the flags that the guest's trace lacks: a kernel older than the column migrate-disable does not
-    show when bottom halves are off, either."""
+    """Removes from OURS the flags that the guest's trace lacks. A kernel without the column migrate-disable does not
+    show disabled bottom halves, either."""
     width = len(own[0][1][2])
     if width == len(ours[0][1][2]):
         return own, ours
@@ -190,8 +189,8 @@ def without_memory(key):
 
 
 def faults_reported(own, ours):
-    """Replaces in OURS the data that hvtrace marks as unreadable by the guest's. Returns OURS and the number of
-    replacements. The guest's own events wait for the page."""
+    """Where hvtrace marked data in OURS as unreadable, puts the guest's data in its place: the guest's own events wait
+    for the page. Returns OURS and the number of replacements."""
     lacking, forms, told = collections.Counter(key for _, key in own), collections.defaultdict(list), []
     lacking -= collections.Counter(key for _, key in ours)
     for key in lacking.elements():
@@ -232,7 +231,7 @@ def system_calls_agree_with_the_guests_own(t):
         for what in (r"sys_openat\(.*\)", r"sys_openat -> 0xfffffffffffffffe", r".* -> 0xfffffffffffffdfc", r"sys_restart_syscall\(\)", r"sys_exit_group\(.*\)"):
             assert any(re.fullmatch(what, text) for text in texts), f"no {what}"
         its_own = [key[3] for _, key in events_of(traced.text("instances/a/trace"))]
-        assert any(text.startswith("sys_enter: NR 20 ") for text in its_own), "the call of a 32-bit program"
+        assert any(text.startswith("sys_enter: NR 20 ") for text in its_own), "no call of a 32-bit program"
         assert all(text.startswith(("sys_enter: NR ", "sys_close -> ")) for text in its_own)
         assert any(text.startswith("sys_close -> ") for text in its_own)
         t.hv("rmdir", t.name, "instances/a")
@@ -253,14 +252,14 @@ def system_calls_agree_with_the_guests_own(t):
         t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
 
 
-# Strings that are unprintable, too long, two, or at an invalid address.
+# Calls with unprintable or too long strings, or with two strings.
 STRINGS = (
     "cat /absent; cat $(printf '/a\\001b'); cat /absent/0123456789012345678901234567890123456789012345678901234567890123456789;"
     " mv /absent /missing; mkdir /tmp/d; rmdir /tmp/d; touch /tmp/f; rm /tmp/f; hostname $(hostname);"
     " printf 'three\\n\\t' >/dev/null; head -c 300 /dev/zero >/dev/null; uname; true"
 )
 
-# These calls are compared with the data that they point to.
+# These calls must occur, with the data that they point to.
 SHOWN = (
     r'sys_openat\(dfd: 4294967196, filename: \d+ "/absent", flags: O_RDONLY(\|O_LARGEFILE)?\)',
     r'sys_openat\(dfd: 4294967196, filename: \d+ "/a\.b", flags: .*\)',
@@ -288,8 +287,8 @@ SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' &) >/dev/null 2>&1 </dev/null
 
 @case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),))
 def system_calls_where_probes_may_sleep(t):
-    """In kernels whose system call probes may sleep, the guest and hvtrace record raw_syscalls together, then all of
-    syscalls with strings and bytes of the program: the same events. A probe of the tracepoint records as well. While
+    """In kernels whose system call probes may sleep, the guest and hvtrace record the same events: raw_syscalls, then all
+    of syscalls with the strings and bytes that arguments point to. A probe of the tracepoint records as well. While
     tasks sleep in system calls, detach and, after kill -9, recover finish."""
     t.guest.run(SLEEPERS)
     try:
@@ -335,7 +334,7 @@ def switches(text):
 
 
 def recorded_switches(lines):
-    """Returns them from the output of plug_probe. The bytes begin after the common fields."""
+    """Like switches(), from the output of plug_probe, whose bytes begin after the common fields."""
     found = {}
     for line in lines:
         name, _, rest = line.partition(" ")
@@ -426,7 +425,7 @@ def events_are_recorded_beside_the_guest(t):
     enable("sched/sched_switch", 0)
     enable("irq/irq_handler_entry", 1)  # together with hvtrace, while hvtrace is killed and removed
     enable("sched/sched_waking", 1)
-    enable("sched/sched_waking", 0)  # leaves only hvtrace in a new array
+    enable("sched/sched_waking", 0)  # leaves only hvtrace's callback in a new array
     probe.kill()
     t.guest.run(TOGGLE)
     said = t.recover()
@@ -445,8 +444,8 @@ def events_are_recorded_beside_the_guest(t):
 
 @case(configs=(OLDEST, STANDARD[2]))
 def marks_of_programs(t):
-    """hvtrace-agent's marks are events of their tasks, each once and complete: short, long, with lines, and for two
-    simultaneous recordings. Another unknown option of prctl(2) is not a mark."""
+    """hvtrace-agent's marks are events of their tasks, each once and complete: short, long, of several lines, and for
+    two simultaneous recordings. Another unknown option of prctl(2) is not a mark."""
     long = "".join(f"{n:04}." for n in range(100))
     say = f"hvtrace-agent mark checkout begin; hvtrace-agent mark {long}; printf 'one\\ntwo\\n' | hvtrace-agent mark -"
     wanted = ["checkout begin", long, "one", "two"]

@@ -18,7 +18,7 @@ OF_ALL = ("event", "time", "cpu", "pid", "comm", "fields")
 # A guest whose counter is not stable starts with the clock global, which may be corrected by a tick after earlier
 # events were read. So two readers may see slightly different times for an event.
 LEARNED_NS = 50000
-ENDS_MAX = 8  # events that only one reader has seen at an end because of that
+ENDS_MAX = 8  # events at either end that only one reader has seen because of that
 
 
 def of_cpu(events, cpu, begin, end):
@@ -27,8 +27,6 @@ def of_cpu(events, cpu, begin, end):
 
 
 def pairs(some, others):
-    """Pairs the events of a vCPU in two recordings."""
-
     def is_one(a, b):
         return (a["event"], a["pid"]) == (b["event"], b["pid"]) and abs(a["time"] - b["time"]) < LEARNED_NS
 
@@ -142,8 +140,8 @@ def executable_maps(t, pid):
 
 
 def agent_by_vsock(t):
-    """In the guest, whose loopback replaces the host: the entries that stat receives. No other connection
-    receives any."""
+    """Receives the agent's report inside the guest, with the program hear and the vsock loopback in place of the host.
+    Connections to other ports fail."""
     t.guest.run("for name in $(cat /modules/order); do insmod /modules/$name.ko; done 2>/dev/null; lsmod | grep -q ^vsock_loopback")
     t.guest.run("hvtrace-agent serve vsock:1:4242 >/tmp/vsock 2>&1 & hvtrace-agent serve vsock:4243 >/tmp/vsock 2>&1 &")
     assert until(lambda: "tasks" in t.guest.run("hear vsock:1:4242 || true"))
@@ -168,7 +166,7 @@ def what_the_agent_tells(t):
     pid = int(t.guest.run("cat '/tmp/cg/web shop/front/cgroup.procs'"))
     with t.attach():
         begin = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
-        t.hv("stat", port, t.name)  # the round that had begun before
+        t.hv("stat", port, t.name)  # consumes the report that had begun before
         said = json.loads(t.hv("stat", "--json", port, f"--maps={pid}", t.name))
         end = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
         found = {one["cgroup"]: one["pids"] for one in said["agent_says"]}

@@ -160,7 +160,7 @@ FILTERS = (
 WITHOUT = ("kmem/mm_page_alloc", "workqueue/workqueue_execute_start")
 
 
-# Comparisons of numbers, which the guest evaluates itself: getcwd and chdir.
+# getcwd or chdir. The guest evaluates filters that only compare numbers.
 CALLS = "id == 79 && common_pid > 1 || !(id != 80)"
 FEW_CALLS = "(for i in 1 2 3 4 5; do cd /; cd /tmp; done); dd if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null"
 NR_OTHERS = 4000
@@ -230,7 +230,7 @@ def filtered_events_agree_with_the_guests_own(t):
         words = ("-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "-o", "-", "--format=jsonl")
         recording = t.hv.start("record", *words)
         t.await_event(recording, "sched_switch")
-        t.guest.run("sleep 0.1")  # its vCPU is idle in that time
+        t.guest.run("sleep 0.1")  # makes the vCPU switch to the idle task
         data = t.end_recording(recording)[0].decode()
         assert '"next_pid":0' in data and '"prev_pid":0' not in data, data[:1000]
         t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hvtrace profile: programs with known call chains and known shares of CPU time and of time that they sleep."""
+"""hvtrace profile: programs with known call chains and known shares of CPU time and sleep."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def count(stacks, has):
 
 
 def off_cpu_of_a_program(t, path):
-    """Of a round of 450 ms, the program sleeps for 300 ms, waits for an answer of its thread for 100 ms, and runs for 50 ms."""
+    """In each round of 450 ms, the program sleeps for 300 ms, waits for its thread's answer for 100 ms, and runs for 50 ms."""
     t.guest.run("frames block >/dev/null 2>&1 & echo")
     try:
         shown = t.hv("profile", t.name, "--for=4s", "--off-cpu", "--wakeups", "--on-cpu", "--per=task", "-o", path, timeout=300)
@@ -49,7 +49,7 @@ def off_cpu_of_a_program(t, path):
     wall = float(BLOCKED.match(shown).group(1))
     times = {found.group(5): [float(found.group(n)) for n in range(1, 5)] for found in map(TIMES.match, shown.splitlines()) if found}
     for name, parts in times.items():
-        assert abs(sum(parts) - wall) < 0.11 and parts[3] < 0.3 * wall, f"{name}: {parts} are not {wall} s: {shown}"
+        assert abs(sum(parts) - wall) < 0.11 and parts[3] < 0.3 * wall, f"{name}: {parts} do not add up to {wall} s: {shown}"
     assert wall >= 2 and abs(sum(times["frames"]) - sum(times["giver"])) < 0.005, times
     running = times["frames"][0] / sum(times["frames"])
     shown_in_stacks = count(stacks, lambda names: names[0].startswith("frames")) / 1e6
@@ -61,7 +61,7 @@ def off_cpu_of_a_program(t, path):
     # Since 6.15, the functions are anon_pipe_read() and anon_pipe_write().
     pipes = [[f"{prefix}pipe_read_[k]", "[woken by giver]", f"{prefix}pipe_write_[k]"] for prefix in ("", "anon_")]
     given = count(stacks, lambda names: "ask" in names and any(set(pipe) <= set(names) for pipe in pipes))
-    assert 0.05 <= running <= 0.25, f"{running} of its time it runs: {shown}"
+    assert 0.05 <= running <= 0.25, f"it runs for {running} of its time: {shown}"
     assert 0.65 <= rests / (rests + asks) <= 0.8 and rests + asks >= 1e6, f"{rests} us in rest(), {asks} us in ask(): {stacks}"
     assert given >= 0.7 * asks, f"{given} of {asks} us are for the thread's answer: {stacks}"
     return f"blocked for {rests / 1e6:.3f} s in rest(), {asks / 1e6:.3f} s in ask(); running {running * 100:.1f} %, {spins:.3f} s in samples"
@@ -70,8 +70,8 @@ def off_cpu_of_a_program(t, path):
 @case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))
 def flame_graph_of_a_program(t):
     """The stack of a program with frame pointers is exact, with the names of its functions and the kernel's, and the
-    shares of its functions are as built. The picture is XML, and the probe is gone at the end. So are the functions in
-    which a program is blocked, and their wakers."""
+    shares of its functions are as built; with --off-cpu also the functions that block, and their wakers. The picture is
+    XML, and the probe is gone at the end."""
     path = f"/run/hvtrace-test/{t.name}.folded"
     picture, later, pprof = (path.replace("folded", suffix) for suffix in ("svg", "jsonl", "pb.gz"))
     with t.attach() as traced:

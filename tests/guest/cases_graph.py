@@ -37,8 +37,8 @@ def own_trees(t, filters, files=()):
 
 
 def our_trees(t, traced, filters, files=(), odd=None, where=""):
-    """Returns them from hvtrace, in the instance WHERE. ODD receives the lines that do not nest; None: there must be no
-    such lines."""
+    """Like own_trees(), from hvtrace, in the instance WHERE. ODD receives the lines that do not nest; None: there must
+    be no such lines."""
     text, pid = ftrace.hvtrace_trace(
         traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files, where=where
     )
@@ -97,11 +97,10 @@ def graph_beside_others(t):
     told = collections.Counter(event.function for event in top if event.pid == pid)
     read, said_read = calls["vfs_read"], told["vfs_read"]
     assert read and read <= said_read <= read + 2, f"vfs_read: {read} calls in the graph, {said_read} of the top"
-    t.note(f"{calls.total()} calls agree beside two others")
+    t.note(f"{calls.total()} calls agree while two other tracers run")
 
 
 def of_calls(roots):
-    """Returns the calls of system calls."""
     return [root for root in roots if "x64_sys_" in root.name]
 
 
@@ -143,10 +142,10 @@ def graph_of_all_agrees_with_own(t):
     assert 500 * odd.total() < nr, f"{odd.total()} of {nr} lines do not nest: {odd}"
     own_ways, our_ways = by_way(of_calls(own)), by_way(of_calls(ours))
     stable = {path: counts[0] for path, counts in own_ways.items() if len(set(counts)) == 1}
-    assert len(stable) > 50, f"only {len(stable)} stable ways"
+    assert len(stable) > 50, f"only {len(stable)} stable paths"
     differ = {path: (n, our_ways.get(path)) for path, n in stable.items() if most_often(our_ways.get(path, [0])) != n}
-    assert not differ, f"{len(differ)} of {len(stable)} ways differ (own, hvtrace): {list(differ.items())[:4]}"
-    t.note(f"{len(stable)} ways agree, {len(own_ways) - len(stable)} ways vary; {odd.total()} of {nr} lines do not nest {dict(odd.most_common(5))}")
+    assert not differ, f"{len(differ)} of {len(stable)} paths differ (own, hvtrace): {list(differ.items())[:4]}"
+    t.note(f"{len(stable)} paths agree, {len(own_ways) - len(stable)} paths vary; {odd.total()} of {nr} lines do not nest {dict(odd.most_common(5))}")
 
     assert {root.name for root in below} == {"vfs_read"}, f"{ {root.name for root in below} }"
     own_reads, our_reads = reads_of(own), reads_of(below)
@@ -176,8 +175,8 @@ def graph_functions_and_depth(t):
 
 @case(configs=EVERY)
 def graph_threshold(t):
-    """tracing_thresh: only returns, and only of calls that took at least that long, such as the sleep. Thresholds
-    without the host's time are refused if the guest does not know that time."""
+    """tracing_thresh: only returns, and only of calls that took at least that long, such as the sleep. funcgraph-host,
+    which excludes the host's time, is refused if the guest has no steal time."""
     with t.attach() as traced:
         if not t.lab.kvm(t.guest):
             t.hv.fails("echo", t.name, "options/funcgraph-host", "1", says=("funcgraph-host", "does not report steal time to the guest"))
@@ -252,8 +251,7 @@ def record_graph(t):
 
 
 def histogram(t, traced):
-    """hvtrace hist counts every call of a task, and its system calls by raw_syscalls:sys_enter, which ends with
-    sys_exit."""
+    """hvtrace hist counts every call of a task, and its system calls from raw_syscalls:sys_enter to sys_exit."""
     pid = ftrace.start_workload(t.guest, "syscalls", 50)
     counting = t.hv.start("hist", "--json", "-P", str(pid), traced.domain, ftrace.ROUND, "raw_syscalls:sys_enter")
     try:

@@ -129,7 +129,7 @@ def difference(own, ours):
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
-# 7.3 shows the field of the CPU twice, the second time as it was written. It cannot parse that itself.
+# Linux 7.3 shows the name of the CPU field twice, the second time as it was written, and cannot parse that itself.
 TWICE = re.compile(r"\bcommon_cpu(?:common_cpu|cpu|CPU)\b")
 
 
@@ -248,7 +248,7 @@ def probes_have_triggers(t):
         t.guest.run(f"cd {OWN}; echo '!{hist}' >{mine}/trigger; echo >kprobe_events")
         profile = {line.split()[0]: int(line.split()[1]) for line in traced.text("kprobe_profile").splitlines()}
         assert min(profile.values()) >= hits, profile
-        # other actions: recording begins with the probe, and an event is recorded after it
+        # Other actions: the probe starts recording, and enables another event once.
         t.hv("echo", "-a", t.name, f"{mine}/trigger", 'traceon if count > 0')
         t.hv("echo", "-a", t.name, f"{mine}/trigger", 'enable_event:kprobes:back:1 if count > 0')
         t.guest.run("cat /proc/uptime")

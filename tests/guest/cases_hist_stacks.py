@@ -69,7 +69,7 @@ BLOCKED = (
     ("events/synthetic/blocked/trigger", "hist:keys=stack.stacktrace:vals=delta"),
     ("events/synthetic/blocked/enable", "1"),
 )
-# The stack of the idle task ends in code that the guest has freed.
+# Excludes the idle task, because its stack ends in code that the guest has freed.
 SWITCHED = (
     ("synthetic_events", "switched pid_t pid; u64 delta; unsigned long[] stack; int prio"),
     ("events/sched/sched_waking/trigger", "hist:keys=pid:ts=common_timestamp.usecs"),
@@ -85,7 +85,7 @@ MADE = re.compile(r"-(\d+) .*(?:blocked|switched): (pid=\d+) delta=\d+ stack=STA
 
 
 def compare_made(t, recipe):
-    """Both make synthetic events by RECIPE together. hvtrace must make all events that the guest makes."""
+    """The guest and hvtrace make synthetic events by RECIPE together. hvtrace must make all events of the guest."""
     event = f"events/synthetic/{recipe[0][1].split()[0]}"
     with t.attach() as traced:
         for file, text in recipe:

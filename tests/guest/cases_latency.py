@@ -11,10 +11,10 @@ from lib.memory import Memory
 from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS, until
 
-# An instruction takes a nanosecond there, so a busy host does not make a section longer.
+# An instruction takes a nanosecond in these guests, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
 PLANTED = 25000  # clock reads in the planted section
-TRIES = 10  # to plant a section in a guest that a busy host sometimes does not run for a while
+TRIES = 10  # because a busy host sometimes stops the guest during a section
 CALLED = "ns_to_kernel_old_timeval"  # each read calls this function
 HEAD = re.compile(
     r"# tracer: (?P<tracer>\w+)\n#\n# (?P=tracer) latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
@@ -103,7 +103,6 @@ def check_planted(t, traced, where, starts, ends, of="", cpu=0):
 
 
 def is_realtime(t):
-    """Returns whether the kernel has PREEMPT_RT."""
     return bool(re.search(r"PREEMPT_\{?RT", t.guest.run("uname -v")))
 
 
@@ -131,7 +130,7 @@ def preemptoff_finds_planted_sections(t):
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
         traced.echo("current_tracer", "preemptoff")
-        assert "preemptoff" in traced.text("available_tracers").split(), "also while it is on"
+        assert "preemptoff" in traced.text("available_tracers").split(), "missing while it is on"
         load(t)
         own = longest(traced)
         t.note(f"{own} us before")
@@ -159,7 +158,7 @@ def preemptoff_finds_planted_sections(t):
 
 
 def functions_of_a_section(t, traced):
-    """The planted section calls one function the requested number of times. The program's reads are not in it."""
+    """With function-trace, the section has the requested number of calls, and not the program's vfs_read before it."""
     calls = PLANTED // 4
     traced.echo("set_ftrace_filter", CALLED, "vfs_read")
     traced.echo("options/function-trace", "1")
@@ -189,8 +188,8 @@ def where_timers_start(t):
 
 
 def graph_of_a_section(t, traced, inside):
-    """As a graph: INSIDE, a kernel function, calls another one the requested number of times. None: the section's place
-    is part of the function in which it begins."""
+    """As a graph: INSIDE, a kernel function, makes the requested number of calls. None: the function in which the
+    section begins makes them."""
     calls = PLANTED // 4
     traced.echo("set_ftrace_filter", CALLED, "enqueue_hrtimer", "vfs_read")
     traced.echo("options/display-graph", "1")
@@ -231,7 +230,7 @@ def irqsoff_finds_planted_sections(t):
         plant(t, "preempt")  # preemption is off, interrupts are not
         t.guest.run("(while :; do :; done) & sleep 0.2; kill $!; cat /dev/zero >/dev/null & sleep 0.2; kill $!; sleep 1")
         quiet = longest(traced)
-        t.note(f"{quiet} us without")
+        t.note(f"{quiet} us without planted sections")
         assert max(own, quiet) < 1000, traced.text("trace")
         sections = traced.stat()["sections"]
         assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
@@ -267,7 +266,7 @@ def record_prints_the_longest_section(t):
 
 @case(configs=COUNTED[:1])
 def too_little_covered_is_refused(t):
-    """With a module that cannot be covered at all, irqsoff is refused, and check reports that; not with --force."""
+    """With a module that cannot be covered at all, irqsoff is refused unless attached with --force; check reports that."""
     load_module(t, "uncovered")
     try:
         assert "too few to trust" in t.hv("check", t.name)
@@ -295,11 +294,11 @@ def a_section_is_that_of_its_vcpu(t):
                 planted = plant(t, "preempt", PLANTED * 10, cpu=cpu)
                 found, head = longest(traced), HEAD.match(traced.text("trace"))
                 t.note(f"vCPU {cpu}: planted {planted:.0f} us, found {found} us on {head['cpu']}")
-                # A busy host may have made another section longer, or this one before the guest read its clock.
+                # A busy host may have stopped the guest in another section, or in this one before it read its clock.
                 if head["start"] == "plant_preempt" and same_length(found, planted):
                     break
             assert same_length(found, planted) and int(head["cpu"]) == cpu and head["comm"] == "planted"
-            # In between, a busy host may have made another section longer.
+            # A busy host may have made another section longer since then.
             assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace") or longest(traced) > found
             assert "plant_preempt" not in traced.text(f"per_cpu/cpu{1 - cpu}/trace")
         traced.echo("current_tracer", "nop")
@@ -332,7 +331,7 @@ def sections_on_and_off_under_load(t):
 
 
 def is_planted_found(t, traced):
-    """Returns whether sections of the module are measured. Measuring starts two seconds after it was loaded."""
+    """Returns whether sections of the module are measured. hvtrace measures them from two seconds after loading."""
     traced.echo("tracing_max_latency", "0")
     plant(t, "preempt", PLANTED * 10, cpu=1)
     return "=> started at: plant_preempt\n" in traced.text("trace")
@@ -362,20 +361,20 @@ def go_in_a_section(t, traced):
 
 @case(configs=IN_TURN[:1], alone=True)
 def modules_go_while_sections_are_measured(t):
-    """A module is asked to unload during a section and does when the section ends. The section is kept, with the
-    module's names. Another module is loaded at its address and unloaded. When the first module is loaded again, its
-    sections are measured again."""
+    """A module is asked to unload during a section, and is unloaded when the section ends. hvtrace keeps the section,
+    with the module's names. Another module is loaded at its address and unloaded. When the first module is loaded
+    again, its sections are measured again."""
     with t.attach() as traced:
         traced.echo("current_tracer", "preemptoff")
         kept = next(filter(None, (go_in_a_section(t, traced) for _ in range(TRIES))), None)
         assert kept, f"another section is the longest: {traced.text('trace')}"
         t.guest.run("insmod /modules/dummy.ko")
-        assert until(lambda: "[dummy]" in traced.text("available_filter_functions")), "it is read again"
+        assert until(lambda: "[dummy]" in traced.text("available_filter_functions")), "the new module was not found"
         head = HEAD.match(traced.text("trace"))
         assert longest(traced) > kept or head["start"] == head["end"] == "plant_until_gone", traced.text("trace")
         t.guest.run("rmmod dummy; for i in 1 2; do insmod /modules/dummy.ko; rmmod dummy; done; insmod /lib/planted.ko tracepoints=0")
         assert longest(traced) >= kept, f"{kept} us, {longest(traced)} us"
-        t.note(f"{kept} us, kept although its module went")
+        t.note(f"{kept} us, kept although its module was unloaded")
         assert until(lambda: is_planted_found(t, traced)), traced.text("trace")
         assert traced.text("current_tracer") == "preemptoff\n" and traced.stat()["sections"]["refused"] == 0
         traced.echo("current_tracer", "nop")
@@ -397,7 +396,7 @@ echo >set_ftrace_filter; echo >trace; true"""
 
 
 def bytes_of_probed(t):
-    """Returns {(function, offset): byte} of PROBED, read from outside."""
+    """Returns {(function, offset): byte} of PROBED, read by the host."""
     memory = Memory(t.guest)
     lines = t.guest.run(f"grep -E ' ({'|'.join(PROBED)})$' /proc/kallsyms").splitlines()
     found = {}
@@ -448,9 +447,9 @@ def end_probes(t):
 @case(configs=IN_TURN[1:])
 def the_guest_patches_itself_while_sections_are_measured(t):
     """The guest uses its own ftrace, tracepoints, static keys and modules while sections are measured, and kprobes on
-    each instruction of functions in which hvtrace replaces some. Where a probe has copied an instruction, also a
-    disabled probe, nothing is replaced. Where it has copied hvtrace's jump, the jump stays until the probe is
-    removed, and detach waits for that."""
+    each instruction of functions in which hvtrace replaces some instructions. hvtrace does not replace an instruction
+    that a kprobe has copied, even if the probe is disabled. If a kprobe has copied hvtrace's jump, the jump stays until
+    the probe is removed, and detach waits for that."""
     load_planted(t, "tracepoints=0")
     end_probes(t)
     try:
@@ -466,7 +465,7 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             refused = traced.stat()["sections"]["refused"]
             kept = hit_probes(t)
             # The guest removes the jumps of optimized probes a little later, and frees the probes after that.
-            assert refused and until(lambda: bytes_of_probed(t) == was), f"{before} probes keep {refused} places"
+            assert refused and until(lambda: bytes_of_probed(t) == was), f"{before} kprobes prevent changes at {refused} places"
             end_probes(t)
 
             def are_all_covered():
@@ -480,7 +479,7 @@ def the_guest_patches_itself_while_sections_are_measured(t):
             hit = hit_probes(t, kept & ours)
             traced.echo("current_tracer", "nop")
             later = hit_probes(t, kept & ours)  # probes on hvtrace's jumps still lead to detours
-            t.note(f"{before} kprobes keep {refused} places, {meanwhile} meanwhile; {len(ours & hit)} on jumps of ours were hit")
+            t.note(f"{before} kprobes prevent changes at {refused} places; {meanwhile} kprobes later, {len(ours & hit)} hit on hvtrace's jumps")
             assert kept & ours and kept & ours <= hit & later, f"{kept & ours}, {hit & ours}, {later & ours}"
             t.hv.fails("detach", t.name, says=("kprobe",))
             end_probes(t)

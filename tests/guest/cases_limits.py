@@ -62,7 +62,8 @@ def measure_for(t, traced, *words):
 
 @case(configs=(COUNTED[0], COUNTED[-1]), further=COUNTED[1:-1])
 def latency_names_a_cpu_limit(t):
-    """A program may run for 10 of each 100 ms: its cgroup with the limit, duration and count; the tenant's limit."""
+    """A program may run for 10 of each 100 ms: latency reports its cgroup's limit, with duration and count, and blames
+    the tenant's limit."""
     with groups(t, web="10000 100000") as start, t.attach() as traced:
         pid = start("web")
         found = measure_for(t, traced, "--for=3s", "--threshold=20ms")
@@ -73,7 +74,7 @@ def latency_names_a_cpu_limit(t):
         assert one["times"] > 10 and one["victims"] >= one["times"] - 1 and one["total_ns"] > 10 * 75e6, one
         assert "/web (10.0 ms of each 100 ms)" in found["answer"] and "the tenant's limit" in found["answer"], found["answer"]
         assert not [cause for cause in found["verdict"] if cause["cause"] == "run-queue"], found["verdict"]
-        assert traced.text("kprobe_events") == "", "the probes stay"
+        assert traced.text("kprobe_events") == "", "the probes remain"
 
 
 @case(configs=PAIR[:1], further=PAIR[1:])
@@ -93,7 +94,7 @@ def latency_names_several_cpu_limits(t):
 
 @case(configs=COUNTED[1:2], further=(*COUNTED[:1], *COUNTED[2:]))
 def latency_names_a_realtime_limit(t):
-    """A real-time task runs all the time and is throttled for others: the limit of real-time tasks."""
+    """A real-time task runs all the time and is throttled: latency reports the limit of real-time tasks."""
     with t.attach() as traced:
         t.guest.run("echo 500000 >/proc/sys/kernel/sched_rt_runtime_us")
         try:
@@ -151,8 +152,8 @@ def limited_vmm(t, quota_us):
 
 @case(configs=PAIR[1:2], alone=True)
 def latency_names_a_limit_of_the_vmm(t):
-    """The VMM may run for 15 of each 100 ms: the host's limit, from the shares alone, and not the tenant. On a host so
-    busy that the VMM does not even get that, the host's scheduler is named."""
+    """The VMM may run for 15 of each 100 ms: from the times of the vCPUs alone, latency blames the host's limit, and not
+    the tenant. On a host so busy that the VMM gets even less, it names the host's scheduler."""
     with t.attach() as traced, busy_guest(t), limited_vmm(t, 15000) as path:
         found = measure_for(t, traced, "--for=8s", "--threshold=50ms")
         one = found["verdict"][0]
@@ -182,4 +183,4 @@ def latency_reports_shares(t):
         for vcpu in found["vcpus"]:
             parts = sum(vcpu[key] for key in ("ran_ns", "waited_ns", "stopped_ns", "halted_ns"))
             assert parts == vcpu["window_ns"] > 2.5e9, vcpu
-        assert found["vcpus"][0]["ran_ns"] + found["vcpus"][0]["waited_ns"] > 1.5e9, "the first vCPU is busy"
+        assert found["vcpus"][0]["ran_ns"] + found["vcpus"][0]["waited_ns"] > 1.5e9, "the first vCPU was not busy"

@@ -170,7 +170,7 @@ BROKER_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid se
 @case(configs=BOTH[:1])
 def a_service_that_dies_is_put_back(t):
     """kill -9 of the service alone, before and during patching: its broker restores every byte, and the next attach
-    succeeds. Service and guardian have no privileges, the broker has no needless ones."""
+    succeeds. Service and guardian have no privileges, the broker has only those it needs."""
     for delay in (0.0, 0.2, 1.5):
         t.hv("attach", t.name)
         service = t.hv.service_of(t.name)
@@ -450,7 +450,7 @@ def own_qemu(place, region, before=(), qmp=None):
              "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{qmp or place + '.qmp'},server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        assert until(lambda: ready(f"{place}.ready"), seconds=BOOT_SECONDS), "no guest"
+        assert until(lambda: ready(f"{place}.ready"), seconds=BOOT_SECONDS), "the guest did not boot"
         yield qemu
     finally:
         if qemu:
@@ -517,7 +517,7 @@ def changes_work_after_the_vmm_was_stopped(t):
 @contextlib.contextmanager
 def qemu_elsewhere(place, mount):
     """A QEMU in separate pid, mount and network namespaces, in which MOUNT has been executed. Its socket is qmp in the
-    directory PLACE.private, which is empty here. Yields its pid."""
+    directory PLACE.private, which is empty in this mount namespace. Yields its pid."""
     private, shared = f"{place}.private", f"{place}.shared"
     os.makedirs(private)
     os.makedirs(shared)
@@ -539,8 +539,8 @@ def qemu_elsewhere(place, mount):
 
 @case(configs=OWN_GUESTS)
 def a_qemu_in_other_namespaces(t):
-    """A QEMU in separate namespaces, with its QMP socket on a private tmpfs, is traced as pid:N. If its socket can be
-    reached but its directory has a different name for the QEMU, it is refused, and no file is made there."""
+    """A QEMU in separate namespaces, with its QMP socket on a private tmpfs, is traced as pid:N. If the socket can be
+    reached by a path that is another directory for the QEMU, attach refuses the path and creates no file there."""
     place = f"/run/hvtrace-test/namespaces-{os.getpid()}"
     with qemu_elsewhere(place, 'mount -t tmpfs -o mode=755 tmpfs "$1"') as pid:
         name = f"pid:{pid}"

@@ -83,7 +83,7 @@ def raw_markers(t):
             known(small, [int(m[1], 16).to_bytes(4, "little") + bytes.fromhex(m[2]) for m in MARKER.finditer(text)]) for text in texts
         ]
         assert own == ours, f"{[(a[0], b[0]) for a, b in zip(own, ours)]}\n{own[:4]}\n{ours[:4]}"
-        assert own == known(small, records(bytes.fromhex(pages[0]))), "the guest's own page is not its text"
+        assert own == known(small, records(bytes.fromhex(pages[0]))), "the guest's own page and text differ"
         ours = known(small, records(bytes.fromhex(pages[1])))
         assert own == ours, f"{[(a[0], b[0]) for a, b in zip(own, ours)]}\n{own[:4]}\n{ours[:4]}"
-        t.note(f"{len(taken)} of {len(SIZES)} taken, up to {max(taken)} bytes; the record of 4 has {own[0][0]}")
+        t.note(f"{len(taken)} of {len(SIZES)} sizes accepted, up to {max(taken)} bytes; the shortest record has {own[0][0]}")

@@ -17,7 +17,7 @@ SPIN_SECONDS = 3
 
 
 class Page:
-    """The text of an exporter that listens at a socket, about one domain."""
+    """The metrics of one domain, from an exporter that listens at a socket."""
 
     def __init__(self, path, domain):
         connection = http.client.HTTPConnection("localhost", timeout=HANG_SECONDS)
@@ -105,9 +105,9 @@ def exporter_agrees_with_the_schedulers(t):
             grown = "hvtrace_runqueue_wait_seconds_sum"
             assert until(lambda: page().get(grown) - counted.get(grown) >= own * 0.9), (own, counted.text, page().text)
             found, last = page(), own_waits(t)
-            # Since the guest was quiet: the last waits of the ping-pong may reach the histogram only after COUNTED.
+            # Compares from QUIET on, because the last waits of the ping-pong may reach the histogram after COUNTED.
             ours, own = found.get(grown) - quiet.get(grown, 0), last[1] - begin[1]
-            # The guest does not count a task's wait before another vCPU has put it on its run queue.
+            # With several vCPUs, the guest counts a wait only after the other vCPU has put the task on its run queue.
             assert ours <= own * 1.1 or t.guest.config.vcpus > 1, (ours, own, counted.text, quiet.text)
             nr, buckets = found.get("hvtrace_runqueue_wait_seconds_count"), found.buckets()
             assert found.get("hvtrace_runqueue_lost_events_total") == 0, found.text

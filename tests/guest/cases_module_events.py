@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of a module: recorded together with the guest's own recording, while the guest tries to remove the module, and
-after a kill."""
+"""Events of a module: recorded by the guest and hvtrace together, while the guest tries to remove the module, and after
+a kill."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ SOME = "xfs:xfs_buf_init xfs:xfs_buf_free"
 
 
 def goes(t, module="xfs"):
-    """Returns whether the guest can remove the module."""
+    """Removes the module. Returns false if it is in use."""
     return t.guest.run(f"rmmod {module} 2>/dev/null && echo gone || true").strip() == "gone"
 
 
@@ -37,8 +37,8 @@ def mounted(t, traced):
 @case(configs=WITH_XFS)
 def events_of_a_module(t):
     """The guest and hvtrace record the events of xfs together: same tasks, flags and texts. While they are on, the
-    guest cannot remove the module; when they are off, it can, whatever else is on. After kill -9, recover disables
-    them. The guest removes the module and loads it again, and its events are recorded again."""
+    guest cannot remove the module; when they are off, it can, even if other events are on. After kill -9, recover
+    disables them. The guest removes the module and loads it again, and its events are recorded again."""
     t.guest.run("for m in $(cat /modules/order); do [ -d /sys/module/$m ] || insmod /modules/$m.ko; done")
     t.guest.run("mkdir -p /mnt; dd if=/dev/zero of=/tmp/img bs=1M count=1 2>/dev/null; losetup /dev/loop0 /tmp/img")
     dmesg = t.guest.run("dmesg | wc -l").strip()
@@ -57,7 +57,7 @@ def events_of_a_module(t):
             own, ours = events_of(own), events_of(traced.text("trace"))
             assert any(PROBES in key[3] for _, key in own), own
             agree(own, ours)
-            # The guest's own use of the tracepoint has started and ended.
+            # The guest itself has enabled and disabled the events.
             assert mounted(t, traced)
             traced.echo("events/sched/sched_process_exit/enable", "1")
             traced.echo("events/xfs/enable", "0")
@@ -69,7 +69,7 @@ def events_of_a_module(t):
             assert until(lambda: "xfs" in traced.text("available_events"))
             traced.echo("set_event", SOME)
             assert mounted(t, traced)
-            # Detach while the guest has them enabled, too.
+            # Detaches while the guest has them enabled, too.
             t.guest.run_own(f"echo 1 >{OWN}/events/xfs/enable")
         t.guest.run(MOUNTS)
         assert PROBES in t.guest.run_own(f"cd {OWN}; cat trace; echo 0 >events/enable; echo >trace")
@@ -96,7 +96,7 @@ def events_of_a_module(t):
     t.note(f"{len(own)} of {len(ours)} events in both, {len(left_out)} refused")
 
 
-# A negative entry for a cache of sunrpc: one event for each line.
+# Each line written makes a negative entry in a cache of sunrpc, and so one event.
 CACHED = "for n in 1 2 3; do echo 'nfsd 127.0.0.1 2147483647' >/proc/net/rpc/auth.unix.ip/channel; done"
 TRACEPOINT = "t:cache cache_entry_make_negative name=cd->name:string flags=h->flags"
 NAME = 'name="auth.unix.ip"'
@@ -150,4 +150,4 @@ def probes_of_a_modules_tracepoint(t):
     finally:
         settle(t)
         t.guest.run("rmmod sunrpc 2>/dev/null; true")
-    t.note(f"the guest's own has them for modules: {own_has_them}")
+    t.note(f"the guest's own kernel supports these probes: {own_has_them}")

@@ -167,7 +167,6 @@ def has_casts(t, traced):
     return own
 
 
-# The definitions to record, by event.
 RECORDED = r"""
 p:opened vfs_open mode=file->f_mode name=path->dentry->d_name.name:string short=path->dentry->d_iname:string
 p:asked do_sys_openat2 dfd name=filename:ustring how->flags how->mode
@@ -180,7 +179,7 @@ FPROBES = r"""
 f:all vfs_open name=path->dentry->d_name.name:string path->dentry->d_name.len
 f:back getname $retval->name:string
 """
-# Probes of returns: registers, and the memory that they point to at the return.
+# Probes of returns: arguments of the call, and the memory that they point to at the return.
 KEPT = """
 r:kept vfs_open name=path->dentry->d_name.name:string file->f_mode $retval
 f:keeps vfs_open%return $retval name=path->dentry->d_iname:string file->f_flags
@@ -197,7 +196,8 @@ EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
 KNOWN = re.compile('"(/absent|/proc/version|version|/proc/uptime|uptime|/bin/cat|/proc/self/exe)"')
 
 
-# If kretprobes and fprobes, which use the function graph, share a function, the guest's own do not know the caller.
+# If a kretprobe and an fprobe, which uses the function graph, share a function, the guest's own probes do not know the
+# caller.
 RETURNS_TO = re.compile(r"\(\S+ <- ")
 NOT_KNOWN = ("(return_to_handler+", "([unknown/kretprobe'd] ")
 
@@ -207,7 +207,7 @@ def names_of(events):
 
 
 def record_both(t, traced, lines, work=WORK):
-    """Both record WORK with the definitions LINES. Returns how often each known event occurred, for both."""
+    """The guest and hvtrace record WORK with the definitions LINES. Returns how often each event occurred, for both."""
     groups = "for e in events/kprobes events/fprobes events/tracepoints; do [ ! -d $e ] || echo {} >$e/enable; done"
     own = t.guest.run(
         f"cd {OWN}; cat >dynamic_events <<'END'\n{lines}\nEND\n echo 4000 >buffer_size_kb; {groups.format(1)}; echo >trace; {work};"
@@ -261,7 +261,7 @@ def arguments_by_names(t):
 
 
 def foreign(t, traced):
-    """For a kernel whose own probes do not support names."""
+    """Checks hvtrace's probes in a kernel whose own probes do not support names."""
     for line in RECORDED.strip("\n").split("\n"):
         traced.echo("dynamic_events", line, append=True)
     traced.echo("events/kprobes/enable", "1")
@@ -273,7 +273,7 @@ def foreign(t, traced):
     traced.echo("dynamic_events", "")
 
 
-# Of a module, whose types continue after the kernel's.
+# Functions of a module. The type ids of its BTF continue after the kernel's.
 OF_MODULE = r"""
 p:x dummy_xmit $arg*
 p:x dummy_xmit skb->len dev->mtu name=dev->name:string
@@ -459,7 +459,7 @@ p:p/{LONG}1234 vfs_open
 
 @case(configs=(*ONE_VCPU[1:], OLDEST, NEWEST), further=ONE_VCPU[:1])
 def places_and_names_of_probes(t):
-    """Places by offsets, long and unusual names, modules that are not loaded, ambiguous names, too many arguments:
+    """Functions with offsets, long and unusual names, modules that are not loaded, ambiguous names, too many arguments:
     valid and invalid definitions equal the guest's own."""
     with t.attach():
         n = offset_of(t, "vfs_open")

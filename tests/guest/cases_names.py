@@ -11,7 +11,7 @@ from lib.suite import IN_TURN, OLDEST, case
 
 N = 50
 SITE = "__x64_sys_getpgid"
-# The names of `workload names N`, in order. It gets its process group N times under each name.
+# The names of `workload names N`, in order. It calls getpgid() N times under each name.
 WORKLOAD = ("workload", "workload", "second", "renamed", "by-other-name")
 OWN = "/sys/kernel/tracing"
 SYS_GETPGID = 121
@@ -20,7 +20,7 @@ KERNELS = (*IN_TURN, OLDEST)
 
 
 def by_name(text, function):
-    """Returns {name: number of events of FUNCTION}. TEXT may be a report's."""
+    """Returns {name: number of events of FUNCTION}. TEXT may be the output of `hvtrace report`."""
     found = re.findall(rf"^ *(\S+)-\d+ .*: (?:function: +)?{function}\b", text, re.M)
     return dict(collections.Counter(found))
 
@@ -44,8 +44,8 @@ def names_follow_exec_and_prctl(t):
 
 @case(configs=KERNELS)
 def names_follow_in_a_recording(t):
-    """Recordings of one pid follow its names: trace.dat has the last one, text the last one at the time of each
-    line."""
+    """Recordings of one pid follow its names: trace.dat has the last one, text has the last one known when each line is
+    written."""
     for to_file in (False, True):
         with t.attach() as traced, tempfile.TemporaryDirectory() as dir_:
             pid = ftrace.start_workload(t.guest, "names", N)
@@ -110,7 +110,8 @@ def filters_by_name_follow(t):
 
 @case(configs=KERNELS)
 def renames_outlive_a_kill(t):
-    """Names of tasks still work after a kill of hvtrace, and recover restores the call that was changed for them."""
+    """Tasks can still be renamed after a kill of hvtrace, and recover restores the call that hvtrace redirected for
+    that."""
     traced = t.attach()
     t.hv("attach", t.name)
     stat = traced.stat()

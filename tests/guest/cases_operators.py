@@ -45,7 +45,7 @@ def own_mib(pid):
 
 
 def fill(t, traced):
-    """Makes instances with large buffers until there is no memory for more. Returns their number."""
+    """Makes instances with large buffers until the service refuses one for lack of memory. Returns their number."""
     with open(t.hv.path, "rb") as file:
         has_limit = b"__asan_init" not in file.read()
     kib = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") // 1024 // 32

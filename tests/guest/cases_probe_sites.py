@@ -9,7 +9,7 @@ from cases_probes import OPENS
 from lib.suite import ONE_VCPU, case
 
 FUNCTIONS = ("vfs_open", "do_dentry_open", "vfs_read")  # each kernel has two of them
-LOOKED_AT = 128  # bytes of each
+LOOKED_AT = 128  # bytes of each function
 APART = 26  # bytes, so that a guest's kprobe at one place does not affect the next
 REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags")
 FETCHES = " ".join(f"{name}=%{name}" for name in REGISTERS)
@@ -29,14 +29,13 @@ def tried(text):
 
 
 def size_of(t, function):
-    """Returns the number of bytes from FUNCTION to the next symbol."""
     lines = t.guest.run(f"grep -A3 ' {function}$' /proc/kallsyms").splitlines()
     first, *others = (int(line.split()[0], 16) for line in lines)
     return next(at for at in others if at > first) - first
 
 
 def chosen(ours, own):
-    """Returns [(function, place, end of the instructions that move)] of places that are far enough apart."""
+    """Returns [(function, offset, end of the relocated instructions)] of places that are far enough apart."""
     found = []
     for (name, off), what in ours.items():
         last = found[-1] if found and found[-1][0] == name else (name, -APART, -APART)
@@ -96,7 +95,7 @@ def paths(text):
 
 def all_at_once(t, traced, every):
     """Probes at all instructions: first the guest's own kprobes, then hvtrace's, which are enabled in reverse order, so
-    that each is added before others. Tasks take the same paths with both."""
+    that each new one comes before the present ones. Tasks take the same paths with both."""
     traced.echo("events/kprobes/enable", "0")
     define = "".join(f"echo 'p:p{n} {name}+{off} sp=%sp c=$comm' >>kprobe_events; " for n, (name, off) in enumerate(every))
     text = t.guest.run(
@@ -110,7 +109,7 @@ def all_at_once(t, traced, every):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} sp=%sp c=$comm", append=True)
     for n in reversed(range(len(every))):
         traced.echo(f"events/kprobes/p{n}/enable", "1")
-    for state in "0", "1":  # remaining jumps belong to runs that existed
+    for state in "0", "1":  # the other probes keep the jumps of the runs that they were in
         for n in range(0, len(every), 2):
             traced.echo(f"events/kprobes/p{n}/enable", state)
     traced.echo("trace", "")
@@ -126,10 +125,10 @@ def all_at_once(t, traced, every):
 
 @case(configs=ONE_VCPU[1:])
 def probes_inside_functions(t):
-    """hvtrace accepts a place exactly where the guest's own kprobes find an instruction. hvtrace's probes have all
-    registers. After the moved instructions, which keep their effect, the registers equal the guest's own probes'.
-    All possible places have probes together, with several instructions replaced by one jump. The text is the
-    kernel's. recover restores the changes of a killed session."""
+    """hvtrace accepts a place only where the guest's own kprobes find an instruction. hvtrace's probes have all
+    registers. After the relocated instructions, which keep their effect, the registers equal the guest's own probes'.
+    All possible places have probes together, with several instructions replaced by one jump. recover restores the
+    changes of a killed session."""
     functions = FUNCTIONS[:2] if t.guest.config == ONE_VCPU[0] else FUNCTIONS[1:]
     attempt = TRY.replace("FUNCTIONS", " ".join(functions)).replace("LOOKED_AT", str(LOOKED_AT))
     # The echo of the host's shell does not print the reason of a failure.
@@ -144,7 +143,7 @@ def probes_inside_functions(t):
         for place, what in ours.items():
             assert what != "defined" or own[place] == "defined", (place, own[place])
             if place[1] >= sizes[place[0]]:
-                continue  # in the code after it, or in the bytes before that
+                continue  # in the padding after the function, or in the next function
             assert (NO_BOUNDARY in what) == (NO_BOUNDARY in own[place]), (place, what, own[place])
         places = chosen({place: what for place, what in ours.items() if place[1] < sizes[place[0]]}, own)
         assert len(places) > 6, ours
@@ -191,7 +190,7 @@ def probes_inside_functions(t):
         traced.echo("kprobe_events", f"p:p{n} {name}+{off} ax=%ax", append=True)
     traced.echo("events/kprobes/enable", "1")
     traced.kill()
-    t.guest.run(OPENS)  # through the detours
+    t.guest.run(OPENS)  # executes the detours
     said = t.recover()
     restored = re.search(r"(\d+) instructions that led to detours restored", said)
     assert restored and len(places) <= int(restored[1]) < len(every), said

@@ -35,8 +35,8 @@ def forms(events):
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_at_the_entries_of_functions(t):
     """A probe of kprobe_events has the format and text of the guest's own, and the arguments of the guest's own system
-    call events recorded with it. The guest's own probe of a function comes first. record -k writes its events, and
-    detach leaves nothing."""
+    call events recorded with it. It is refused while the guest itself probes the function. record -k writes its events,
+    and detach leaves nothing."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         mine = f"p:mine do_sys_openat2 {FETCHES}"
         t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
@@ -98,7 +98,7 @@ MEMORY = {
     r" bytes=+0(%si):u8[4] bits=+0(%si):b4@4/16 words=+0(%dx):x32[3] second=$stack1 sixth=$stack6:x32 sp=+8(%sp):symbol",
     "vfs_open": r"name=+0(+40(+8(%di))):string parent=+0(+40(+24(+8(%di)))):string names=+40(+8(%di)):string[1] low=@0x10:string high=@0xffffffff00000000:string"
     r" version=@linux_banner:string at=@linux_banner+6:u8[7] cpus=@nr_cpu_ids:u32 c=$comm",
-    # If the trampoline does nothing else, all of these must be unchanged in the function.
+    # The guest's probe reads these after the trampoline, which must not change them if it does nothing else.
     "do_filp_open": r"ax=%ax r10=%r10 r11=%r11 flags=%flags dfd=%di name=+0(+0(%si)):string orig=%orig_ax:s64",
 }
 WITHOUT_ID = re.compile(r"(?m)^ID: \d+$")
@@ -144,7 +144,7 @@ def probes_read_memory(t):
                 registers = {what.partition(" dfd=")[0] for _, what in mine}
             first = theirs.index(mine[0])
             assert len(mine) > 9 and theirs[first : first + len(mine)] == mine, (name, mine[:3], theirs[first : first + 3])
-        # At the entry itself the guest's own probe uses ftrace, and hvtrace's probes are listed the same way.
+        # At the entry itself the guest's own probe uses ftrace, so orig_ax is 0 there as in hvtrace's probes.
         entry = t.guest.run(
             f"cd {OWN}; echo >kprobe_events; echo 'p:entry do_filp_open orig=%orig_ax:s64' >kprobe_events; echo >trace;"
             f" echo 1 >tracing_on; echo 1 >events/kprobes/enable; {OPENS}; echo 0 >events/kprobes/enable; cat trace"
@@ -173,8 +173,8 @@ RETURNED = re.compile(r"^(\w+): \((\S+) <- (\w+)\)(.*)")
 
 
 def returned(text):
-    """Returns {event: [(caller, function, arguments)]} of each cat of FINDS. It keeps the shell's name for a while
-    after its exec."""
+    """Returns {event: [(caller, function, arguments)]} of each cat of FINDS. Removes its name from the arguments: cat
+    keeps the shell's name for a while after its exec."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for line in text.splitlines():
         match = re.match(r"\s*\S+-(\d+) +\[\d+\] \S+ +\d+\.\d+: (.*)", line)
@@ -186,7 +186,7 @@ def returned(text):
 
 
 def in_graph(text):
-    """Returns all such calls in a graph, which shows events as comments."""
+    """Yields (caller, function, arguments) of the events in a graph, which shows them as comments."""
     for caller, function, arguments in re.findall(r"/\* \w+: \((\S+) <- (\w+)\)(.*) \*/", text):
         yield caller, function, re.sub(r' c="\w+"', "", arguments)
 
@@ -194,7 +194,7 @@ def in_graph(text):
 @case(configs=(OLDEST,), further=ONE_VCPU[1:])
 def probes_of_returns(t):
     """Return probes have the formats, texts, return values and callers of the guest's own for the same programs, also
-    together with tracers of the same functions, which show those callers. Detach finds open calls."""
+    together with tracers of the same functions, which show those callers. Detach works while a probed call is open."""
     with t.attach() as traced:
         kept = KEPT if "kernel return probes support:" in t.guest.run(f"cat {OWN}/README") else {}
         guests = Names(t.guest)
@@ -325,7 +325,7 @@ ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
 @case(configs=(STANDARD[2],), further=(STANDARD[1],))
 def probes_read_anywhere(t):
     """Probes of functions of interrupts, wakeups and page faults read mapped and unmapped memory, nested, together with
-    a graph of all functions. Each detach finds no task in them."""
+    a tracer of all functions. Each detach finds no task in their trampolines."""
     for tracer in ("nop", "function_graph", "function"):
         with t.attach() as traced:
             for name, function in ANYWHERE_BY_NAME.items():
@@ -335,6 +335,6 @@ def probes_read_anywhere(t):
             t.guest.run("for i in 1 2 3 4 5 6 7 8 9; do (ls -R /proc/self | wc -l; cat /absent) >/dev/null 2>&1 & done; wait", timeout=300)
             profile = traced.text("kprobe_profile").split()
             hits = dict(zip(profile[::3], map(int, profile[1::3])))
-            # Page fault handlers may be called only by such reads, which are not recorded.
+            # Maybe only the probes' own reads call search_exception_tables; such calls are not recorded.
             assert all(nr or ANYWHERE_BY_NAME[name] == "search_exception_tables" for name, nr in hits.items()), hits
         t.note(f"{tracer}: {hits}")

@@ -63,7 +63,7 @@ def profile_agrees_with_traces(t):
             found = read_profile(traced)
             text = traced.text("trace")
             differ = {name: (nr, found.get(name)) for name, nr in alone.items() if found.get(name, (0,))[0] != nr}
-            assert not differ, f"beside {tracer} (own, profile): {differ}"
+            assert not differ, f"with {tracer} (own, profile): {differ}"
             if tracer == "function":
                 # A function entered by a jump has no caller in its line.
                 seen = collections.Counter(re.findall(rf"-{pid} .*: (\S+)(?: <-\S+)?$", text, re.M))
@@ -73,15 +73,15 @@ def profile_agrees_with_traces(t):
             else:
                 continue
             differ = {name: (nr, seen[name]) for name, nr in alone.items() if seen[name] != nr}
-            assert not differ, f"{tracer} beside the profile (own, traced): {differ}"
+            assert not differ, f"{tracer} with the profile (own, traced): {differ}"
         stat = traced.stat()
         assert stat["profile_no_count"] == 0 and stat["graph_no_stack"] == 0, stat
-    t.note(f"{sum(alone.values())} calls of {len(alone)} functions, beside three tracers")
+    t.note(f"{sum(alone.values())} calls of {len(alone)} functions, with three tracers")
 
 
 def in_one_try(measure, is_short):
-    """Returns the result of MEASURE once IS_SHORT accepts it. A busy host may not run a vCPU for longer than a guest
-    task sleeps, and that counts as time on the CPU. A sleep that is wrongly included shows in each try."""
+    """Repeats MEASURE until IS_SHORT accepts its result, and returns that. A busy host can stop a vCPU for longer than
+    a guest task sleeps, and that counts as time on the CPU. A sleep that is wrongly included shows in each try."""
     found = []
     while len(found) < TRIES:
         found.append(measure())
@@ -92,8 +92,8 @@ def in_one_try(measure, is_short):
 
 @case(configs=(Config("bookworm", vcpus=2),), alone=True)
 def profile_times(t):
-    """A sleep counts with its time. Without sleep-time it does not, also in a graph. Without graph-time, callers do not
-    include it."""
+    """A call's time includes sleep; without the option sleep-time it does not, also in a graph. Without graph-time, the
+    times of callers do not include it."""
     sleep = "do_nanosleep"
 
     def slept():

@@ -14,7 +14,7 @@ from lib.suite import OWN_GUESTS, bad_dmesg, case
 from lib.wait import until
 from on_virt import a_guest, boot, digest, probe
 
-# Debian has riscv64 kernels from trixie on. Their unused sites are two nops. In forky's only one half of a site
+# Debian has riscv64 kernels from trixie on. Their unused sites are two nops. In forky's kernel, only one half of a site
 # changes.
 RISCV64 = Config("trixie", arch="riscv64")
 ONE_VCPU = Config("trixie", 1, arch="riscv64")
@@ -32,7 +32,7 @@ PASSED_OVER = re.compile(rb"^\S+ \S (\$|\.L|L0)")
 
 
 def check_symbols(t, guest):
-    """The channel is slow, so this compares only a digest of the kernel's own list."""
+    """hvtrace's symbols equal the guest's own. The channel is slow, so the guest sends only a digest of the kernel's."""
     ours = probe(t, guest, "--kallsyms").splitlines(True)
     theirs = guest.run("grep -vF '[' /proc/kallsyms | sha256sum").split()[0]
     assert digest(b"".join(line for line in ours if b"[" not in line)) == theirs, "/proc/kallsyms differs"
@@ -43,7 +43,7 @@ def check_symbols(t, guest):
 
 @case(configs=OWN_GUESTS)
 def riscv64_check(t):
-    """The kernel of a riscv64 guest: sites and symbols equal the guest's own, modules, tasks; nothing changes."""
+    """check of a riscv64 guest: sites, symbols, modules and tasks equal the guest's own; nothing changes."""
     guest = boot(t, RISCV64)
     try:
         guest.run("insmod /modules/dummy.ko")
@@ -76,7 +76,7 @@ class KernelMemory(on_virt.KernelMemory):
     ram_gpa = 0x80000000
 
     def tables(self):
-        """Reads the tables of the last 4 GiB, 1 GiB each; b"" for a missing one."""
+        """Returns the tables of the last 4 GiB, each for 1 GiB; b"" for a missing one."""
         found = []
         for start in range(0xFFFFFFFF00000000, 1 << 64, 1 << 30):
             table = self.gpa(self.symbols["swapper_pg_dir"])
@@ -100,7 +100,7 @@ def compare(before, after):
     parts = [(at, text[at] | text[at + 1] << 16) for i in changed for at in (i - 1, i) for text in (one, other)]
     sites = sorted({hex(2 * at) for at, word in parts if is_site_part(word)})
     assert not sites, f"{len(sites)} halves of sites differ, from the start of the text at {sites[:4]}"
-    assert before[1] == after[1], "tables of slots differ"
+    assert before[1] == after[1], "page tables differ"
     return len(changed)
 
 
@@ -131,7 +131,7 @@ def calls_with_callers(text, pid, own=False):
 def riscv64_agrees_with_own_ftrace(t):
     """func_stack_trace: calls, callers and their order equal the guest's own. With function_graph as the tracer, the
     command stacktrace shows the same callers. Stacks of interrupts, which span two kernel stacks, are complete.
-    Commands work. Text and tables are as before."""
+    Commands work. Text and page tables are unchanged."""
     with a_guest(t, ONE_VCPU) as test:
         guest, words, options = test.guest, ("syscalls", ROUNDS), ("func_stack_trace",)
         memory = KernelMemory(t, guest)
@@ -155,7 +155,7 @@ def riscv64_agrees_with_own_ftrace(t):
             refused_by_name(t, guest)
             commands(traced, guest)
         changed = compare(before, memory.snapshot())
-        t.note(f"{len(one)} stacks agree, in order, {len(below)} below a graph; {interrupted} of interrupts are whole")
+        t.note(f"{len(one)} stacks agree, in order, {len(below)} with a graph; {interrupted} stacks of interrupts are complete")
         t.note(f"{changed} halfwords changed by the guest itself")
 
 
@@ -170,7 +170,7 @@ def whole_interrupts(traced, guest):
     traced.echo("current_tracer", "function")
     traced.echo("trace_options", "func_stack_trace")
     ticks = until(lambda: len(found := ticks_so_far()) > 10 and found)
-    assert ticks, "hardly a timer interrupt"
+    assert ticks, "too few timer interrupts"
     cut = [lines for lines in ticks if lines[-1] == UNKNOWN]
     assert not cut, f"{len(cut)} of {len(ticks)} interrupts end early: {cut[:1]}"
     return len(ticks)
@@ -235,8 +235,8 @@ def riscv64_all_functions(t):
 @case(configs=OWN_GUESTS)
 def riscv64_beside_own_ftrace(t):
     """A kernel in which one half of a site changes: calls and their order equal the guest's own. The guest's own ftrace
-    is enabled for a function that hvtrace traces, and disabled again. It has the function's calls after detach, as
-    before, and the text is as before."""
+    is enabled for a function that hvtrace traces, and disabled again. After detach, it records the function's calls as
+    it did before attach."""
     files = "cd /sys/kernel/tracing; "
     begin = files + "echo vfs_read >set_ftrace_filter; echo function >current_tracer"
     count = files + "echo >trace; head -n 1 /proc/uptime >/dev/null; echo 0 >tracing_on; grep -c vfs_read trace || true; echo 1 >tracing_on"

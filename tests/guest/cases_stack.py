@@ -73,13 +73,13 @@ def stacks_agree_with_own_ftrace(t):
 
         ticks = until(lambda: len(found := ticks_so_far()) > 100 and found)
     nr = agree(own, own_pid, ours, our_pid)
-    assert ticks, "hardly a timer interrupt"
+    assert ticks, "too few timer interrupts"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
     silent = [lines for lines in cut if lines[-1] != UNKNOWN]
     assert not silent, f"{len(silent)} of {len(ticks)} end early without a mark: {silent[0]}"
-    # The kernel's own unwinder also stops in a retpoline thunk, which has no rule.
+    # The kernel's own unwinder also stops in a retpoline thunk, which has no unwind rule.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
-    t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
+    t.note(f"{nr} stacks agree, in order; {len(ticks)} stacks of interrupts, {len(cut)} incomplete")
 
 
 @case(configs=(STANDARD[1],))
@@ -142,8 +142,8 @@ def deepest_stack_agrees_with_own_stack_tracer(t):
         traced.echo("current_tracer", "nop")
         guest.run("workload syscalls 1 & sleep 1; kill -USR1 $!; wait", timeout=ftrace.LONG_SECONDS)
         assert traced.text("stack_max_size") == "0\n"
-        traced.echo("stack_tracer_enabled", "1")  # and it is on when the session ends
-    t.note(f"{len(ours)} functions agree, {len(sizes)} of another size; the deepest of all has {of_all[0][0]} bytes")
+        traced.echo("stack_tracer_enabled", "1")  # detach must work while it is on
+    t.note(f"{len(ours)} functions agree, {len(sizes)} with another size; the deepest stack of all has {of_all[0][0]} bytes")
 
 
 @case(configs=(STANDARD[0],))

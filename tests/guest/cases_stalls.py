@@ -69,7 +69,7 @@ class Stall:
     cause: str
     fault: str
     function: str = ""  # where a section begins and ends
-    chosen: tuple = ()  # functions whose calls are requested, each nested in the previous one
+    chosen: tuple = ()  # functions for -l, innermost first
 
 
 STALLS = {
@@ -81,7 +81,7 @@ STALLS = {
 
 
 def load_plants(t):
-    load_planted(t, "tracepoints=0")  # latency uses the scheduler's
+    load_planted(t, "tracepoints=0")  # latency needs the scheduler's tracepoints
 
 
 def measure_stall(t, traced, stall):
@@ -177,10 +177,10 @@ def pressed(t, mib, mode="pressure"):
 
 def press(t, pid):
     """Starts the program of pressed(), and waits until it has done its work. If the swap disk is slow, the kernel may
-    kill it instead: that must look neither like a guest that hangs nor like a stall."""
+    kill the program: the test must report that, and not hang or measure a stall."""
     ended = f"[ ! -d /proc/{pid} ] || grep -q done /tmp/pressed"
     said = t.guest.run(f"kill -USR1 {pid}; until {ended}; do sleep 0.1; done; cat /tmp/pressed; cat {CGROUP}/memory.events; dmesg | tail -n 5")
-    assert "done" in said, f"the program under pressure has gone: {said}"
+    assert "done" in said, f"the program under pressure was killed: {said}"
 
 
 def measure_pressure(t, traced, pid):
@@ -293,8 +293,8 @@ NEIGHBOUR = ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on") 
 
 def measure_crowded(t, traced, words=("hog",), threshold="20ms"):
     """While latency measures, a busy program of higher priority, whose command line begins with WORDS, shares the CPU
-    of the first vCPU. It starts that late because a guest that gets so little time cannot be changed. Returns the
-    verdict, and how many milliseconds all vCPUs waited for a CPU according to the host's scheduler."""
+    of the first vCPU. It does not start earlier, because hvtrace cannot patch a guest that gets so little time. Returns
+    the verdict, and how many milliseconds all vCPUs waited for a CPU according to the host's scheduler."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
@@ -351,7 +351,7 @@ def measure_slow_disk(t, traced):
         t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
 
     def read():
-        # For eight seconds: less do not show how the guest's clock relates to the host's.
+        # Takes eight seconds, which hvtrace needs to relate the guest's clock to the host's.
         t.guest.run(f"dd if=/dev/nvme0n1 of=/dev/null bs=4096 count={8000 // SLOW_MS} iflag=direct")
 
     before = ticks()

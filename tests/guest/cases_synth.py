@@ -122,7 +122,7 @@ echo >error_log
 """
 
 
-# The kernel has no message for events that are in use, or do not exist.
+# Messages that only hvtrace has: the kernel logs nothing about events that are in use, or do not exist.
 OUR_WORDS = re.compile(r" synthetic_events: error: (?:the |there is no )synthetic event.*\n.*\n.*\n")
 
 
@@ -160,7 +160,7 @@ RECIPE = (
     ("events/synthetic/wakeup_latency/enable", "1"),
 )
 MADE = re.compile(r"^ *(\S+)-(\d+) +\[(\d+)\] (\S+) +([\d.]+): (wakeup_latency: lat=(\d+) .*)$", re.MULTILINE)
-# Numbers in histograms are padded to a width, so blanks before them are part of them.
+# Histograms pad numbers with blanks, so the pattern includes these.
 BLANKED = re.compile(r"(lat=|vals?=lat|lat:|max:) *\d+|prev_comm: \S+ *")
 # A line of raw events that the recipe uses: the task that is woken or switched to.
 RAW = re.compile(r"([\d.]+): (sched_waking: comm=workload pid=(\d+)|sched_switch: .*next_comm=workload next_pid=(\d+))")
@@ -189,7 +189,7 @@ CLEAN = f"cd {OWN}; echo 0 >events/synthetic/wakeup_latency/enable; " + "".join(
 
 @contextlib.contextmanager
 def recipe_of_the_guest(t):
-    """The guest's own recipe. Other cases leave a small buffer, and this needs an empty one."""
+    """Applies RECIPE in the guest's own tracefs until the block ends. Other cases leave a small buffer."""
     t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
     try:
         yield
@@ -208,7 +208,7 @@ def wakeup_latency_agrees_with_the_guests_own(t):
         for event in (WAKING, SWITCH):
             traced.echo(f"{event}/enable", "1")
         with recipe_of_the_guest(t):
-            # Another case's may still exist.
+            # Another case may have left /tmp/pid.
             t.guest.run("rm -f /tmp/pid; workload threads 200 >/tmp/pid 2>&1 & until grep -q ^pid /tmp/pid; do sleep 0.1; done 2>/dev/null")
             t.guest.run("pid=$(grep -o '[0-9]*' /tmp/pid); kill -USR1 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done")
             t.guest.run(f"echo 0 >{OWN}/tracing_on")

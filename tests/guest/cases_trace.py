@@ -201,7 +201,7 @@ def record_attaches_and_detaches(t):
     t.guest.run(f"kill -USR1 {pid}")
 
     def recorded():
-        """A busy host may not run the guest in that second."""
+        """Returns the recorded events: none if a busy host does not run the guest in that second."""
         return ftrace.parse(t.hv("record", "-p", "function", "-l", "vfs_read", "-P", str(pid), "--for=1", t.name))[0]
 
     try:
@@ -256,9 +256,9 @@ OWN_END = (
 
 @case(configs=IN_TURN[:1])
 def own_ftrace_takes_what_is_traced(t):
-    """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces. The function
-    tracer joins them, and the others get the sites back when the guest's end. They continue when hvtrace is killed and
-    recovered."""
+    """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces. hvtrace's
+    function tracer joins their sites, and has them again when they end; its function_graph leaves them the sites. They
+    continue when hvtrace is killed and recovered."""
     for tracer, killed in (("function", False), ("function_graph", True)):
         traced = t.attach().__enter__()
         if tracer == "function":
@@ -284,7 +284,7 @@ def own_ftrace_takes_what_is_traced(t):
             assert "copy_from_kernel_nofault <-ftrace_" in text and "<-0x" not in text, f"{text[-2000:]}"
             assert re.search(r"tracing_mark_write: hvtrace: \d+ functions? w.* not seen for up to \d+ ms while the guest changed ", text), text[-2000:]
             stacks = re.findall(r"(?m)^ => copy_from_kernel_nofault\n => ftrace_.*\n(?: => .*\n)*", text)
-            for stack in stacks:  # from ftrace's read call to the system call that started or ended it
+            for stack in stacks:  # up to the system call or thread that started or ended a user of ftrace
                 assert re.search(r" => (do_syscall_64|kthread)\n", stack), stack
             assert stacks, f"{text[-2000:]}"
             assert until(lambda: traced.stat()["sites"]["patched"] == patched), f"{traced.stat()['sites']}"

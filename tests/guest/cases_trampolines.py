@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The code that a guest runs: whether it matches the kernel's present state."""
+"""Whether the code of the trampolines fits the kernel's present state."""
 
 import os
 import re
@@ -47,8 +47,8 @@ def locks_where_the_kernel_preempts(t):
         t.guest.run(f"echo full >{PREEMPT}")
         assert until(lambda: is_locked(memory, at)), "not locked in a kernel that preempts itself"
         t.guest.run(f"echo {before[1]} >{PREEMPT}")
-        traced.echo("events/sched/sched_switch/enable", "1")  # the trampolines are written again
-        assert not until(lambda: not is_locked(memory, at), 1), "a task may have been stopped in the trampoline"
+        traced.echo("events/sched/sched_switch/enable", "1")  # makes hvtrace write the trampolines again
+        assert not until(lambda: not is_locked(memory, at), 1), "unlocked again, although it may have preempted a task there"
         t.guest.run("cat /proc/uptime")
         assert "vfs_read" in traced.text("trace"), traced.text("trace")[:500]
     t.guest.run(f"echo full >{PREEMPT}")

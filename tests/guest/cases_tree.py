@@ -56,7 +56,7 @@ def blanked(lines):
     text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
     text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5,8} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
-    # latency format: the CPU that made the buffer, and lines that are shorter or longer
+    # latency format: the CPU that made the buffer, and lengths of lines
     text = re.sub(r"^(# latency: .*), CPU#\d+ ", r"\1, CPU#N ", text, flags=re.M)
     text = re.sub(r"^= \d+ ('# tracer: \S+\n#\n# \S+ latency trace)", r"= N \1", text)
     text = re.sub(r"^(= \d+ ')? *\S+-\d+ +\d+\S{5,8} +\d+us.:", "TASK:", text, flags=re.M)
@@ -102,14 +102,13 @@ def play_ours(t, name, player, where):
 
 
 def cpu_seconds(pid):
-    """Returns a process's CPU time."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-CHOICE_SECONDS = 20  # of a CPU, with the sanitizers; about one is usual
-TRIES = 3  # while a machine is paused, the process accumulates the time
+CHOICE_SECONDS = 20  # of CPU time, with the sanitizers; about one is usual
+TRIES = 3  # because the time of a paused machine counts as CPU time of the process
 
 
 @case(configs=STANDARD[:1], alone=True)
@@ -228,7 +227,7 @@ def commands_switch_recording(t):
         assert "traceon" not in traced.text("set_ftrace_filter")
         check_pause(t, traced, names)
         traced.echo("current_tracer", "nop")
-        assert removes in traced.text("enabled_functions"), "the command went with the tracer"
+        assert removes in traced.text("enabled_functions"), "the command was removed with the tracer"
         traced.echo("set_ftrace_filter", "*:traceoff")
         traced.echo("tracing_on", "1")
         t.guest.run("cat /proc/version")
@@ -245,7 +244,7 @@ def commands_that_the_host_obeys(t):
         traced.echo("set_ftrace_filter", f"{removes}:dump", append=True)
         traced.echo("current_tracer", "function")
         t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
-        assert traced.text("tracing_on") == "0\n", "tracing goes on"
+        assert traced.text("tracing_on") == "0\n", "tracing is still on"
         assert f"{removes}:dump:count=0" in traced.text("set_ftrace_filter")
         while not (dumps := t.hv.stat(t.name)["dumps"])["written"]:
             assert os.path.exists(dumps["path"]), "no dump was begun"
@@ -301,7 +300,7 @@ def a_killed_writer_publishes_nothing(t):
 
 @case(configs=(STANDARD[0],))
 def masks_forks_and_thread_groups(t):
-    """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids has threads."""
+    """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids has thread groups."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         for tracer, cpus in (("function", r"\[(\d+)\]"), ("function_graph", r"^ (\d)\)")):
@@ -312,7 +311,7 @@ def masks_forks_and_thread_groups(t):
                 t.guest.run("taskset 1 cat /proc/version; taskset 2 cat /proc/version; taskset 1 cat /proc/version")
                 seen = set(re.findall(cpus, traced.text("trace"), re.M))
                 assert {int(found) for found in seen} == {cpu}, f"{tracer}, mask of {cpu}: {seen}"
-                assert traced.text(f"per_cpu/cpu{1 - cpu}/stats").startswith("entries: 0\noverrun: 0\n"), "taken out by the host"
+                assert traced.text(f"per_cpu/cpu{1 - cpu}/stats").startswith("entries: 0\noverrun: 0\n"), "recorded by the guest"
         traced.echo("tracing_cpumask", "3")
         traced.echo("current_tracer", "function")
         traced.echo("options/record-tgid", "1")
@@ -328,7 +327,7 @@ def masks_forks_and_thread_groups(t):
         assert parent in listed, f"of {parent}: {listed}"
         t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end")
         traced.echo("options/function-fork", "0")
-        # all have ended: the last list stays because an empty one would mean all tasks
+        # All tasks have ended. Their list stays because an empty one would mean all tasks.
         assert traced.text("set_ftrace_pid") != "no pid\n"
         lines = [line for line in traced.text("trace").splitlines() if not line.startswith("#")]
         tasks = {line.split("(")[0].split("-")[-1].strip() for line in lines}

@@ -10,10 +10,10 @@ from lib.suite import KERNELS, case
 from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
-# An instruction takes a nanosecond there. The module of cases_latency.py does not use tracepoints here.
+# An instruction takes a nanosecond in these guests. Their module planted uses no tracepoints.
 COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERNELS]
 SEVERAL = (Config(KERNELS[1], 2, cmdline="audit=0"),)
-SECTION = 2000000  # ns with preemption off, about: woken tasks wait in that time
+SECTION = 2000000  # about the ns with preemption off, while woken tasks wait
 EVENTS = ("sched_wakeup", "sched_wakeup_new", "sched_switch")
 TRACERS = (("wakeup", "urgent", "nice:-10 policy:0"), ("wakeup_rt", "realtime", "rt_prio:30"), ("wakeup_dl", "deadline", "policy:6"))
 
@@ -107,7 +107,7 @@ def wakeup_finds_the_worst_wait(t):
         assert traced.text("trace_options").split().count("nolatency-format") == 1
         us = longest(traced)
         t.guest.run("workload realtime 20")
-        assert longest(traced) == us, "it stays when the tracer has ended"
+        assert longest(traced) == us, "the maximum changed after the tracer had ended"
 
 
 @case(configs=SEVERAL)
@@ -122,7 +122,7 @@ def wakeup_of_several_cpus(t):
         seen = []
 
         def are_of_one_wait():
-            """A kernel task, such as the watchdog's migration/N, may wait for longer between the two."""
+            """Between the two reads, a kernel task, such as the watchdog's migration/N, may wait for longer."""
             seen[:] = traced.text("instances/a/trace"), traced.text("instances/a/tracing_max_latency")
             head = HEAD.match(seen[0])
             return head and seen[1] == f"{head['us']}\n"

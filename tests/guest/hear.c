@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hear WHERE: receives like `hvtrace stat --agent=WHERE`, in a guest, whose only vsock host is
- * itself. Prints the number of entries of each kind, and the clock. */
+/* hear WHERE: receives a report like `hvtrace stat --agent=WHERE`, inside a guest, through its vsock
+ * loopback. Prints the number of entries of each kind, and the clock. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>

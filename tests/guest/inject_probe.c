@@ -2,8 +2,10 @@
 /* Injects calls into one QEMU/KVM machine, for tests:
  *
  *   inject_probe SPEC registers | region | hold N | flush N | expire
- *   inject_probe SPEC die N       a region, registers and a flush, with the keeper killed at step
- * N; prints the step's name, or "all" if there are fewer steps */
+ *   inject_probe SPEC die N
+ *
+ * die: makes a region and flushes in a hold, and kills the keeper at its step N. If STEP_FD is set,
+ * prints the step's name on stderr. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,7 +93,7 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 		return err;
 	qsort(held_ns, (size_t)nr, sizeof(*held_ns), by_value);
 	printf("%ld holds, the last of %u vCPUs: median %" PRIu64 " us, least %" PRIu64
-	       " us, longest %" PRIu64 " us, with all around it %" PRIu64 " us\n",
+	       " us, longest %" PRIu64 " us, each %" PRIu64 " us in total\n",
 	       nr, hv_guest_info(g)->nr_vcpus, held_ns[nr / 2] / 1000, held_ns[0] / 1000,
 	       held_ns[nr - 1] / 1000, (hv_now_ns() - begun_ns) / 1000 / (uint64_t)nr);
 	return NULL;

@@ -256,7 +256,6 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 	return err;
 }
 
-/* Prints the first five bytes of each site. */
 static struct hv_err *print_jump_sites(const struct hv_kernel *k, struct hv_gva key)
 {
 	struct hv_jump_layout layout;
@@ -369,7 +368,7 @@ static void keep_functions(const struct hv_image *image, struct hv_symbols *s)
 	hv_symbols_index(s);
 }
 
-/* Two variables may have one name. */
+/* Returns whether S is in NAMES. Several variables may have one name. */
 static bool is_named(const struct hv_symbols *names, const struct hv_symbol *s)
 {
 	for (size_t i = 0; i < names->nr; i++)

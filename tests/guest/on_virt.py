@@ -32,7 +32,6 @@ def boot(t, config):
 
 @contextlib.contextmanager
 def a_guest(t, config):
-    """Runs the test with a separate guest."""
     guest = boot(t, config)
     try:
         yield Test(t.lab, t.hv, guest)
@@ -43,28 +42,27 @@ def a_guest(t, config):
 
 
 def probe(t, guest, option):
-    """Returns the output of the program kernel_probe."""
     path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
     return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
 
 
 class KernelMemory:
-    """The kernel's text and the page tables around it, read from QEMU's memory. ram_gpa and tables() belong to the
-    architecture."""
+    """The kernel's text and the page tables around it, read from QEMU's memory. Each architecture defines ram_gpa and
+    tables()."""
 
     ram_gpa = None
     root_gpa = None
 
     def __init__(self, t, guest, page_bits=12):
         self.page_bits = page_bits
-        # arm64_check compares these symbols with the guest's own file, which an emulated guest takes long to make.
+        # Not from the guest's own file, which an emulated guest takes long to make; arm64_check compares them.
         lines = probe(t, guest, "--kallsyms").decode()
         found = re.findall(r"^([0-9a-f]{16}) . (_text|_stext|_etext|swapper_pg_dir)$", lines, re.M)
         self.symbols = {name: int(address, 16) for address, name in found}
         self.symbols.setdefault("_text", self.symbols["_stext"])
         self.code_gpa = int(re.search(r"([0-9a-f]+)-", guest.run("grep 'Kernel code' /proc/iomem"))[1], 16)
         self.levels = json.loads(t.hv("check", "--json", guest.name))["page_levels"]
-        if "swapper_pg_dir" not in self.symbols:  # then the table that a vCPU used
+        if "swapper_pg_dir" not in self.symbols:  # uses the table of a vCPU
             self.root_gpa = int(re.search(r" root (0x[0-9a-f]+)", probe(t, guest, "").decode())[1], 16)
         self.modules = [int(at, 16) for at in re.findall(r" Live (0x[0-9a-f]+)", guest.run("cat /proc/modules"))]
         self.path = f"/proc/{guest.pid}/mem"
@@ -76,7 +74,7 @@ class KernelMemory:
             return os.pread(file.fileno(), size, self.base + gpa)
 
     def gpa(self, gva):
-        # /proc/iomem begins with the first page that is still the kernel's, which is _stext or _text.
+        # "Kernel code" in /proc/iomem begins with _text or, if the kernel freed the pages before it, _stext.
         return gva - (self.symbols["_text"] & ~0x1FFFFF) + (self.code_gpa & ~0x1FFFFF)
 
     def text(self):

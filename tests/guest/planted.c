@@ -68,7 +68,8 @@ static unsigned long read_ns(void)
 	return strtoul(text, NULL, 10);
 }
 
-/* A sleep starts a timer and switches to another task. A tick comes while this task runs. */
+/* Waits for the end of the section. A sleep starts a timer and switches tasks, which are such
+ * places. A tick must interrupt this task, so it does not sleep then. */
 static unsigned long wait_for_ns(const char *place)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};

@@ -26,8 +26,7 @@
 static unsigned long ns;
 module_param(ns, ulong, 0444);
 
-/* Without tracepoints, the places in the kernel are not available, and the kernel's tracepoints are
- * unused. */
+/* If false, the module uses no tracepoints, and the places in the kernel are not available. */
 static bool tracepoints = true;
 module_param(tracepoints, bool, 0444);
 
@@ -36,7 +35,7 @@ static DEFINE_RAW_SPINLOCK(raw_lock);
 static unsigned int nr_reads;
 static const char *inside; /* for /proc/planted, or NULL */
 
-/* Calls a function with no other callers, each time. */
+/* Each read calls a kernel function that has no other callers, so that tests can count the calls. */
 static noinline void read_clock(unsigned int nr)
 {
 	while (nr--)
@@ -134,7 +133,7 @@ static noinline void plant_until_gone(void)
 	preempt_enable();
 	pr_info("planted: until_gone took %lu ns and more\n", ns);
 	if (i == LOOKS_MAX)
-		pr_err("BUG: planted: nobody asked the module to go\n");
+		pr_err("BUG: planted: the module was not asked to unload\n");
 }
 
 static void run_softirq(struct tasklet_struct *unused)
@@ -218,7 +217,7 @@ static noinline void plant_cpuids(void)
 
 /* -- places in the kernel: tracepoint callbacks ------------------------------------------------ */
 
-static struct task_struct *waiting; /* waits for its next call of: */
+static struct task_struct *waiting; /* its next call of waited_for becomes a section */
 static const void *waited_for;
 
 static void come_by(const void *place)

@@ -109,7 +109,6 @@ static void put_data(const struct hv_record *r, uint8_t *entry)
 	memcpy(to + 16, &r->word[3], 4);
 }
 
-/* Prints the available events of CPU. */
 static void read_ring(unsigned cpu, struct hv_ring *ring)
 {
 	static uint8_t entries[CPUS_MAX][HV_ENTRY_LEN_MAX + HV_DATA_LEN];
@@ -150,7 +149,6 @@ static void record(void)
 	}
 }
 
-/* Waits until no task uses the disabled events. */
 static void wait_unused(void)
 {
 	struct hv_event_tracer_stat stat;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A VMM like Firecracker or cloud-hypervisor, for tests: the machine of `hvtrace run` without a
- * session, whose main thread and vCPU threads have the filters of that VMM, in an empty root, another
- * pid namespace and another user:
+ * session, whose main thread and vCPU threads have that VMM's seccomp filters, in an empty root,
+ * another pid namespace and another user:
  *
  *    twin firecracker|cloud-hypervisor KERNEL INITRD APPEND [--id NAME]
  *
@@ -28,7 +28,7 @@
 #define ROOT  "/tmp/twin-root"
 #define KICKS SIGUSR1 /* also the machine's own signal for its vCPU threads */
 
-/* Calls of this machine's devices, in addition to those of that VMM. */
+/* System calls that this machine's devices need in addition to the VMM's. */
 static const struct allowed own[] = {IOCTL(KVM_IRQ_LINE), IF(futex, 1, 393), ANY(write)};
 
 #define LIST_MAX 128
@@ -59,7 +59,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 
 	(void)signo, (void)info;
 	if (!is_filtered && !sigismember(mask, SIGTERM))
-		return; /* the thread is still preparing itself */
+		return; /* the thread is still starting */
 	sigdelset(mask, SIGSYS);
 	if (!is_filtered && filter_enter(vcpu_list, nr_vcpu) != 0)
 		_exit(3);
@@ -70,7 +70,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 		syscall(SYS_futex, &is_paused, 0, 1, NULL, NULL, 0);
 }
 
-/* A filter does not allow a call. */
+/* Handles SIGSYS: a filter does not allow a system call. */
 static void on_trap(int signo, siginfo_t *info, void *context)
 {
 	char text[64];
@@ -166,7 +166,7 @@ static void machine(char **argv)
 	choose(argv[1]);
 	sigaction(SIGSYS, &trap, NULL);
 	leave_root();
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* lost when the user changes */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* after setuid(), which would clear it */
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGHUP);
@@ -175,7 +175,7 @@ static void machine(char **argv)
 	if (err)
 		fail(err->message);
 	while (nr_filtered < config.nr_vcpus) {
-		sigaction(KICKS, &action, NULL); /* a thread that starts sets its own */
+		sigaction(KICKS, &action, NULL); /* each starting thread replaces the handler */
 		signal_vcpus(o);
 		usleep(10000);
 	}

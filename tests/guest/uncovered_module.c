@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A module with many instructions that switch interrupts off and cannot be covered, because no
- * following bytes belong to them. While it is loaded, too little of the kernel is covered. The
- * functions are never called. */
+/* A module with many instructions that switch interrupts off or on and leave no room for a jump, so
+ * that hvtrace cannot cover them. While it is loaded, too little of the kernel is covered. The
+ * function is never called. */
 #include <linux/module.h>
 
 static noinline __used void never_called(void)

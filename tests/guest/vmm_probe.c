@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Examines and stops a machine by every call of vmm/guest.h: `vmm_probe SPEC [VERB]..`. Not part of
- * a suite; leaves the guest unchanged. Verbs, in order: info, regs, region, hold, hregs, flush,
- * text N, expire, sleep N, list. */
+/* Examines and stops a machine with every call of vmm/guest.h: `vmm_probe SPEC [VERB]..`. Not part
+ * of a suite; leaves the guest unchanged. Executes the verbs in order: info, regs, region, hold,
+ * hregs, flush, text N, expire, sleep N. `vmm_probe list` lists the domains. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
  *	workload getppid N	N system calls that do nothing
- *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
- *				restarted, and never return
+ *	workload calls N	N rounds of system calls that fail, are made like a 32-bit program,
+ *				are restarted, and never return
  *	workload names N	N times getpgid under each of the names of its two threads:
  *				as started, by prctl, by a write to /proc, by exec
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset)
@@ -64,7 +64,7 @@ static void must(int ok, const char *what)
 static char buffer[8192];
 static int pipe_fds[2];
 
-/* A mode calls this when it is ready. From here on it does nothing for the first time. */
+/* A mode calls this when it is ready. Waits for SIGUSR1. */
 static void wait_for_go(void)
 {
 	sigset_t go;
@@ -76,8 +76,8 @@ static void wait_for_go(void)
 	must(sigwait(&go, &got) == 0, "sigwait");
 }
 
-/* Resets the pipe's times. A write or read updates a time only if the time changes by that, which
- * would depend on the time since the last round. */
+/* Resets the pipe's timestamps first. A write or read updates a timestamp only if it is out of date,
+ * which would depend on the time since the last round. */
 static void round_of_syscalls(void)
 {
 	static const struct timespec epoch[2];
@@ -196,7 +196,7 @@ static void read_nothing(void)
 	read(pipe_fds[0], buffer, 1);
 }
 
-/* Calls it like a 32-bit program: there 20 is getpid(), in 64 bits it would be writev(). */
+/* Calls getpid() like a 32-bit program, where its number is 20. In 64 bits, 20 is writev(). */
 static long getpid_of_32_bits(void)
 {
 	long result = 20;
@@ -213,7 +213,7 @@ static void calls(long rounds)
 {
 	wait_for_go();
 	for (long i = 0; i < rounds; i++) {
-		must(open(DIR_NAME "/absent", O_RDONLY) < 0, "open what is not there");
+		must(open(DIR_NAME "/absent", O_RDONLY) < 0, "open a missing file");
 		must(syscall(100000) < 0 && syscall(-1) < 0, "no system call");
 		must(getpid_of_32_bits() == getpid(), "getpid of a 32-bit program");
 		in_child(sleep_a_while, SIGSTOP, SIGCONT);
@@ -421,7 +421,7 @@ static void have_deadline(long ms)
 	sleep_often(ms);
 }
 
-/* For MS milliseconds, an instruction that KVM must emulate, if this CPU has one. */
+/* For MS milliseconds, executes an instruction that KVM must emulate, on x86-64 only. */
 static void provoke_exits(long ms)
 {
 	double end = now_ns() + (double)ms * 1e6;
@@ -445,7 +445,7 @@ static char *map(size_t len)
 	return memory;
 }
 
-/* More memory than there is. */
+/* Touches more memory than the process may have. */
 static void touch(long mib)
 {
 	size_t len = (size_t)mib << 20;
@@ -456,7 +456,6 @@ static void touch(long mib)
 		memory[at] = 1;
 }
 
-/* Prints the kernel's statistics of this process. */
 static void print_stat(void)
 {
 	char line[1024];
@@ -479,7 +478,7 @@ static void thrash(long mib)
 	wait_for_go();
 	print_stat();
 	for (size_t at = 0; at < len; at += 4096)
-		must(*(volatile char *)&memory[at] == 1, "what was swapped");
+		must(*(volatile char *)&memory[at] == 1, "swapped memory has changed");
 	print_stat();
 }
 
