@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine that is an array, and a patcher of its text. It checks that each write is in a hold, in
- * the order of addresses, and in the journal. A test sets which operations fail. */
+/* A fake guest whose memory is an array, and a patcher of its text. hold_write() checks that each
+ * write is in a hold, in the order of addresses, and in the journal. A test sets which operations
+ * fail. */
 #pragma once
 
 #include <check.h>
@@ -28,13 +29,13 @@ static struct machine {
 	unsigned held;
 	bool journal_spoilt;
 	bool loses_writes;   /* text stays as it was */
-	uint64_t breakpoint; /* the guest sets one there after the first write; 0: nowhere */
+	uint64_t breakpoint; /* index in mem where the guest puts an int3; 0: none */
 	unsigned nr_holds;
 	unsigned nr_anywhere; /* holds that allow hidden vCPUs */
 	size_t made[32];      /* writes in each of the first holds */
 	size_t nr_text_writes;
-	size_t fail_after;	 /* the text write after this number of others fails */
-	unsigned slow_us;	 /* duration of each call for text, to keep batches small */
+	size_t fail_after;	 /* this number of writes succeed, the next one fails */
+	unsigned slow_us;	 /* duration of each hold_write() */
 	unsigned hold_times_out; /* holds up to this number time out */
 	size_t hold_writes;	 /* in this hold */
 	size_t hold_writes_max;	 /* a hold with more writes times out; 0: never */
@@ -191,7 +192,7 @@ static inline void tear_down(void)
 	free(region_memory);
 }
 
-/* Changes the nop at site NR to a call. */
+/* Returns a change of the nop at site NR to a call. */
 static inline struct hv_change patch(unsigned nr)
 {
 	uint64_t off = 16ULL * nr;

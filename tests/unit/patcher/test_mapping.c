@@ -89,8 +89,8 @@ END_TEST
 
 #define MIB (UINT64_C(1) << 20)
 
-/* A kernel whose image can be at any address. The region's code may begin in the CODE_MIB above the
- * image, and modules are mapped from AREA_MIB above it on. */
+/* A kernel whose image can be at any address. The region's code begins at most CODE_MIB MiB after
+ * the image, and the area for modules AREA_MIB MiB after it. */
 static struct hv_arch moved;
 
 static void move(uint64_t code_mib, uint64_t area_mib)
@@ -110,7 +110,7 @@ static void move(uint64_t code_mib, uint64_t area_mib)
 
 static unsigned nr_reads_left;
 
-/* The guest maps everything above its image after some more reads. */
+/* After nr_reads_left more reads, the guest maps everything above its image. */
 static void map_everything(struct xm *m, struct hv_gpa gpa hv_unused)
 {
 	if (nr_reads_left-- != 1)
@@ -119,8 +119,8 @@ static void map_everything(struct xm *m, struct hv_gpa gpa hv_unused)
 		*xm_path(m, f.k.core.as.root, 4, 2, hv_gva(at)) = 0x200083;
 }
 
-/* There is only one place for the region, so each plan reads as much. The last reads check the
- * entries of the place that was chosen. */
+/* The region fits at one address only, so all plans make equally many reads. The last reads check
+ * the entries at that address. */
 START_TEST(entries_that_the_guest_starts_to_use)
 {
 	move(4, 450);
@@ -215,8 +215,8 @@ static void teardown16(void)
 	am_deinit(&am);
 }
 
-/* Returns the entry through which the guest's CPU finds AT, from the root to the tables in the
- * region; 0: not mapped. */
+/* Walks from the root to the tables in the region, as the guest's CPU does. Returns the last-level
+ * entry of AT, or 0 if AT is not mapped. */
 static uint64_t page_entry(uint64_t at)
 {
 	struct hv_mapping m;
@@ -263,7 +263,8 @@ static void undo_changes(const struct hv_mapping_plan *plan)
 	memset(region16.kept, 0, HV_REGION_KEPT_BYTES);
 }
 
-/* Every page of the region must be at its address, and no other page of it may be mapped. */
+/* Plans, makes and undoes a mapping: each of its pages must be at its address, and the pages next
+ * to it must stay unmapped. Returns its start. */
 static uint64_t plan_pages(void)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -309,8 +310,8 @@ START_TEST(pages_where_leaves_are_too_large)
 }
 END_TEST
 
-/* The kernel's next modules would be in the rest of the entry. They begin in the last MiB of the
- * third entry from FIRST on, and need two more. */
+/* The area for modules begins in the last MiB of the third entry from FIRST on, and its first 64
+ * MiB reach into two more entries. The region must use none of the three. */
 START_TEST(no_entry_is_shared_with_modules)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};

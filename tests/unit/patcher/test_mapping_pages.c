@@ -174,7 +174,7 @@ START_TEST(room_for_modules_is_left)
 	k.core.reach.code.start.v = IMAGE;
 	for (unsigned i = 0; i < TIMES; i++)
 		ck_assert_uint_ge(plan_start(), IMAGE_END + 60 * MIB);
-	/* in the middle of a unit: a run of LEN fits in once before it */
+	/* the area begins in the middle of a unit: LEN fits before it at one address */
 	k.core.reach.module_areas[1].start.v = IMAGE - 45 * MIB;
 	k.core.reach.code = (struct hv_gva_range){{IMAGE - 104 * MIB}, {IMAGE}};
 	for (unsigned i = 0; i < TIMES; i++)
@@ -182,7 +182,7 @@ START_TEST(room_for_modules_is_left)
 }
 END_TEST
 
-/* The next entry has no table, and the kernel's own would replace one that hvtrace adds. */
+/* The next entry has no table, and hvtrace adds none: the kernel would replace it by its own. */
 START_TEST(no_table_is_added)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
@@ -298,8 +298,8 @@ START_TEST(the_smallest_region_always_fits)
 }
 END_TEST
 
-/* With 4 KiB pages, an image too short for a 2 MiB leaf: the region still has such leaves, with the
- * attributes of the image's pages. */
+/* With 4 KiB pages, 2 MiB leaves map the region even if the image is too short for one. They have
+ * the attributes of the image's pages. */
 START_TEST(a_small_image_has_pages_only)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};

@@ -160,7 +160,7 @@ START_TEST(slow_stops_do_not_make_small_batches)
 		changes[i] = patch(i);
 	machine.held_ns = 15 * 1000 * 1000;
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3000));
-	ck_assert_uint_le(machine.nr_holds, 20); /* 46 of the smallest size; 4 on an idle host */
+	ck_assert_uint_le(machine.nr_holds, 20); /* 46 with the smallest batches; 4 if idle */
 }
 END_TEST
 
@@ -269,9 +269,9 @@ START_TEST(what_the_guest_took_away_is_forgotten)
 }
 END_TEST
 
-/* Two modules that are loaded again in the other order get each other's pages. The memory is new,
- * mapped at a different address than in its journal entry, and may be text that was a word of a
- * tracepoint. */
+/* Two modules that are loaded again in the other order get each other's pages. Memory of a journal
+ * entry is then mapped at another address, has new contents, and can be text where the entry is for
+ * a static key. */
 START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
 {
 	const uint64_t other_gva = MODULE_GVA + 0x1000;
@@ -347,7 +347,7 @@ START_TEST(a_journal_is_adopted)
 	hv_patcher_free(patcher); /* as if the service had died */
 	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
 				 &region);
-	copy[1].state = HV_JOURNAL_FREE; /* not trusted */
+	copy[1].state = HV_JOURNAL_FREE; /* invalid, so its change is not taken over */
 	hv_patcher_adopt(patcher, copy, nr);
 	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 	undo_all();

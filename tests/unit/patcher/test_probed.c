@@ -76,7 +76,7 @@ START_TEST(what_a_kprobe_may_have_copied_is_refused)
 	};
 
 	expect_success(refuse(changes, HV_ARRAY_LEN(changes)));
-	ck_assert(!changes[0].refused); /* ftrace's sites are no concern of kprobes */
+	ck_assert(!changes[0].refused); /* kprobes do not concern ftrace's sites */
 	ck_assert(changes[1].refused);
 	ck_assert(!changes[2].refused);
 	ck_assert(changes[3].refused);
@@ -84,8 +84,8 @@ START_TEST(what_a_kprobe_may_have_copied_is_refused)
 }
 END_TEST
 
-/* A list that is being changed, and one that leads nowhere. Such a list keeps no bytes of hvtrace's
- * in the guest. */
+/* A list that the guest is changing, and one with an invalid pointer, which does not prevent an
+ * undo. */
 START_TEST(lists_that_cannot_be_read)
 {
 	struct hv_change change = change_at(PROBED, HV_CHANGE_PROBE_SITE), undo = change;

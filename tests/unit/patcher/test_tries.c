@@ -26,7 +26,7 @@ START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 }
 END_TEST
 
-/* The host is too slow for as many changes in a hold as the first hold had. */
+/* The host is too slow for the number of changes that the first hold had. */
 START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
 {
 	struct hv_change changes[200];
@@ -74,7 +74,7 @@ START_TEST(what_the_caller_refused_stays_so_when_it_is_tried_again)
 }
 END_TEST
 
-/* Called before the second try. */
+/* Called before each try; the second one finds the breakpoint. */
 static bool set_breakpoint(void *ctx)
 {
 	unsigned *nr_asked = ctx;
@@ -105,7 +105,7 @@ START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
 }
 END_TEST
 
-/* 256 are too many for a hold, so are 128, and 64 are not. */
+/* 200 and 100 changes are too many for a hold, 64 are not. */
 START_TEST(a_hold_that_is_tried_again_has_less_to_do)
 {
 	struct hv_change changes[200];
@@ -120,8 +120,8 @@ START_TEST(a_hold_that_is_tried_again_has_less_to_do)
 }
 END_TEST
 
-/* The batches that were made, those that a hold may have made, and those that were only recorded,
- * are undone. */
+/* All batches are undone: those written, those that a hold may have written, and those only
+ * recorded. */
 START_TEST(what_was_tried_again_in_vain_is_undone)
 {
 	struct hv_change changes[200];
@@ -130,7 +130,7 @@ START_TEST(what_was_tried_again_in_vain_is_undone)
 	for (unsigned i = 0; i < 200; i++)
 		changes[i] = patch(i);
 	machine.hold_writes_max = 64;
-	machine.fail_after = 200 + 100 + 64 + 10; /* in the second batch of those that fit */
+	machine.fail_after = 200 + 100 + 64 + 10; /* in the second batch of 64 */
 	err = hv_patcher_apply(patcher, changes, 200);
 	ck_assert(err && err->code == EIO);
 	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
