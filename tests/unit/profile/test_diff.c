@@ -41,7 +41,7 @@ static const char folded[] = "a;main;left 5\n"
 			     "a;main;right 1\n"
 			     "a;main;right;vfs_read_[k] 2\n";
 
-/* The same kinds, in lines of JSON. The group b is new. */
+/* A later profile, as lines of JSON. The group b is new. */
 static const char json[] =
 	"{\"samples\":1,\"frames\":[{\"name\":\"a\",\"kind\":\"group\"},"
 	"{\"name\":\"main\",\"kind\":\"user\"},{\"name\":\"left\",\"kind\":\"user\"}]}\n"

@@ -298,7 +298,6 @@ START_TEST(a_task_that_migrates)
 }
 END_TEST
 
-/* The waker is faster than the switch. */
 START_TEST(woken_before_it_leaves)
 {
 	switches(0, 0, 0, RUNNABLE, 7);
@@ -369,7 +368,7 @@ START_TEST(a_pid_is_used_again)
 }
 END_TEST
 
-/* Switches that do not fit to each other, and entries that are too short. */
+/* Switches that contradict each other, and entries that are too short. */
 START_TEST(events_that_lie)
 {
 	uint8_t entry[28] = {0};
@@ -432,7 +431,7 @@ START_TEST(sleeps_until_the_end)
 }
 END_TEST
 
-/* A sample has the time that its task ran since the last one. */
+/* A sample counts the time that its task ran since the previous one. */
 START_TEST(samples_divide_the_time_of_running)
 {
 	o->has_running = true;
@@ -446,7 +445,7 @@ START_TEST(samples_divide_the_time_of_running)
 	sample(0, 150, 7, 0);
 	stack(0, 150, 7, interrupts + 1, 3);
 	switches(0, 170, 7, ZOMBIE, 8);
-	sample(0, 180, 9, 1); /* not the one that runs */
+	sample(0, 180, 9, 1); /* not the running task */
 	switches(0, 200, 8, SLEEPS, 0);
 	finish();
 	check_times(7, 120, 10, 40, 0);
@@ -457,7 +456,7 @@ START_TEST(samples_divide_the_time_of_running)
 }
 END_TEST
 
-/* The tick interrupts a task that has not recorded the stack of a waking. */
+/* The tick interrupts a waker between its event and the stack of that event. */
 START_TEST(a_sample_before_the_stack_of_a_waking)
 {
 	o->has_running = o->has_wakers = true;
@@ -475,7 +474,7 @@ START_TEST(a_sample_before_the_stack_of_a_waking)
 }
 END_TEST
 
-/* Repeatable. */
+/* Returns a repeatable random number. */
 static uint32_t draw(uint32_t *seed, uint32_t below)
 {
 	*seed = *seed * 1103515245 + 12345;
@@ -502,8 +501,8 @@ static void add_random(uint32_t *seed, unsigned at_us)
 		program(cpu, at_us, a, 0x401000 + b);
 }
 
-/* Whatever happens, the times of a task add up to the time of the input, and the chains have the time
- * that counts. */
+/* For any events, the times of a task add up to the duration of the input, and the chains to the
+ * times of the kinds that they show. */
 START_TEST(random_events)
 {
 	hv_cleanup(hv_flame_deinit) struct hv_flame f = {0};
@@ -553,7 +552,7 @@ START_TEST(too_many_tasks)
 }
 END_TEST
 
-/* More intervals than are kept: the oldest are counted. */
+/* If too many intervals are pending, the oldest are counted. */
 START_TEST(many_intervals)
 {
 	switches(0, 0, 0, RUNNABLE, 9);

@@ -33,7 +33,7 @@ static void hit(struct hv_chains *c, uint32_t parent, enum hv_chain_kind kind, u
 	c->nodes[node].self = nr;
 }
 
-/* Writes C and checks the message before its compression. */
+/* Writes C, decompresses the result and compares it. */
 static void check_message(const struct hv_chains *c, size_t max_bytes, bool is_complete,
 			  const void *wanted, size_t len)
 {
@@ -56,7 +56,7 @@ static void check_message(const struct hv_chains *c, size_t max_bytes, bool is_c
 #define CHECK_MESSAGE(c, max_bytes, is_complete, wanted)                                           \
 	check_message(c, max_bytes, is_complete, wanted, sizeof(wanted) - 1)
 
-#define SAMPLE_TYPE "\x0a\4\x08\1\x10\2" /* strings 1 and 2 */
+#define SAMPLE_TYPE "\x0a\4\x08\1\x10\2" /* type and unit: strings 1 and 2 */
 #define KERNEL                                                                                     \
 	"\x08\1\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\1\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff" \
 	"\1"
@@ -71,13 +71,13 @@ START_TEST(a_message)
 	c.nodes[main].self = 300;
 	CHECK_MESSAGE(&c, SIZE_MAX, true,
 		      SAMPLE_TYPE
-		      /* a sample of location 2 with 300 and the label 3: 4 */
+		      /* a sample: location 2, value 300, label 3 with value 4 */
 		      "\x12\x0d\x0a\1\2\x12\2\xac\2\x1a\4\x08\3\x10\4"
-		      /* the location, in mapping 2, with function 6 */
+		      /* location 2: in mapping 2, function 6 */
 		      "\x22\x0a\x08\2\x10\2\x18\x10\x22\2\x08\6"
-		      /* the function with name 5 */
+		      /* function 6: name 5 */
 		      "\x2a\6\x08\6\x10\5\x18\5"
-		      /* mappings: the kernel; mapping 2, named 7, with build id 8 */
+		      /* mappings: the kernel; 2, with file name 7 and build id 8 */
 		      "\x1a\x1e" KERNEL "\x28\6\x30\0\x38\1"
 		      "\x1a\x0d\x08\2\x10\0\x18\x80\2\x28\7\x30\x08\x38\1"
 		      "\x32\0\x32\7samples\x32\5count\x32\4task\x32\1"
@@ -117,7 +117,7 @@ START_TEST(messages_are_bounded)
 {
 	hv_cleanup(hv_chains_deinit) struct hv_chains c = {.unit = HV_CHAIN_NS};
 
-	/* Address 1 in no file: there is no mapping. */
+	/* The addresses are in no file and have no mapping. */
 	hit(&c, HV_CHAINS_ROOT, HV_CHAIN_USER, 0, 1, "x", 1);
 	hit(&c, HV_CHAINS_ROOT, HV_CHAIN_USER, 0, 2, "y", 1);
 	CHECK_MESSAGE(&c, sizeof(SAMPLE_TYPE) + 2, false,

@@ -217,8 +217,8 @@ START_TEST(groups)
 }
 END_TEST
 
-/* The function tracer records ticks without fields, for guests without probes. With probes, its call
- * is part of the sample. */
+/* In guests without probes, the function tracer records ticks as calls, without the sample's
+ * fields. */
 START_TEST(calls_of_the_tick)
 {
 	uint8_t entry[24] = {0};
@@ -236,7 +236,7 @@ START_TEST(calls_of_the_tick)
 }
 END_TEST
 
-/* The guest chooses the location of the words. */
+/* The guest chooses the __data_loc of the program's stack. */
 START_TEST(words_outside_of_the_entry)
 {
 	uint8_t entry[24] = {0};

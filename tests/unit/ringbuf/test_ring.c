@@ -300,8 +300,8 @@ static const uint64_t lies[] = {
 };
 #define NR_LIES (int)(sizeof(lies) / sizeof(*lies))
 
-/* With any present and previous head, reading up to one head ends after calls for a few laps, and
- * reports each loss. */
+/* Whatever the previous and the present head are, a limited number of calls reads up to the head,
+ * and each loss is reported. */
 START_TEST(reading_ends_whatever_the_head_says)
 {
 	for (int second = 0; second < NR_LIES; second++) {

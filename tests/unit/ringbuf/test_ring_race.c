@@ -23,8 +23,7 @@
 
 struct variant {
 	uint64_t nr_slots;
-	bool late; /* producer 0 sometimes stops between two stores for more than a lap, less than
-		      two */
+	bool late; /* producer 0 sometimes stops for one to two laps between two stores */
 	bool slow; /* the reader sleeps now and then, so it is overrun */
 };
 
@@ -150,7 +149,8 @@ static void check(const struct hv_record *record, uint64_t position, struct coun
 		count->wrong++;
 }
 
-/* A clock that runs a thousand times as fast, so that the test can wait for stalled positions. */
+/* Reads a record, with a clock a thousand times as fast, so that the test can wait for stalled
+ * positions. */
 static enum hv_ring_result read_one(struct hv_ring *ring, struct count *count)
 {
 	struct hv_record record;

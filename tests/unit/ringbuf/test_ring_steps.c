@@ -13,7 +13,7 @@ static uint64_t load(const uint64_t *at);
 
 #define NR_SLOTS   4
 #define NR_LOADS   6  /* head, four words, head */
-#define RUN_LOADS  10 /* with two records */
+#define RUN_LOADS  10 /* head, eight words, head */
 #define NR_ACTIONS 40
 
 static struct hv_state state;
@@ -21,7 +21,7 @@ static struct hv_record records[NR_SLOTS];
 static unsigned nr_loads;
 /* before this load, the writer of the previous lap stores some words */
 static unsigned late_at, late_from, late_until;
-static unsigned act_at[2]; /* act before these loads */
+static unsigned act_at[2]; /* the guest advances before these loads */
 static int action[2];
 
 static void store(uint64_t position, unsigned first, unsigned end)
@@ -129,7 +129,7 @@ START_TEST(a_run_is_what_is_complete)
 }
 END_TEST
 
-/* _i: the first word that the late writer stores, and (in fours) the last one */
+/* _i % 4 and _i / 4: the first and the last word that the late writer stores */
 START_TEST(a_writer_one_lap_late_mixes_nothing)
 {
 	late_from = (unsigned)_i % 4;

@@ -165,7 +165,7 @@ START_TEST(two_frames_cost_what_was_sent)
 	{
 		HV_AUTO_TEXT struct hv_text sized = {0};
 
-		/* the test's own memory first */
+		/* reach the peak of the test's own memory first */
 		hv_text_add_bytes(&sized, text, 60 * MIB);
 		hv_text_add_bytes(&sized, text, 60 * MIB);
 		hv_text_add_bytes(&sized, text, 40 * MIB);

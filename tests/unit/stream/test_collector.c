@@ -264,7 +264,7 @@ START_TEST(losses_are_counted)
 			  written);
 	ck_assert_uint_eq(strtoul(strstr(last_note, "events, ") + strlen("events, "), NULL, 10),
 			  PAGES * NR_EVENTS - written);
-	/* those after the last event of a vCPU have no place in the file */
+	/* losses after a vCPU's last event cannot be noted in the file */
 	ck_assert_uint_gt(noted_lost, 0);
 	ck_assert_uint_le(noted_lost, PAGES * NR_EVENTS - written);
 	end_collector();
@@ -283,7 +283,7 @@ START_TEST(late_collector)
 	for (unsigned i = first + HV_STREAM_FIRST; i < kept.nr - 3; i++)
 		send_frame(i, i);
 	ck_assert_uint_eq(written, 0);
-	for (unsigned i = 0; i < first; i++) { /* as if they were new */
+	for (unsigned i = 0; i < first; i++) { /* repeat the head with new sequence numbers */
 		struct hv_stream_frame f;
 		struct hv_span s = {kept.frames[i].bytes, kept.frames[i].len_bytes};
 
@@ -397,7 +397,7 @@ START_TEST(a_disk_that_is_almost_full)
 }
 END_TEST
 
-/* Sends a frame of events that claims NR events in a page of LEN_BYTES, with one event. */
+/* Sends a frame that claims NR events. Its page of LEN_BYTES contains one. */
 static void send_lie(uint32_t nr, size_t len_bytes)
 {
 	struct hv_stream_frame f = {.kind = HV_STREAM_EVENTS, .sequence = kept.nr};
@@ -424,7 +424,7 @@ static void send_lie(uint32_t nr, size_t len_bytes)
 	hv_stream_collector_turn(&collector, (kept.nr + 1) * HV_STREAM_WINDOW_NS);
 }
 
-/* A page whose number of events differs from the frame's, or that is longer than the guest's. */
+/* A page with another number of events than the frame, or longer than the guest's pages. */
 START_TEST(pages_that_lie)
 {
 	static const struct {

@@ -61,7 +61,7 @@ START_TEST(frames_come_back)
 }
 END_TEST
 
-/* No bit of a frame can change, and no byte can be missing or follow. */
+/* Frames with a changed bit, with missing bytes, or with one more byte. */
 START_TEST(changed_frames_are_refused)
 {
 	struct hv_stream_frame f;
@@ -185,8 +185,8 @@ END_TEST
 
 static struct hv_stream_window window;
 
-/* Adds frame SEQUENCE, whose byte is its number, and appends the numbers that come out to RET, as
- * letters. */
+/* Adds frame SEQUENCE, which contains that number as a letter. Appends the letters of the frames
+ * that come out to RET. */
 static void arrive(unsigned sequence, uint64_t now_ns, struct hv_text *ret)
 {
 	uint8_t byte = (uint8_t)sequence;
@@ -228,7 +228,7 @@ START_TEST(frames_are_put_in_order)
 	order("adcb", "abcd", 0, 0);
 	order("aabbdcd", "abcd", 0, 3);
 	order("adc e", "acde", 1, 0);	/* the wait for b ends */
-	order("adc be", "abcde", 0, 0); /* but it came before all others */
+	order("adc be", "abcde", 0, 0); /* b is the first frame after the wait */
 	order("ac deb", "acde", 1, 1);	/* too late */
 }
 END_TEST
