@@ -75,7 +75,7 @@ static const struct hv_print_field write_fields[] = {
 	{"__buf_val", "__data_loc char[]", 40, 4, false},
 };
 
-/* There are COUNT bytes; the entry contains the first LEN. */
+/* The program writes COUNT bytes; the entry contains the first LEN. */
 static void check_bytes(uint8_t count, uint8_t len, const char *bytes, const char *want)
 {
 	const struct hv_syscall_event event = {

@@ -168,7 +168,7 @@ static struct hv_event any_event(void)
 	return e;
 }
 
-/* Lines must be equal with and without a cache, with any options, which change now and then. */
+/* The cache must not change lines, with any options, and also after options change. */
 START_TEST(lines_are_the_same_with_and_without)
 {
 	static struct hv_site sites[] = {{.ip = {0x1000}, .name = "vfs_read"},

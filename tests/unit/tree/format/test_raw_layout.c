@@ -113,7 +113,7 @@ START_TEST(return_of_5_10)
 }
 END_TEST
 
-/* After all fields of the kernel, at the offset in its format. */
+/* The field follows all fields of the kernel, at the offset that the format shows. */
 START_TEST(the_hosts_time_of_a_return)
 {
 	struct hv_event e = {
@@ -132,7 +132,7 @@ START_TEST(the_hosts_time_of_a_return)
 	ck_assert_uint_eq(get(more.list[0].off, 8), e.host_ns);
 	ck_assert(!hv_raw_layout_add(&layout, HV_RAW_HOST, &more));
 
-	/* A reader of the format finds the field. */
+	/* A layout made from that format has the field. */
 	field(more.list[0].name, more.list[0].off, more.list[0].size_bytes);
 	make();
 	ck_assert_uint_eq(layout.records[HV_EVENT_GRAPH_EXIT].len_bytes, 56);
@@ -141,7 +141,7 @@ START_TEST(the_hosts_time_of_a_return)
 }
 END_TEST
 
-/* Of a kernel whose format lacks it. The host's time follows. */
+/* The kernel's format lacks the field, so hvtrace adds it before the host's time. */
 START_TEST(the_value_of_a_return)
 {
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT,
@@ -176,7 +176,7 @@ START_TEST(no_room_for_the_hosts_time)
 }
 END_TEST
 
-/* The fast path for most events does not know the field. */
+/* The fast path of most events does not write the field, so returns must not take it. */
 START_TEST(the_hosts_time_is_in_every_return)
 {
 	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT, .time_ns = 12, .host_ns = 7};

@@ -223,7 +223,7 @@ START_TEST(entries_of_the_guests)
 }
 END_TEST
 
-/* No kernel writes it, but it must come out of the buffer. */
+/* No kernel writes such an entry, but a reader must get past it. */
 START_TEST(an_entry_that_is_longer_than_a_page_is_cut)
 {
 	static uint8_t entry[HV_ENTRY_LEN_MAX];
@@ -373,7 +373,7 @@ START_TEST(events_in_brief_make_the_same_bytes)
 }
 END_TEST
 
-/* A kernel with different records accepts no briefs of their kinds. */
+/* If a kernel's records of a kind differ, no briefs of that kind are accepted. */
 START_TEST(kinds_that_are_taken_in_brief)
 {
 	struct hv_raw_layout other = hv_raw_layout_known;

@@ -88,7 +88,7 @@ START_TEST(the_hottest_go_first)
 	struct hv_text text = {0};
 
 	hv_fake_load(80000, ips, costs, NR_SITES);
-	/* 32000 of 80000 must remain; without the first two functions 20000 do. */
+	/* At most 32000 of 80000 may remain; without the first two functions, 20000 remain. */
 	ck_assert_uint_eq(keep(40000), 2);
 	are_aside("function_0, function_1");
 	ck_assert_uint_eq(nr_called(), NR_SITES - 2);

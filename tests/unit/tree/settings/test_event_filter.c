@@ -121,7 +121,7 @@ static void tear_down(void)
 START_TEST(numbers)
 {
 	yes("a == -1");
-	yes("a == 0xff"); /* only the bits of the field count */
+	yes("a == 0xff"); /* only the bits of the field are compared */
 	yes("a < 0");
 	no("a > 0");
 	yes("a <= -1 && a >= -1");
@@ -193,7 +193,7 @@ START_TEST(arrays)
 	no("name ~ 'fulltext and*'");
 	no("name ~ '1'");
 	memcpy(entry.name, "1*\0\0\0\0\0", 8);
-	yes("name ~ '1*'"); /* an index, which is text here */
+	yes("name ~ '1*'"); /* an index in set_ftrace_filter, but text here */
 	no("name ~ '1'");
 }
 END_TEST
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(of_the_event)
 {
 	yes("COMM == 'bash' && comm != 'sh' && comm ~ 'b*' && COMM ~ '*as*'");
-	no("comm ~ '*sh'"); /* as in an array */
+	no("comm ~ '*sh'"); /* matched up to the end of the array */
 	yes("CPU == 3 && cpu < 4 && cpu <= 3 && cpu != 4 && cpu >= 3 && cpu > -1");
 	no("CPU & 3");
 }

@@ -13,7 +13,7 @@ static struct hv_site list[] = {
 };
 static const struct hv_sites sites = {.list = list, .nr = HV_ARRAY_LEN(list)};
 
-/* [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; other commands match no function. */
+/* Applies [!]GLOB, INDEX or [!]GLOB:mod:[!]MODULE. Refuses other commands. */
 static int apply(struct hv_filter *f, const char *word)
 {
 	char text[64], *next = text, *func, *command;

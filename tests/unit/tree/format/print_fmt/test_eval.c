@@ -45,7 +45,7 @@ static void make_entry(void)
 	memcpy(entry + 56, &ip, sizeof(ip));
 	entry[79] = 1;
 	memcpy(entry + 80, "dynamic", 8);
-	memcpy(entry + 90, "rela", 5); /* 48 + 42 */
+	memcpy(entry + 90, "rela", 5); /* at 48 + 42, for rel */
 	entry[89] = 200;
 }
 
@@ -315,7 +315,7 @@ END_TEST
 
 static char problem[256]; /* the message of the last print_fmt; empty: it compiled */
 
-/* Takes ERR. */
+/* Frees ERR. */
 static bool is_none(struct hv_err *err)
 {
 	snprintf(problem, sizeof(problem), "%s", err ? err->message : "");

@@ -88,7 +88,7 @@ START_TEST(between_the_guests)
 }
 END_TEST
 
-/* A vCPU may still be writing a record with that time. */
+/* The host events after the settled time wait: a vCPU may still be writing an earlier record. */
 START_TEST(the_newest_wait)
 {
 	hv_fake_host_event(2000, HV_HOST_ID_FIRST);

@@ -149,7 +149,7 @@ START_TEST(nothing_was_read)
 	set_up();
 	ck_assert_uint_eq(fill((struct hv_syscall_memory){.mask = 1}), 0);
 	add_result(STRING_OF(1), 5, "/new", 5);
-	add_result(STRING_OF(0) + 1, 5, "/new", 5); /* of numbers from 64 on */
+	add_result(STRING_OF(0) + 1, 5, "/new", 5); /* of the set of numbers from 64 on */
 	add_result(BYTES_OF(0), 5, "/new", 5);
 	ck_assert_uint_eq(fill((struct hv_syscall_memory){.mask = 1}), 0);
 	ck_assert_uint_eq(fill((struct hv_syscall_memory){0}), PLACES_OFF);
@@ -165,7 +165,7 @@ START_TEST(hostile_results)
 	add_result(1, 0xfffffff0, "", 1);
 	add_result(STRING_OF(0), 4, "abc", 4);
 	ck_assert_uint_eq(fill((struct hv_syscall_memory){.mask = 1}), 0);
-	/* the longest ones */
+	/* the longest result and entry */
 	set_up();
 	f.user_bytes = HV_USER_BYTES_MAX;
 	memset(results, 'x', sizeof(results));

@@ -130,7 +130,7 @@ START_TEST(a_switch_is_on_another_stack)
 	ck_assert_int_eq(ends(0, 7, 0x4000, 1), 0);
 	ck_assert_int_eq(own(0, 8, 0x6000, 1), NONE);
 	ck_assert_int_eq(ends(1, 7, 0x3000, 2), 2);
-	/* its return is lost */
+	/* the return of this call is lost */
 	own_of(1, 7, 0x4000, 5, SWITCH + 0x20);
 	own(1, 8, 0x4000, 2);
 	ck_assert_int_eq(ends(1, 7, 0x2000, 1), 1);

@@ -203,7 +203,7 @@ START_TEST(a_full_table_drops)
 }
 END_TEST
 
-/* Numbers in the guest's tables can have any value. */
+/* The numbers come from the guest and can have any value. */
 START_TEST(numbers_of_system_calls_are_bounded)
 {
 	begin("hist:keys=at.syscall:sort=at");
@@ -217,7 +217,6 @@ START_TEST(numbers_of_system_calls_are_bounded)
 }
 END_TEST
 
-/* Tables of all sizes find their entries again. */
 START_TEST(many_entries)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};

@@ -197,7 +197,7 @@ START_TEST(references)
 	ck_assert(s.refs[0].serial == 1 && s.refs[0].reads_once);
 	ck_assert(s.refs[1].serial == 1 && s.refs[1].variable == 1 && !s.refs[1].reads_once);
 	ck_assert(s.refs[2].serial == 0 && s.refs[2].variable == 0);
-	/* The field of the other event is a variable of a trigger that was added. */
+	/* The other event's field is a variable of a trigger that hvtrace added. */
 	ck_assert(s.refs[4].serial == 2 && s.refs[4].variable == 0);
 	ck_assert_uint_eq(nr_others, 2);
 	ck_assert_str_eq(others[1].variables[0].name, "synthetic_prio");

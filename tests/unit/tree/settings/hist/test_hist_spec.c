@@ -170,7 +170,7 @@ START_TEST(stacks)
 }
 END_TEST
 
-/* Features that the kernel has. */
+/* The kernel accepts this. */
 START_TEST(what_is_missing)
 {
 	is_wrong("hist:keys=a:vals=^name", EOPNOTSUPP, "A string cannot be a value");
@@ -238,7 +238,7 @@ START_TEST(values)
 	ck_assert_uint_eq(value_of("4*3/2*2"), 12);
 	ck_assert_uint_eq(value_of("4+6/2-2"), 5);
 	ck_assert_uint_eq(value_of("b/outside"), UINT64_MAX);
-	/* 199 of 201 thirds: the kernel's multiplication yields one more. */
+	/* 200 / 3: the kernel's multiplication yields one more. */
 	ck_assert_uint_eq(value_of("b/3"), 67);
 	ck_assert_uint_eq(value_of("d/3"), (1u << 31) / 3);
 }
