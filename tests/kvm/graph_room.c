@@ -16,7 +16,7 @@ static struct graph_recorded *recorded_of(struct graph_found *found, uint32_t si
 	return &found->inner;
 }
 
-/* Appends one data record of an entry: words of a call or a return. */
+/* The words of a call or a return, collected from its data records. */
 static uint64_t words[HV_DATA_RECORDS_MAX * HV_DATA_LEN / 8];
 
 static void note_data(const struct hv_record *record)
@@ -120,7 +120,7 @@ static void note_record(const struct hv_record *record, bool more_before, struct
 		ck_assert_uint_eq(record->word[1], r->called);
 }
 
-/* Checks the record before an exit. */
+/* Checks MORE, the additional record before an exit. */
 static void check_more(const struct hv_record *more, const struct hv_record *exit)
 {
 	const struct hv_params *params = world_params(&room->world);

@@ -153,7 +153,7 @@ static const char *make_vcpu(struct machine *m)
 	return copy_cpuid(m);
 }
 
-/* Returns NULL if this KVM can single-step and run this code; some cannot. */
+/* Returns NULL if this KVM can single-step and run code in long mode, otherwise the reason. */
 static const char *try_it(struct machine *m)
 {
 	const uint8_t nop_halt[2] = {0x90, 0xf4};
@@ -238,8 +238,7 @@ void machine_set_regs(struct machine *m, const struct kvm_regs *regs, struct hv_
 	s.gs.base = gs_base.v;
 	must(m, KVM_SET_SREGS, &s);
 	must(m, KVM_SET_REGS, &copy);
-	/* Without an interrupt controller this state does not exist, and a halt is an ordinary
-	 * exit. */
+	/* May fail: a KVM without an interrupt controller does not have this state. */
 	ioctl(m->vcpu_fd, KVM_SET_MP_STATE, &runs);
 }
 

@@ -12,7 +12,7 @@
 
 extern struct room *room; /* of the running case */
 
-/* Gives each test of TC a room and a time limit. ADD below calls it first. */
+/* Gives each test of TC a room and a time limit. ADD calls it before it adds tests. */
 void room_suite_init(TCase *tc);
 /* Calls run_suite(). If the host lacks something that a room needs, prints it and returns 77. */
 int room_suite_main(const char *name, void (*add)(TCase *tc));
@@ -26,7 +26,7 @@ struct trap {
 	bool other_cpu;	 /* the interrupted task continues on another CPU */
 };
 
-/* Runs until the handler writes to its first port. */
+/* Interrupts the run now. Returns when the handler writes to its first port. */
 void trap_springs(const struct trap *t);
 /* Runs until the handler has made its call. */
 void trap_has_called(void);

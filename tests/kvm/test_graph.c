@@ -54,9 +54,8 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
 
-/* Returns whether the trampoline uses string instructions, which depend on the direction flag. The
- * flag is clear when C functions are called; or the trampoline clears it and does not restore the
- * flags. */
+/* Returns whether the caller's direction flag must be clear: the trampoline has string instructions
+ * and relies on the clear flag at calls of C functions, or clears it and does not restore it. */
 static bool copies(const struct world_case *c)
 {
 	return c->trampoline == WORLD_REGS_FETCH || c->trampoline == WORLD_PROBED_FETCH ||
@@ -299,7 +298,7 @@ START_TEST(arguments_of_the_new_task_go)
 }
 END_TEST
 
-/* The guest can set the flag in a frame that has no arguments before it. */
+/* The guest can set the flag of a frame for which no arguments are stored. */
 START_TEST(arguments_that_the_guest_made_up)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -315,8 +314,8 @@ START_TEST(arguments_that_the_guest_made_up)
 }
 END_TEST
 
-/* On a new task's stack, frames stay if their retps are above the call's retp and contain the
- * handler's address. */
+/* On a new task's stack, a frame stays if its retp is above the call's retp and the handler's
+ * address is stored there. */
 START_TEST(frames_of_the_new_task_stay)
 {
 	const struct world_case *c = graph_case("a new task's first call");
@@ -378,8 +377,8 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 }
 END_TEST
 
-/* The key of an interrupt stack marks it as one, although its block was a task's stack before and a
- * return stack without frames still has that task's key. */
+/* An interrupt stack gets a key that marks it as one, even if its memory was a task's stack before
+ * and an empty return stack still has that task's key. */
 START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
 {
 	static const char *const names[] = {"call and return, first frame of a stack",

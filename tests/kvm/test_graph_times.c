@@ -72,7 +72,7 @@ START_TEST(a_task_leaves_and_comes_back)
 
 	room_set_up(room, graph_case("a task comes back"));
 	room_begin(room, 0);
-	away = room->before_tsc / 2; /* the clock may have begun a few minutes ago */
+	away = room->before_tsc / 2; /* less than the TSC, which may be small */
 	stack->left_tsc = room->before_tsc - away;
 	stack->frames[0].tsc = 7;
 	room_ends();
@@ -86,7 +86,7 @@ END_TEST
 #define UNIT_NS (UINT64_C(1) << HV_STEAL_SHIFT)
 
 /* Returns the recorded host time, in units, if the host takes TAKEN_NS. A threshold of one tick
- * drops nothing: the host's time is given in steal time and takes almost no ticks here. */
+ * drops no call, because ticks_per_ns makes the host's time almost no ticks. */
 static uint64_t host_time(uint64_t threshold_ticks, uint64_t taken_ns)
 {
 	struct graph_found found;

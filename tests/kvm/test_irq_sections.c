@@ -2,8 +2,8 @@
 /* Runs detours of instructions that switch interrupts, and of kernel entry and exit code, in a
  * machine without a kernel. A program switches interrupts off and on. A handler that is entered and
  * left as in the kernel interrupts it before each instruction where an interrupt can arrive. In all
- * cases registers and flags must match a run without detours, and the kept section is one of the
- * sections, complete. */
+ * cases registers and flags must match a run without detours, and the kept section must be a whole
+ * section of the program or the handler. */
 #include <check.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, enum hv_detour_kind kind, con
 	return put(at, insn, len);
 }
 
-/* Put cli, and sti with the nop that the kernel has after both. */
+/* put_off() puts cli and put_on() puts sti, with the nop that the kernel has after both. */
 static uint8_t *put_off(uint8_t *at, unsigned nr)
 {
 	return put_site(at, nr, HV_DETOUR_IRQS_OFF, "\xfa\x0f\x1f\x44\x00\x00", 6);
@@ -296,7 +296,7 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 }
 END_TEST
 
-/* It ends a section as any other end does, and counts nothing if no section is open. */
+/* Such an end ends a section like any other, and counts nothing if no section is open. */
 START_TEST(an_end_whose_beginning_may_be_missed)
 {
 	struct kvm_regs before;
@@ -362,7 +362,7 @@ START_TEST(either_is_one_section)
 }
 END_TEST
 
-/* In the idle loop only interrupts have sections, unless another task runs. */
+/* In the idle loop only interrupt handlers have sections, unless another task runs. */
 START_TEST(the_idle_loop_has_no_sections)
 {
 	struct kvm_regs before;
@@ -405,7 +405,7 @@ static bool can_interrupt(const struct kvm_regs *last, const struct kvm_regs *no
 	return now->rflags & IF && last->rflags & IF;
 }
 
-/* Runs NR instructions, then the handler if an interrupt can arrive. Returns false if the program
+/* Runs NR instructions, then injects an interrupt if one can arrive. Returns false if the program
  * ended before. */
 static bool interrupted_at(unsigned nr, struct kvm_regs *before, bool *ret_came)
 {
@@ -453,7 +453,7 @@ START_TEST(an_interrupt_before_each_instruction)
 		ck_assert(came || from == OFF);
 		ck_assert_uint_lt(nr, STEPS_MAX);
 	}
-	ck_assert_uint_ge(nr_came, 5); /* the jump, pushf, cli; the nop, hlt */
+	ck_assert_uint_ge(nr_came, 5); /* before jump, pushf, cli; nop and hlt after the section */
 }
 END_TEST
 

@@ -151,8 +151,8 @@ static struct hv_err *write_site(struct hv_hold *hold)
 	return hv_hold_write(hold, &w, 1);
 }
 
-/* Starts a hold and writes. If STOPS, stops itself in between. Returns the exit status of the
- * process. */
+/* Starts a hold and writes. If STOPS, stops itself before the writes. Returns the exit status of
+ * the process. */
 static int hold_and_write(int is_mapped, int stops)
 {
 	HV_AUTO_GUEST struct hv_guest *g = NULL;
@@ -245,7 +245,7 @@ START_TEST(nothing_is_written_late)
 
 	ck_assert_int_eq(waitpid(service, &status, WUNTRACED), service);
 	ck_assert(WIFSTOPPED(status));
-	ck_assert(runs()); /* since the keeper ended the hold */
+	ck_assert(runs()); /* because the keeper has ended the hold */
 	expect(0, nop);
 	kill(service, SIGCONT);
 	expect_end(service);

@@ -18,7 +18,7 @@
 #define NR_SLOTS     256
 #define VECTOR	     0x20
 #define STEPS_MAX    20000
-#define FLAGS	     (0x202 | 0x8c1) /* interrupts on; some that the program depends on */
+#define FLAGS	     (0x202 | 0x8c1) /* interrupts on; the status flags for the program */
 
 /* Offsets in the world */
 #define PROGRAM_OFF  (WORLD_TEXT_OFF + 0x200)
@@ -77,7 +77,7 @@ static struct machine *machine;
 static struct world world;
 static struct hv_trampoline_values values;
 
-/* Records by probe. */
+/* The records of each probe. */
 static struct {
 	unsigned nr;
 	uint64_t words[NR_WORDS];
@@ -163,7 +163,7 @@ static const struct hv_fetch_step reads[] = {
 	{.does = HV_FETCH_READS | HV_FETCH_KEEPS, .len_bytes = 8, .tag = 1},
 };
 
-/* DOES 0: without detours. */
+/* Starts the program. The action group does DOES; if 0, there are no detours. */
 static void begin(uint32_t does, uint64_t rcx, struct kvm_regs *regs)
 {
 	uint64_t *reg = (uint64_t *)regs;
@@ -248,7 +248,7 @@ static void check_first(const struct kvm_regs *before)
 	ck_assert_uint_eq(first[15], before->rax);
 	ck_assert_uint_eq(first[16], before->r10);
 	ck_assert_uint_eq(first[17], before->r11);
-	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* except for the single steps */
+	ck_assert_uint_eq(first[18] & ~0x100ull, before->rflags); /* without the trap flag */
 }
 
 static void check_call(const struct kvm_regs *before)
@@ -380,7 +380,7 @@ START_TEST(an_interrupt_before_each_instruction)
 		check_recorded(&before, true);
 		ck_assert_uint_lt(++nr, STEPS_MAX);
 	} while (goes_on());
-	ck_assert_uint_gt(nr, 900); /* the path through the trampoline, not only the program */
+	ck_assert_uint_gt(nr, 900); /* including the trampoline's instructions */
 }
 END_TEST
 

@@ -2,7 +2,7 @@
 /* Runs detours and the trampolines that measure sections in a machine without a kernel. A program
  * and an interrupt handler switch preemption off and on. The handler interrupts the program before
  * each instruction, including those in detours and trampolines. In all cases registers and flags
- * must match a run without detours, and the kept section is one of the sections, complete. */
+ * must match a run without detours, and the kept section must be a whole section of one of them. */
 #include <check.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 
 static uint32_t more_flags;	/* HV_SECTIONS_* */
-static bool by_register;	/* add and subtract registers */
+static bool by_register;	/* the program adds and subtracts registers */
 static bool by_negative;	/* by_register, and the end adds a negative number */
 static bool is_wide;		/* the count has 64 bits */
 static bool may_be_missed;	/* the beginning of a section may be missed */
@@ -151,7 +151,7 @@ static void no_steal(const struct world *w)
 static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
 static const struct world_case counts_wide = {.name = "", .prepare = world_count_widely};
 
-/* At the start, the count is 0 and no reschedule is needed, or the count is BASE. */
+/* Starts the program with the count BASE, which includes the inverted need-resched bit. */
 static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 {
 	uint64_t *reg = (uint64_t *)regs;
@@ -331,7 +331,7 @@ START_TEST(an_end_without_a_beginning_is_counted)
 }
 END_TEST
 
-/* It ends a section as any other end does, and counts nothing if no section is open. */
+/* Such an end ends a section like any other, and counts nothing if no section is open. */
 START_TEST(an_end_whose_beginning_may_be_missed)
 {
 	struct kvm_regs before;
@@ -414,8 +414,8 @@ static void check_section_record(const struct hv_record *record, unsigned site, 
 	ck_assert_uint_eq((uint32_t)(word[2] >> HV_CALL_PID_SHIFT), world_cpu(&world)->cat.pid);
 }
 
-/* The trampoline records the task, then the two ends of the section, and no other ends if an
- * interrupt is nested. */
+/* The trampolines record the task and then both ends of the section, but not the ends of the section
+ * nested in it. */
 START_TEST(ends_are_recorded)
 {
 	struct kvm_regs before;
@@ -441,7 +441,7 @@ START_TEST(ends_are_recorded)
 }
 END_TEST
 
-/* The recorded stack at the end of a section begins with the word before the guest's own words. */
+/* The stack recorded at the end of a section begins with a word that the trampoline pushed. */
 static void record_stack_of_end(void)
 {
 	struct kvm_regs before;
@@ -477,7 +477,8 @@ START_TEST(the_stack_of_the_end_is_recorded)
 }
 END_TEST
 
-/* As in a module without ORC tables: the record is complete, so that it counts as written. */
+/* As in a module without ORC tables: the detour does not know the caller, but the record is complete.
+ */
 START_TEST(a_stack_without_a_caller_is_recorded)
 {
 	without_caller = 1;
@@ -500,7 +501,7 @@ START_TEST(the_task_is_described)
 }
 END_TEST
 
-/* Runs NR instructions, then the handler. Returns false if the program ended before. */
+/* Runs NR instructions, then injects an interrupt. Returns false if the program ended before. */
 static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 {
 	struct kvm_regs regs;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the function trampoline in a machine without a kernel: every path through it, exact to the
- * byte, alone and interrupted at every instruction by a trap whose handler is traced as well. */
+/* Runs the function trampoline in a machine without a kernel: every path through it, alone and
+ * interrupted at every instruction by a trap whose handler is traced as well. Checks every byte of
+ * memory. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ START_TEST(laps)
 }
 END_TEST
 
-/* A task record that is the last of a lap, and its function record as the first of the next. */
+/* The task record is the last of a lap, and its function record the first of the next lap. */
 START_TEST(a_task_record_before_a_lap)
 {
 	room_set_up(room, &world_cases[1]);
@@ -86,7 +87,7 @@ static const struct trap traps[] = {
 };
 #define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
 
-/* Sets the world while the handler runs, both in memory and in the expected final memory. */
+/* Changes the per-CPU data as an interrupt does when it begins (ENTERING) and ends. */
 static void change_world(const struct trap *t, bool entering, const struct world_task *outer_task)
 {
 	struct world_cpu *cpu = world_cpu(&room->world);

@@ -188,7 +188,6 @@ bool room_registers_are_right(struct room *r)
 	return true;
 }
 
-/* Removes the key from RECORD. Returns false if RECORD was not written for POSITION. */
 bool room_take_key(const struct room *r, struct hv_record *record, uint64_t position)
 {
 	uint64_t key = hv_record_key(position, r->world.nr_slots);
@@ -310,7 +309,7 @@ struct hv_state *room_expected_state(struct room *r, unsigned cpu)
 				   world_state_off(&r->world, cpu));
 }
 
-/* The task of a function record must be known from a task record or from before the run. */
+/* After records, last_pid must be the pid of one of the tasks; without records it is unchanged. */
 static bool last_pid_is_right(struct room *r, unsigned cpu, uint64_t nr_records)
 {
 	const struct hv_state *was = room_expected_state(r, cpu);

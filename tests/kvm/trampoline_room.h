@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A machine with a trampoline world in it (tests/lib/trampoline_world.h), a caller of the traced
- * function, and a trap handler that calls a second traced function. Runs a call and reports each
+ * function, and a trap handler that calls a second traced function. Runs a call and reports the first
  * unexpected value in registers, flags, stack, memory (every byte) and records. The tests choose
  * the calls and where to interrupt them. */
 #pragma once
@@ -68,8 +68,8 @@ void room_begin(struct room *r, uint64_t flags);
 /* Returns the expected record of the caller's call. */
 struct room_call room_outer(const struct room *r);
 
-/* Checks the state after HLT. Each of the calls must be recorded once (NULL: not recorded), with
- * *ret_tasks task records. Prints each unexpected value. */
+/* Checks the state after HLT. Each of the calls must be recorded once (NULL: not recorded). Returns
+ * the number of task records in *ret_tasks. Prints the first unexpected value. */
 bool room_check(struct room *r, const struct room_call *outer, const struct room_call *inner,
 		unsigned *ret_tasks);
 
