@@ -157,7 +157,7 @@ static void release(struct use *u)
 	hvt_free(u->names);
 }
 
-/* Prints what is left in the tree. Returns whether there is nothing. */
+/* Prints the instances that are left. Returns true if there are none. */
 static int is_clean(const struct hvt_config *config, const char *name)
 {
 	struct use u = {0};

@@ -33,7 +33,7 @@ static void hit(struct hv_chains *c, uint32_t parent, enum hv_chain_kind kind, u
 	c->nodes[node].self = nr;
 }
 
-/* EACH: the amount of a sample. */
+/* EACH: the value of one sample. */
 static void make(struct hv_chains *c, uint64_t each)
 {
 	uint32_t cpu = child(c, HV_CHAINS_ROOT, HV_CHAIN_GROUP, 0, 0, "vCPU 0");
@@ -75,7 +75,7 @@ static const char *comm(const struct hv_chains *c, uint32_t node)
 	return c->nodes[node].self ? "a" : "?";
 }
 
-/* A sample for each chain of C, a microsecond apart, on vCPU 1; the first chain has one more. */
+/* Writes a sample per chain of C, but two for the first, at intervals of 1 us, on vCPU 1. */
 static int write_perfetto(const char *dir, const char *name, const struct hv_chains *c)
 {
 	struct hv_flame_sample samples[16] = {{0}};

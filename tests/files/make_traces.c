@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the same events in several formats, so that tests can compare how other programs read
- * them: each kind of a tracer's event, and events with every kind of field, names that are no
- * identifiers, control characters, losses, a field that is not in its event, and a clock that goes
- * back.
+ * them: each kind of a tracer's event, every kind of field, names that are not identifiers, control
+ * characters, losses, a field that exceeds its event, and a clock that goes back.
  *
  *       make_traces DIR     DIR/t.jsonl, DIR/t.ctf, DIR/t.dat, DIR/t.pftrace
  *
- * The last two have switches of tasks, too. */
+ * The last two also have task switches. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,10 +174,10 @@ static void add_own(struct hv_export *x)
 
 	add_page(x, 1, &whole, 1);
 	add_page(x, 1, &cut, 1);
-	add_page(x, 1, &bare, 1); /* before the one before it */
+	add_page(x, 1, &bare, 1); /* earlier than the previous event */
 }
 
-/* At US, CPU goes from one task to another. */
+/* At US, CPU switches from task PID to NEXT. */
 static void add_switch(struct hv_export *x, unsigned cpu, uint64_t us, uint32_t pid, uint32_t next)
 {
 	const uint32_t entry[] = {SWITCH_ID, pid, 0x61, 0, next};

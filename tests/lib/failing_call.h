@@ -24,7 +24,6 @@ struct failing_call {
 	struct scmp_arg_cmp only_if; /* SCMP_A0(...); all zero: always */
 };
 
-/* The error of the child. */
 struct failing_result {
 	int code;
 	char message[512];

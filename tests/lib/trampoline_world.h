@@ -273,12 +273,10 @@ extern const unsigned world_nr_stack_cases;
 /* Every path through the trampolines of a graph. */
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;
-/* Records for probes. */
 extern const struct world_case world_probe_site_cases[];
 extern const unsigned world_nr_probe_site_cases;
 extern const struct world_case world_probe_cases[];
 extern const unsigned world_nr_probe_cases;
-/* Events. */
 extern const struct world_case world_event_cases[];
 extern const unsigned world_nr_event_cases;
 
