@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace.dat file on a file system that limits its size, one that cannot be compressed, and one whose
- * gaps cannot be removed. */
+/* A trace.dat file on a file system that limits its size, one that cannot be compressed, and one
+ * whose gaps cannot be removed. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>

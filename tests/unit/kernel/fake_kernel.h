@@ -62,7 +62,7 @@ static inline uint64_t fk_alloc(struct fk *f, uint64_t len_bytes)
 	return at;
 }
 
-/* Returns whether GPA is where GVA of the image is. */
+/* Returns whether GVA of the image is at GPA. */
 static inline bool fk_is_at(struct hv_gpa gpa, uint64_t gva)
 {
 	return gpa.v == FK_GPA + (gva - FK_BASE);

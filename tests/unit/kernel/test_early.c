@@ -69,7 +69,7 @@ START_TEST(a_started_kernel_settles_as_its_code_says)
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 	ck_assert(!f.k.is_starting);
 	*fk_host(&f, FTRACE_STUB) = 0xc3;
-	ck_assert(!settled()); /* it settles once */
+	ck_assert(!settled()); /* it settles only once */
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(where_a_function_will_return_to)
 	ck_assert_uint_eq(at.v, FK_BASE + 0x4321);
 	hv_err_free(err);
 	told.sp = hv_gva(stack + 0x80);
-	fk_u64(&f, stack + 0x80, 0x4321); /* no text of a kernel */
+	fk_u64(&f, stack + 0x80, 0x4321); /* not in kernel text */
 	expect_error(hv_early_return(g, &at), EINVAL, "vCPU 0: no return address at 0xffffffff8");
 	told.levels = 0;
 	expect_error(hv_early_return(g, &at), ENOENT, "vCPU 0: no page tables");

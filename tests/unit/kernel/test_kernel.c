@@ -220,8 +220,8 @@ static void map_image(const struct kimg *k, uint64_t ahead_bytes)
 	       (KIMG_BYTES - KIMG_TEXT_BYTES) / 4096, XM_W);
 }
 
-/* The symbols are in the first part of the image, at its end, or in the rest. Something else is
- * missing then. */
+/* The symbols are found in the first part of the image, at its end, and in the rest. Only
+ * swapper_pg_dir is missing. */
 START_TEST(symbols_anywhere_in_the_image)
 {
 	static const uint64_t ahead_bytes[] = {0x1000, 0x50000, 0x100000};

@@ -245,7 +245,7 @@ START_TEST(migration_count_may_not_be_there)
 }
 END_TEST
 
-/* PREEMPT_RT's own lazy preemption needs the task's count and the field in trace events. */
+/* PREEMPT_RT's lazy preemption is known by the task's count and the field in trace events. */
 START_TEST(lazy_preemption_may_be_there)
 {
 	static const struct member entry[] = {{"type", SHORT, 0}, {"preempt_lazy_count", SHORT, 8}};

@@ -45,7 +45,7 @@ START_TEST(lists_are_known_by_their_forms)
 {
 	ck_assert(are_arrays(e.arrays));
 	ck_assert(are_common(e.common));
-	/* Lists of other kinds, an entry, and something that is not a list. */
+	/* Refused: lists of other kinds, an entry, and something that is not a list. */
 	ck_assert(!are_arrays(e.common) && !are_common(e.arrays));
 	ck_assert(!are_arrays(e.files) && !are_common(e.files));
 	ck_assert(!are_arrays(e.format_list) && !are_common(e.format_list));

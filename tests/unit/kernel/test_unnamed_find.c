@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST(the_banner_is_in_one_place)
 {
-	/* The copy in the log comes after the types. */
+	/* The banner's copy in the log comes after the types. */
 	fk_str(&u.f, u.nr_cpu_ids + 64, FU_BANNER);
 	find();
 	fk_str(&u.f, u.banner + 1024, FU_BANNER);
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(init_mm_knows_tables_and_text)
 {
-	/* Since 6.12, arm64's contains the start of the image. */
+	/* Since 6.12, init_mm of arm64 contains the start of the image. */
 	fk_u64(&u.f, u.mm + FU_START, FK_BASE);
 	find();
 	ck_assert_uint_eq(place_of("init_mm"), u.mm);
@@ -135,7 +135,7 @@ START_TEST(init_task_is_the_first_task)
 }
 END_TEST
 
-/* Two variables determine the position of the section. */
+/* Two variables determine the position of the per-CPU section. */
 START_TEST(the_per_cpu_section_is_told_by_two)
 {
 	uint64_t second = fu_entry(&u, u.nr_exported - 1);

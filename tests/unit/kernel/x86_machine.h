@@ -16,8 +16,7 @@ struct xm {
 	uint64_t next_table; /* tables are taken from the top of RAM down */
 	struct hv_guest *guest;
 	unsigned nr_reads;
-	void (*after_read)(struct xm *m,
-			   struct hv_gpa gpa); /* the guest writes then; NULL: never */
+	void (*after_read)(struct xm *m, struct hv_gpa gpa); /* acts as the guest; may be NULL */
 };
 
 static inline struct hv_err *xm_read(void *self, struct hv_gpa gpa, void *buf, size_t len)

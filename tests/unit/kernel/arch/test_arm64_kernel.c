@@ -19,11 +19,10 @@
 static struct fk f;
 static uint64_t clock_at, kpti_at;
 
-/* As with 64 KiB pages. Interrupt stacks have that size, too. */
+/* With 64 KiB pages, the stacks of tasks and of interrupts have 64 KiB. */
 #define INIT_STACK (FK_BASE + 0x100000)
 
-/* Three variables contain the level in which the kernel was started, and the area of its
- * modules. */
+/* Variables: the exception level in which the kernel was started, and two for the module areas. */
 static uint64_t mode_at, area_at, direct_at;
 static struct hv_arch moved; /* its range begins far below the image */
 #define LEVEL_CODE (FK_BASE + 0x4000)
@@ -117,7 +116,7 @@ START_TEST(another_counter_is_not_guessed)
 }
 END_TEST
 
-/* A kernel that was started in EL2 reads the physical counter, wherever it executes. */
+/* A kernel that was started in EL2 reads the physical counter, also in EL1. */
 START_TEST(the_clock_of_a_host)
 {
 	HV_AUTO_FREE struct hv_clock_source *source = NULL;
@@ -349,7 +348,7 @@ START_TEST(modules_by_the_older_name)
 }
 END_TEST
 
-/* vmalloc() begins there. */
+/* The vmalloc area begins directly above such an image. */
 START_TEST(nothing_above_an_image_that_was_not_moved)
 {
 	struct hv_reach reach = {0};
@@ -361,7 +360,7 @@ START_TEST(nothing_above_an_image_that_was_not_moved)
 	ck_assert_uint_eq(reach.free_range.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.start.v, FK_BASE - (512 << 20));
 	ck_assert_uint_eq(reach.code_else.end.v, reach.code.start.v);
-	/* all calls are in its text */
+	/* all callers are in the image's text */
 	ck_assert_uint_eq(reach.code.start.v + (128 << 20), f.k.core.image.text.end.v);
 	fk_u64(&f, area_at, FK_BASE - (2ull << 30) + (FK_END - FK_BASE));
 	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
@@ -374,7 +373,7 @@ END_TEST
 
 #define MIB (1ull << 20)
 
-/* Since 6.10, without names of data: the variables that the allocator of modules reads. */
+/* Since 6.10 the allocator of modules reads its areas through execmem_info. */
 START_TEST(module_areas_by_the_allocators_pointer)
 {
 	const uint64_t all = FK_BASE - 512 * MIB, direct = FK_BASE - 100 * MIB;
@@ -386,9 +385,9 @@ START_TEST(module_areas_by_the_allocators_pointer)
 		{FK_BASE - 512 * MIB, 2048 * MIB, 0, 0, true},
 		{FK_BASE - 100 * MIB, 128 * MIB, 0, 0, false}, /* no space further away */
 		{FK_BASE - 100 * MIB, 64 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, false},
-		{FK_BASE - 512 * MIB + 8, 2048 * MIB, 0, 0, false}, /* no page */
+		{FK_BASE - 512 * MIB + 8, 2048 * MIB, 0, 0, false}, /* not aligned */
 		{FK_BASE + MIB, 2048 * MIB, 0, 0, false},	    /* above the image */
-		{FK_BASE - 2048 * MIB, 2048 * MIB, 0, 0, false},    /* its end is too far */
+		{FK_BASE - 2048 * MIB, 2048 * MIB, 0, 0, false}, /* too far below the image's end */
 		{FK_BASE - 600 * MIB, 128 * MIB, FK_BASE - 512 * MIB, 2048 * MIB, false},
 	};
 	struct arm64_module_areas areas = {0};
@@ -439,7 +438,7 @@ START_TEST(reach_is_not_guessed)
 	begin_reach("module_plt_base");
 	fk_u64(&f, area_at, FK_BASE + 8); /* after the image's start */
 	refuses("the addresses of this kernel's modules");
-	fk_u64(&f, area_at, FK_END - (2ull << 30) - 8); /* too far before its end */
+	fk_u64(&f, area_at, FK_END - (2ull << 30) - 8); /* too far below its end */
 	refuses("the addresses of this kernel's modules");
 	fk_u64(&f, area_at, 0);
 	refuses("the addresses of this kernel's modules");

@@ -103,7 +103,7 @@ START_TEST(a_kernel_that_tracks_branches_does_not_jump_bare)
 {
 	fk_deinit(&f);
 	make_flags("ibt_selftest", THUNK);
-	ck_assert(!jumps_bare()); /* no flag reports it */
+	ck_assert(!jumps_bare()); /* no flag has the name ibt */
 	fk_str(&f, names + 0x800, "ibt");
 	ck_assert(jumps_bare());
 	fk_u64(&f, cpu + 16, 1ull << 3);
@@ -180,7 +180,7 @@ START_TEST(a_steal_time_is_written_by_somebody)
 }
 END_TEST
 
-/* Before 5.12 the pointer leads to the end of the stack, not to its last word. */
+/* Before 5.12, hardirq_stack_ptr is the end of the stack, not its last word. */
 START_TEST(an_interrupt_stack_that_is_told_by_its_end)
 {
 	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];

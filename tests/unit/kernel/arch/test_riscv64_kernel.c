@@ -96,8 +96,8 @@ START_TEST(stacks_of_a_cpu)
 }
 END_TEST
 
-/* Modules are in the 2 GiB that end with the image, and BPF programs in the last 128 MiB of what is
- * left of them. */
+/* Modules are in the 2 GiB that end with the image, and BPF programs in the 128 MiB below the
+ * image. */
 START_TEST(reach_is_below_the_image)
 {
 	const uint64_t gib = 1 << 30, mib = 1 << 20;

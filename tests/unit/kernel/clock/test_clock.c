@@ -199,7 +199,7 @@ START_TEST(any_pvclock_gives_some_number)
 }
 END_TEST
 
-/* Fills copy WHICH of the timekeeper's fast reader: REAL_NS and 3 ns at CYCLES. */
+/* Fills copy WHICH of the fast timekeeper: the time at CYCLES is REAL_NS + 3 ns. */
 static void timekeeper(unsigned which, const char *clocksource, uint64_t cycles, uint64_t real_ns)
 {
 	uint64_t base = t.tk_fast + 8 + which * FT_TK_BASE_BYTES;
@@ -334,7 +334,7 @@ START_TEST(a_timekeeper_that_the_guest_keeps_writing)
 }
 END_TEST
 
-/* The copies of the timekeeper must be in struct tk_fast, and the kernel must have it. */
+/* The kernel must have struct tk_fast, with the copies of the timekeeper. */
 START_TEST(timekeepers_that_are_not_known)
 {
 	static const char unknown[] = "the guest's timekeeper has an unknown layout";

@@ -43,12 +43,12 @@ START_TEST(the_newest_queue_of_all_looks_counts)
 	ck_assert(!hv_now_at(&n, 0, &guest_ns));
 	tick(0, 100 * MS);
 	tick(1, 103 * MS);
-	hv_now_sample(&n, 1000 * MS); /* late by 897 ms */
+	hv_now_sample(&n, 1000 * MS); /* host - guest: 897 ms */
 	ck_assert_uint_eq(now_at(1000 * MS), 103 * MS);
 	hv_now_sample(&n, 1002 * MS); /* an old tick gives no new value */
 	ck_assert_uint_eq(now_at(1002 * MS), 105 * MS);
 	tick(0, 110 * MS);
-	hv_now_sample(&n, 1004 * MS); /* late by 894 ms */
+	hv_now_sample(&n, 1004 * MS); /* host - guest: 894 ms */
 	ck_assert_uint_eq(now_at(1010 * MS), 116 * MS);
 }
 END_TEST

@@ -205,7 +205,7 @@ START_TEST(what_cannot_be_replaced_is_not_covered)
 	check_cover(flags, HV_IRQ_FLAGS_USED);
 	check_cover(page, HV_IRQ_IN_TWO_PAGES);
 	ck_assert_uint_eq(sites.nr_of[HV_IRQ_RELOCATED], 0);
-	/* A jump to its first byte, and flags that are set before they are used. */
+	/* Covered: a jump to the first byte, and flags that are set before they are used. */
 	memset(fk_host(&o.f, FUNCTION), 0xc3, 0x100);
 	PUT(FUNCTION, "\xeb\x00" CLI "\x85\xc0\x74\x00");
 	read_sites();
@@ -278,7 +278,7 @@ START_TEST(ways_in_and_out_are_found)
 }
 END_TEST
 
-/* Only where the interrupted code's registers are on top of the stack. */
+/* Only an entry with the interrupted code's registers on top of the stack is understood. */
 START_TEST(ways_in_that_are_not_understood_are_counted)
 {
 	PUT(ENTER_SYS + 5, "\x90\x90\x90\x90\x90\x90\x90\x90"); /* no way back */

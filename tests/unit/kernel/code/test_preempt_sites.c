@@ -138,7 +138,7 @@ START_TEST(every_form_is_found)
 }
 END_TEST
 
-/* With a REX prefix. No kernel has one of 13 bytes. */
+/* 64-bit forms have a REX prefix. No kernel has the form of 13 bytes. */
 START_TEST(every_form_of_64_bits_is_found)
 {
 	uint64_t inc = FUNCTION, dec = put_count(inc, "\x65\x48\xff\x05", 4, "", 0);
@@ -166,7 +166,7 @@ START_TEST(the_code_tells_what_the_count_is_like)
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
 	put_count(LOCK, "\x65\x48\xff\x05", 4, "", 0);
 	ck_assert(hv_preempt_count_is_wide(&f.k.core, COUNT));
-	/* the value that an interrupt adds, after a smaller value */
+	/* the function adds 1 first, then the value of an interrupt */
 	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x01\x00", 4);
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
 	put_count(put_inc(IRQ_ENTER), "\x65\x81\x05", 3, "\x00\x00\x00\x01", 4);
@@ -275,7 +275,7 @@ START_TEST(flags_that_are_used_are_seen)
 	put(put_dec(NEXT), cases[_i].code, cases[_i].len);
 	read_sites();
 	check_cover(FUNCTION, cases[_i].cover);
-	check_cover(NEXT, HV_PREEMPT_COVERED); /* its flags are the instruction's own */
+	check_cover(NEXT, HV_PREEMPT_COVERED); /* dec itself sets the flags */
 }
 END_TEST
 

@@ -184,7 +184,7 @@ START_TEST(tables_of_the_kernel_count)
 {
 	PUT(0, PUSH SUB MOV RET);
 	is_possible(0, 5, 2);
-	lead(keys, 4, 0); /* a jump to the first one does not matter */
+	lead(keys, 4, 0); /* a jump to the first instruction does not matter */
 	is_possible(0, 5, 2);
 	lead(keys, 4, 1);
 	is_refused(0, EINVAL, HV_PROBE_REFUSED);
@@ -248,7 +248,7 @@ START_TEST(static_keys_with_addresses)
 }
 END_TEST
 
-/* With types that were derived, a table without a known form may contain anything. */
+/* With derived types, a table in an unknown form may contain anything. */
 START_TEST(tables_of_a_form_that_is_not_known)
 {
 	static const char unknown[] =
@@ -329,7 +329,7 @@ START_TEST(only_functions_that_can_be_traced)
 }
 END_TEST
 
-/* Under one of hvtrace's jumps, the kernel's own instructions count. */
+/* The kernel's own instructions count, not hvtrace's jump over them. */
 START_TEST(what_is_ours_does_not_count)
 {
 	struct hv_own_bytes own = {hv_gva(FUNCTION + 5), 7, "\x48\x8d\x15\x00\x01\x00\x00"};
@@ -371,7 +371,7 @@ START_TEST(instructions_that_cannot_move)
 }
 END_TEST
 
-/* Newer kernels report them like addresses at which no instruction begins. */
+/* Newer kernels report instructions that raise exceptions like the middle of an instruction. */
 START_TEST(exceptions_are_no_instructions)
 {
 	static const struct {
@@ -394,7 +394,7 @@ START_TEST(exceptions_are_no_instructions)
 	memcpy(fk_host(&f, FUNCTION + 5), insns[_i].code, insns[_i].len);
 	is_refused(0, EILSEQ, "Probe point is not an instruction boundary");
 	is_possible(insns[_i].len, 5, 5);
-	PUT(5, "\x90\x90\x0f\x0b"); /* after the first */
+	PUT(5, "\x90\x90\x0f\x0b"); /* after the first instruction */
 	is_refused(5, EOPNOTSUPP, "raises an exception");
 }
 END_TEST

@@ -48,7 +48,7 @@ enum { HOT_TASK_OFF = 0, HOT_COUNT_OFF = 8, HOT_CPU_OFF = 12, HOT_BYTES = 64 };
 /* How the file differs from the guest's kernel. */
 struct file {
 	uint32_t percpu_shift; /* of the last per-CPU variable */
-	const char *function;  /* another function */
+	const char *function;  /* an additional function */
 	unsigned nr_percpu, nr_functions;
 	const char *shifted; /* this member is `by` bytes further */
 	uint32_t by;
@@ -170,7 +170,7 @@ static void write_types(void)
 		   FK_STRUCT("new_utsname", 130, {"sysname", 0, 65, 0}, {"release", 65, 65, 0})});
 }
 
-/* The first tasks: init_task, process 1 and kthreadd. */
+/* Makes init_task, process 1 or kthreadd. */
 static void make_task(uint64_t task, uint64_t stack, uint64_t next, uint64_t prev, uint32_t pid)
 {
 	static const char *const comms[] = {"swapper/0", "systemd", "kthreadd"};
@@ -205,7 +205,7 @@ static void setup(void)
 	fk_symbol(&fk, "_stext", FK_BASE);
 	for (unsigned i = 0; i < NR_FUNCTIONS; i++)
 		fk_symbol(&fk, i == 7 ? "function_7.isra.0" : function_name(i), FK_BASE + 16 * i);
-	/* More than are tolerated of each kind of name that pahole leaves out. */
+	/* pahole leaves out these kinds of names. More than would be tolerated of other names. */
 	for (unsigned i = 0; i < HV_ARRAY_LEN(left_out_names); i++) {
 		snprintf(left_out_names[i], sizeof(left_out_names[i]), "%s%u",
 			 left_out_prefixes[i % HV_ARRAY_LEN(left_out_prefixes)], i);

@@ -153,7 +153,7 @@ START_TEST(cut_files)
 		struct hv_btf_file file = {0};
 
 		ck_assert_int_eq(ftruncate(fd, len), 0);
-		/* The cut part may be unimportant. */
+		/* It may succeed: the cut part may be unused. */
 		hv_err_free(read_copy(&file));
 		hv_btf_free(file.btf);
 	}
@@ -188,7 +188,7 @@ START_TEST(hostile_tables)
 	ck_assert_int_eq(pwrite(fd, sections, sizeof(sections), (off_t)e.e_shoff),
 			 sizeof(sections));
 	check_refused(ENOEXEC, "not a usable ELF file: its section .BTF is compressed");
-	e.e_shnum = 0; /* the number is in a section */
+	e.e_shnum = 0; /* the number is in section 0 */
 	ck_assert_int_eq(pwrite(fd, &e, sizeof(e), 0), sizeof(e));
 	check_refused(ENOEXEC, "it has too many sections");
 	e.e_shentsize = 1;

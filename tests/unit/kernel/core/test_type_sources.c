@@ -55,8 +55,8 @@ START_TEST(the_file_of_this_build)
 }
 END_TEST
 
-/* To undo the changes of a session, what it has proved is not proved again: the guest may have
- * changed since. */
+/* When a session's changes are undone, its proof is not repeated: the guest may have changed
+ * since. */
 START_TEST(a_file_that_was_proved)
 {
 	file.is_proved = true;
@@ -86,7 +86,7 @@ START_TEST(other_percpu_variables)
 }
 END_TEST
 
-/* Not of another build: what would show it is missing. */
+/* Expects that the file is refused because data for a proof is missing, not as another build's. */
 static void check_unknown(const char *why)
 {
 	HV_AUTO_FREE char *message = hv_format(
@@ -203,7 +203,7 @@ static bool is_proved(const char *type, const char *member)
 	return !err;
 }
 
-/* A feature whose member no value has shown is refused, not the attach. */
+/* A member without a proof makes its feature fail, not the attach. */
 START_TEST(members_without_a_proof)
 {
 	static const struct {
@@ -255,7 +255,7 @@ START_TEST(a_value_that_differs_later)
 }
 END_TEST
 
-/* Without a second process nothing tells pid from other members. */
+/* With one process, pid cannot be distinguished from other members. */
 START_TEST(a_kernel_that_starts)
 {
 	fk_u64(&fk, init_task + TASKS_OFF, init_task + TASKS_OFF);
@@ -297,7 +297,7 @@ START_TEST(damaged_file)
 }
 END_TEST
 
-/* What would show that the file is right is missing in the file or in the guest. */
+/* Data that would prove the file is missing in the file or in the guest. */
 START_TEST(incomparable)
 {
 	static const char *const members[][2] = {

@@ -170,7 +170,7 @@ START_TEST(other_structures)
 }
 END_TEST
 
-/* The kernel updates it. */
+/* The kernel is updating one of the copies. */
 START_TEST(structures_that_differ)
 {
 	fk_u64(&fk, fast + 64 + 16, 0x1234568);
@@ -210,7 +210,7 @@ START_TEST(names_of_clocksources)
 	memset(fk_host(&fk, source + 0x400), 'a', 64);
 	check_unknown("clocksource", "name");
 	set_source();
-	fk_u64(&fk, source + 0x208, 0); /* the next one does not lead back */
+	fk_u64(&fk, source + 0x208, 0); /* the next clocksource does not lead back */
 	check_unknown("clocksource", "name");
 	set_source();
 	fk_u64(&fk, source + NAME_OFF, 0);
@@ -226,7 +226,7 @@ START_TEST(offsets_of_clocks)
 	check_unknown("timekeeper", "offs_boot");
 	fk_u64(&fk, keeper + OFFS_OFF + 16, REAL_NS);
 	fk_u64(&fk, keeper + OFFS_OFF + 24, 0);
-	fk_u64(&fk, keeper + OFFS_OFF + 32, REAL_NS); /* two places */
+	fk_u64(&fk, keeper + OFFS_OFF + 32, REAL_NS); /* two candidates */
 	check_unknown("timekeeper", "offs_boot");
 	fk_u64(&fk, keeper + OFFS_OFF + 32, 0);
 	fk_u64(&fk, keeper + START, 0); /* no clocksource */

@@ -20,7 +20,7 @@ static void check_refused(int code, const char *message)
 	ck_assert_int_eq(fk.k.core.types.from, HV_TYPES_NONE);
 }
 
-/* MEMBER of struct TYPE has one proof: it may be read, and not written or loaded. */
+/* MEMBER of struct TYPE has only one proof: hv_fields_find_proved() must refuse it. */
 static void check_unproved(const char *type, const char *member)
 {
 	uint32_t off;
@@ -55,7 +55,7 @@ START_TEST(derives_everything)
 }
 END_TEST
 
-/* Facts that were kept, in a guest that no longer shows them. */
+/* The guest no longer shows the facts. */
 START_TEST(kept_facts_are_used)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -161,7 +161,7 @@ static double seconds(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* More tasks than are copied. */
+/* More tasks than hvtrace copies. */
 START_TEST(many_tasks)
 {
 	free_guest();
@@ -329,7 +329,7 @@ START_TEST(queue_to_which_tasks_are_added)
 }
 END_TEST
 
-/* Without a task with a real-time policy, memory shows neither of them. */
+/* Without a real-time task, memory does not show rt_priority. */
 START_TEST(no_task_with_a_realtime_policy)
 {
 	for (unsigned i = 3; i < 5; i++)
@@ -422,7 +422,6 @@ START_TEST(init_task_is_not_mapped)
 }
 END_TEST
 
-/* The next symbol leaves no room for it. */
 START_TEST(init_task_without_room)
 {
 	move_init_task("init_task", init_task);
@@ -458,7 +457,7 @@ static const char no_list[] = "struct task_struct: no member of init_task leads 
 
 START_TEST(list_with_a_cycle)
 {
-	/* It does not lead back to init_task. */
+	/* The list does not lead back to init_task. */
 	fk_u64(&fk, task_at[9] + TASKS_OFF, task_at[4] + TASKS_OFF);
 	check_refused(ENOENT, no_list);
 	/* A task is its own successor and predecessor. */
@@ -504,8 +503,8 @@ END_TEST
 #define LONG_NODES (1u << 16) /* in each of the lists */
 #define LONG_LISTS 4u
 
-/* A node at a multiple of 32 bytes has the links, and then a name, which makes it a task for a
- * member of init_task at a multiple of 32 bytes. The last node leads nowhere. */
+/* Makes a list whose nodes look like tasks for a member of init_task at a multiple of 32 bytes:
+ * each has 32 bytes with links and then a name. The last one leads nowhere. */
 static void make_long_list(uint32_t off, uint64_t from, uint64_t *to)
 {
 	_Static_assert(COMM_OFF % 32 == 16, "the name of a node");
@@ -539,7 +538,7 @@ END_TEST
 
 /* -- members that are not found, or have one proof --------------------------------------------- */
 
-/* Code is missing: these have only the proof in memory. */
+/* Without this code, members have only the proof in memory. */
 START_TEST(code_is_missing)
 {
 	static const char *const functions[] = {
@@ -574,7 +573,7 @@ START_TEST(code_is_missing)
 	check_fact("task_struct", "cred", CRED_OFF, M);
 	check_unproved("task_struct", "cred");
 	check_unknown("cred", "uid");
-	/* each of the three has a proof of its own */
+	/* each of the three members needs its own proof */
 	check_proved("pcpu_hot", "current_task");
 	check_fact("pcpu_hot", "preempt_count", 8, M);
 	check_unproved("pcpu_hot", "preempt_count");
@@ -600,7 +599,7 @@ START_TEST(needed_member_is_missing)
 		ENOENT,
 		"the guest's code and memory do not show where flags of struct task_struct is");
 	make_task(1);
-	fk_u64(&fk, task_at[1] + MM_OFF, 0); /* it has not executed a program yet */
+	fk_u64(&fk, task_at[1] + MM_OFF, 0); /* process 1 has not executed a program yet */
 	check_refused(ENOENT,
 		      "the guest's code and memory do not show where mm of struct task_struct is");
 	make_task(1);
@@ -623,7 +622,7 @@ START_TEST(needed_member_is_missing)
 }
 END_TEST
 
-/* The order in the kernel decides which is the pid; only code can tell. */
+/* Only code that uses one of the two distinguishes pid from tgid. */
 START_TEST(pid_is_ambiguous_without_code)
 {
 	remove_code("trace_event_raw_event_sched_kthread_stop");
@@ -647,7 +646,7 @@ START_TEST(pid_with_one_function)
 }
 END_TEST
 
-/* A second member fits memory, and no code chooses. */
+/* A second member fits memory. Without code, neither is chosen. */
 START_TEST(second_member_fits)
 {
 	for (unsigned i = 0; i < nr_tasks; i++)
@@ -679,7 +678,7 @@ START_TEST(code_contradicts_memory)
 }
 END_TEST
 
-/* Without memory, a second function that uses other members is no proof. */
+/* If memory shows no member, functions that use different ones prove none. */
 START_TEST(code_contradicts_code)
 {
 	set_code("__x64_sys_getuid",
@@ -701,7 +700,7 @@ START_TEST(code_uses_several_members)
 }
 END_TEST
 
-/* Offsets that no structure has, in code that uses nothing else. In BTF they would wrap. */
+/* An offset that no structure has would wrap in BTF. */
 START_TEST(code_with_large_offsets)
 {
 	set_code("mutex_is_locked",
@@ -794,7 +793,6 @@ START_TEST(cpu_numbers_are_wrong)
 }
 END_TEST
 
-/* The pointers of threads lead elsewhere. */
 START_TEST(threads_lead_elsewhere)
 {
 	for (unsigned i = 0; i < nr_tasks; i++)

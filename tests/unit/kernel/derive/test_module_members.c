@@ -60,7 +60,7 @@ START_TEST(modules_are_loaded_later)
 	derive_rest();
 	CHECK_ALL(whole);
 	CHECK_ALL(of_module);
-	/* those who still have the old types can use them */
+	/* the old types stay valid for their users */
 	ck_assert_ptr_eq(fk.k.core.types.replaced, first);
 	check_proved("module", "refcnt");
 	first = fk.k.core.btf;
@@ -104,7 +104,7 @@ static bool know_types(void)
 	return hv_btf_member(fk.k.core.btf, "mod_kallsyms", "typetab", &off, NULL) && off == 24;
 }
 
-/* A module that is being loaded has none yet. */
+/* A module that is being loaded has no typetab yet. */
 START_TEST(types_of_symbols)
 {
 	for (unsigned nr_without = 0; nr_without <= MODULES; nr_without++) {
@@ -119,7 +119,7 @@ START_TEST(types_of_symbols)
 }
 END_TEST
 
-/* Linux 4.14 and 5.1 write the type U into the first symbol: into st_info or st_size. */
+/* In Linux 4.14 and 5.1 the type U of the first symbol is in st_info or in st_size. */
 START_TEST(types_in_the_symbols)
 {
 	static const uint32_t offs[] = {4, 16};
@@ -214,7 +214,7 @@ START_TEST(list_of_modules_with_a_cycle)
 }
 END_TEST
 
-/* While a module is loaded, its symbols are in memory that is freed later. */
+/* While a module is being loaded, its symbols are in memory that is freed later. */
 START_TEST(first_module_is_being_loaded)
 {
 	make_modules(MEM);
@@ -249,7 +249,7 @@ START_TEST(module_code_is_missing)
 }
 END_TEST
 
-/* Then memory proves nothing. try_module_get() reads the state, and changes the count. */
+/* Memory proves nothing, but try_module_get() reads the state and changes the count. */
 START_TEST(many_members_may_be_the_count)
 {
 	remove_code("module_refcount");

@@ -40,7 +40,7 @@ static void function(const char *name, const char *bytes, size_t len)
 }
 #define FUNCTION(name, bytes) function(name, bytes, sizeof(bytes) - 1)
 
-/* A function that calls tracepoint I. The loop follows its end. */
+/* A function that calls tracepoint I. Its loop is after its return. */
 static void caller(unsigned i, uint8_t stride, bool reads_data)
 {
 	uint64_t at = code_end, load;

@@ -123,7 +123,7 @@ START_TEST(lists_without_a_table)
 	make_table();
 	check_none("__print_symbolic(REC->mode, { MODE_ABS, \"ABS\" }, { MODE_REL, \"rel\" })");
 	check_none("__print_symbolic(REC->mode, " LIST ", { MODE_X, \"X\" })");
-	check_none("__print_symbolic(REC->mode, { MODE_ABS, \"ABS\" })"); /* one text */
+	check_none("__print_symbolic(REC->mode, { MODE_ABS, \"ABS\" })"); /* only one text */
 	check_none("__print_symbolic(REC->mode, { MODE_REL, \"REL\" }, { MODE_PINNED, "
 		   "\"ABS|PINNED\" })");
 	set_code(FK_BASE, table + 16);

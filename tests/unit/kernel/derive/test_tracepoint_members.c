@@ -199,12 +199,12 @@ START_TEST(static_keys)
 {
 	make_jumps(table + 16 * ENTRIES);
 	hv_tracepoint_members_derive(&d);
-	/* Sixteen of the twenty keys would be too few. */
+	/* 20 keys are too few */
 	ck_assert_ptr_null(find("jump_entry", "code"));
 }
 END_TEST
 
-/* A key of each entry. */
+/* Each entry has its own key. */
 START_TEST(static_keys_with_one_entry)
 {
 	make_jumps(table + 16 * ENTRIES);
@@ -232,7 +232,7 @@ START_TEST(static_keys_with_one_entry)
 }
 END_TEST
 
-/* Linux 4.19: addresses are absolute, and 0 if the code was freed. A key of each entry. */
+/* Linux 4.19: addresses are absolute, and 0 if the code was freed. Each entry has its own key. */
 START_TEST(static_keys_with_addresses)
 {
 	static const uint64_t len = 24;
@@ -302,7 +302,7 @@ START_TEST(a_bit_of_syscall_work)
 }
 END_TEST
 
-/* The register points to the link in the list of threads. */
+/* The register points to thread_node, so the offset is negative. */
 START_TEST(a_bit_before_the_link)
 {
 	MARKING("\xf0\x80\x88\x89\xfb\xff\xff\x02\xc3",	 /* lock orb $2,-0x477(%rax) */

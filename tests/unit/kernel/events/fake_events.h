@@ -67,11 +67,10 @@ struct fe {
 	uint64_t small, small_end; /* next small object; small objects share pages */
 };
 
-/* Name of the member of struct ftrace_event_field that says whether a number is signed. */
+/* Name of the member of struct ftrace_event_field that is 1 for signed numbers. */
 static const char *fe_sign = "is_signed";
 
-/* IS_OLD: as in 5.4, functions create the fields, and as before 5.10, tracepoints have no
- * iterators. */
+/* IS_OLD: functions create the fields, as in 5.4, and tracepoints have no iterators. */
 static inline void fe_types(bool is_old)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});

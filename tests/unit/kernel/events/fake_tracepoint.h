@@ -79,7 +79,7 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 
 static inline void ftp_put_sites(struct ftp *tp, uint64_t key)
 {
-	/* After the sites of its key are two of another key. */
+	/* Two sites of another key follow. */
 	for (unsigned i = 0; i < FTP_NR + 2; i++) {
 		uint64_t at = tp->table + i * 16;
 		uint8_t *code = fk_host(tp->f, FTP_SITE(i));

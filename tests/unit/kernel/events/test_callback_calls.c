@@ -20,7 +20,7 @@
 #define COLD	   (FK_BASE + 0x8000)
 #define NO_COMMIT  (FK_BASE + 0x9000)
 #define CROSSES	   (FK_BASE + 0xa000)
-#define EQUAL	   (FK_BASE + 0xb800) /* jumps to another one */
+#define EQUAL	   (FK_BASE + 0xb800) /* jumps to another callback */
 #define OTHER	   (FK_BASE + 0xc000)
 
 static struct fk f;
@@ -204,7 +204,7 @@ START_TEST(callbacks_are_freed_where_they_are_added_and_removed)
 	put(REMOVE + 0x280, RELEASE_3);
 	finds(4, RELEASE, 0);
 	ck_assert_int_eq(nr_others(), 2);
-	put(REMOVE + 0xffd, RELEASE_3); /* in two pages; the others are still found */
+	put(REMOVE + 0xffd, RELEASE_3); /* spans two pages; the others are still found */
 	finds(4, RELEASE, 0);
 	ck_assert_int_eq(nr_others(), -1);
 	put(ADD + 0x300, RELEASE_2); /* ambiguous: both could free */

@@ -110,7 +110,7 @@ START_TEST(more_bytes_of_all_strings_are_refused)
 }
 END_TEST
 
-#define PAGES	  UINT64_C(0xffffffff90000000) /* the same memory, again and again */
+#define PAGES	  UINT64_C(0xffffffff90000000) /* maps the same memory repeatedly */
 #define PAGES_MAX 32768u
 
 START_TEST(more_pages_of_them_are_refused)

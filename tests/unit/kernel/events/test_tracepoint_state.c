@@ -123,7 +123,6 @@ START_TEST(an_array_of_ours_is_not_read)
 }
 END_TEST
 
-/* The array has no end. */
 START_TEST(callbacks_without_end)
 {
 	uint64_t at = fk_alloc(&f, 64 << 10);

@@ -25,7 +25,7 @@ static void map(unsigned level, uint64_t gva, uint64_t gpa, unsigned nr, unsigne
 	xm_map(&machine, root, regs[0].levels, level, hv_gva(gva), hv_gpa(gpa), nr, access);
 }
 
-/* Gate 14, present. */
+/* Makes gate 14 lead to AT. */
 static void set_trap_target(uint64_t at)
 {
 	uint8_t *gate = machine.ram + IDT_GPA + 14 * 16;
@@ -50,7 +50,7 @@ static void setup(unsigned levels)
 {
 	xm_init(&machine);
 	root = xm_table(&machine);
-	root = xm_table(&machine); /* leaves the half below free, for the KPTI test */
+	root = xm_table(&machine); /* the page above stays free for the KPTI test */
 	if (root.v & 0x1000)
 		root = xm_table(&machine);
 	regs[0] = (struct hv_vcpu_regs){.root = root.v, .levels = levels, .trap_table = {IDT}};

@@ -81,7 +81,7 @@ START_TEST(tables_that_lead_elsewhere_are_not_taken)
 
 	setup(1);
 	ip = machine.vcpu.ip;
-	/* A root before the right one. Its tables map a different page there. */
+	/* A root before the right one. Its tables map a different page at the ip. */
 	decoy = (struct hv_gpa){AM_RAM_START + TABLES_OFF - 0x10000};
 	for (unsigned l = 4; l > 1; l--, decoy = below) {
 		below = (struct hv_gpa){decoy.v + 0x1000};

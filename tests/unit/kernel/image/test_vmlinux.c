@@ -128,7 +128,7 @@ START_TEST(tables_of_a_size_that_no_kernel_has)
 }
 END_TEST
 
-/* The numbers of sections and of the section with their names are in the table, which is missing. */
+/* The section count and the index of the section names are in section 0, which is missing. */
 START_TEST(a_file_without_sections)
 {
 	HV_AUTO_FD int fd = -1;

@@ -104,7 +104,7 @@ START_TEST(version_1)
 {
 	uint64_t state = fk_alloc(&f, 64);
 
-	fk_u64(&f, set + SUBSYS, 8); /* nothing is there */
+	fk_u64(&f, set + SUBSYS, 8); /* nothing is mapped there */
 	fk_u64(&f, set + SUBSYS + 8, state);
 	fk_u64(&f, state + STATE, make_group(make_named(root, "docker")));
 	check_path("/docker");

@@ -95,7 +95,7 @@ static void set_up(void)
 	dynamic[2] = (Elf64_Dyn){DT_STRSZ, {200}};
 }
 
-/* Checks the function at OFF of the code; NULL: none is known. */
+/* Expects the function NAME at OFF of the code. NULL: no function is known. */
 static void check_function(uint64_t off, const char *name)
 {
 	struct hv_elf_place place = {.off = CODE_OFF + off};
@@ -235,7 +235,7 @@ START_TEST(tables_without_end)
 }
 END_TEST
 
-/* The file with debug information has the symbols, at the same addresses. */
+/* A file with debug information has the symbols, at the addresses of the program. */
 START_TEST(functions_of_another_file)
 {
 	struct hv_elf_place places[] = {{.off = 7, .vaddr = VADDR + 0x21}, {.off = 8}};

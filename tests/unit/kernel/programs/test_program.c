@@ -160,7 +160,7 @@ START_TEST(a_tree_that_lies)
 }
 END_TEST
 
-#define LEVELS 5 /* that branch */
+#define LEVELS 5 /* levels of nodes with ten children */
 
 /* Makes a node for [MIN, MAX] with ten children; below LEVELS all are BOTTOM. */
 static uint64_t make_nodes(uint64_t min, uint64_t max, unsigned level, uint64_t bottom)

@@ -168,8 +168,8 @@ static inline struct hv_err *fo_derive(struct fo *o)
 	return NULL;
 }
 
-/* The rules of the first functions are real. All other words of the table are 0, so each encodes
- * the word's own address. */
+/* The rules of the first functions are real. The other words of the ip table are 0: each encodes
+ * its own address. */
 static inline void fo_init(struct fo *o, enum fo_form form)
 {
 	*o = (struct fo){.form = form};

@@ -93,7 +93,7 @@ END_TEST
  * SECOND. */
 static void interrupt(void)
 {
-	record(SECOND, OUTER + 8, EXCEPTIONS + 0x10); /* not used: the registers are */
+	record(SECOND, OUTER + 8, EXCEPTIONS + 0x10); /* not used: the saved registers are */
 	ft_push(&t, task, SECOND + EPC, ELSEWHERE);
 	ft_push(&t, task, SECOND + RA, ELSEWHERE);
 	ft_push(&t, task, SECOND + T0, 0);

@@ -122,8 +122,8 @@ START_TEST(a_call_at_the_end_of_its_function)
 }
 END_TEST
 
-/* Linux 4.19: only assembler code switches stacks, and `pop %rsp` switches back. HOW is the byte in
- * its place. */
+/* Linux 4.19: only assembler code switches stacks, and `pop %rsp` switches back. HOW replaces that
+ * instruction. */
 static void start_old(uint8_t how)
 {
 	struct hv_err *err;
@@ -285,7 +285,7 @@ START_TEST(frames_found_by_the_frame_pointer)
 }
 END_TEST
 
-/* For calls and interrupts, if the entries have that bit. */
+/* The signal bit marks exact addresses, of calls and interrupts. */
 START_TEST(the_bit_says_whether_an_address_is_exact)
 {
 	start(FO_SIGNAL);
@@ -378,8 +378,8 @@ START_TEST(a_module)
 }
 END_TEST
 
-/* One of hvtrace's trampolines calls a kernel function for another function, and has three words on
- * the stack (ftrace_reader.S). */
+/* hvtrace's trampoline in ftrace_reader.S is called in place of a kernel function, calls that
+ * function, and has three words on the stack. */
 START_TEST(through_a_trampoline)
 {
 	const uint64_t trampoline = FK_BASE + 0x20000000;
@@ -398,7 +398,7 @@ START_TEST(through_a_trampoline)
 	       INSIDE(2)); /* handled like guest code without a rule */
 	trampolines.code = (struct hv_gva_range){{trampoline}, {trampoline + 10}};
 	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
-	/* the trampoline's caller alone */
+	/* a stack that begins in the trampoline */
 	words.sp = SP + 16;
 	expect(2, INSIDE(1), INSIDE(2));
 	/* An interrupt came in the trampoline: the rule does not cover the stack at that

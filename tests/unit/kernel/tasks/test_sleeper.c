@@ -154,11 +154,11 @@ START_TEST(records_that_lead_nowhere)
 	record(SLEEP_FROM + 0x100, 0, 0); /* not at the last record */
 	ck_assert_uint_eq(scan(), 1);
 	record(SLEEP_FROM + 0x80, FT_LAST_RECORD, ELSEWHERE);
-	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x80, ELSEWHERE); /* back */
+	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x80, ELSEWHERE); /* leads back */
 	ck_assert_uint_eq(scan(), 1);
-	record(SLEEP_FROM + 0x100, FT_STACK + 0x100, ELSEWHERE); /* out */
+	record(SLEEP_FROM + 0x100, FT_STACK + 0x100, ELSEWHERE); /* leads out */
 	ck_assert_uint_eq(scan(), 1);
-	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x204, ELSEWHERE); /* odd */
+	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x204, ELSEWHERE); /* not aligned */
 	ck_assert_uint_eq(scan(), 1);
 	record(SLEEP_FROM + 0x100, FT_LAST_RECORD, ELSEWHERE);
 	ck_assert_uint_eq(scan(), 0);
@@ -218,7 +218,7 @@ START_TEST(a_vcpu_that_waits)
 	regs[0].general[LINK] = SIGNED(WANTED + 8);
 	ck_assert_uint_eq(scan(), 1);
 	regs[0].general[LINK] = ELSEWHERE;
-	record(SLEEP_FROM, SLEEP_FROM + 0x204, ELSEWHERE); /* odd */
+	record(SLEEP_FROM, SLEEP_FROM + 0x204, ELSEWHERE); /* not aligned */
 	ck_assert_uint_eq(scan(), 1);
 	record(SLEEP_FROM, SLEEP_FROM + 0x200, SIGNED(WANTED + 8));
 	ck_assert_uint_eq(scan(), 2);

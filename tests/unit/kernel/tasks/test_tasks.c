@@ -154,7 +154,7 @@ START_TEST(numbers_that_are_no_pids)
 }
 END_TEST
 
-/* Derived types may lack the list, which every kernel has. */
+/* Derived types may lack the list of tasks in a run queue. */
 START_TEST(run_queues_that_are_not_known)
 {
 	struct hv_err *err;
@@ -423,7 +423,7 @@ START_TEST(a_left_over_of_an_interrupt_does_not_count)
 	/* switched out at the end of that interrupt */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 1);
-	/* nor the function after it; words further up are older */
+	/* the next function does not count, nor does an older word further up */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
 	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 0);
@@ -432,7 +432,7 @@ START_TEST(a_left_over_of_an_interrupt_does_not_count)
 }
 END_TEST
 
-/* The kernel's reader, which such code calls, scheduled away by itself. */
+/* Code in `calling` calls a function that can sleep, the kernel's reader. */
 START_TEST(a_sleeper_in_code_that_calls)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
@@ -514,7 +514,7 @@ START_TEST(frames_of_a_sleeper)
 	ft_push(&t, task, SLEEP_FROM, FT_PREEMPTING + 8);
 	ft_push(&t, task, at + 8 + 128, WANTED);
 	ck_assert_uint_eq(scan(), 0);
-	/* an interrupt came in the code, and the other word still does not count */
+	/* the code was interrupted */
 	ft_push(&t, task, at, INSIDE(INTERRUPTED));
 	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
 	ck_assert_uint_gt(scan(), 0);
@@ -554,7 +554,7 @@ START_TEST(frames_of_those_who_use_something)
 	wanted.is_user = is_called;
 	ck_assert_uint_eq(scan(), 1);
 	wanted.is_user = is_nobody;
-	/* it was interrupted and may have been using it */
+	/* an interrupted function may have been using it */
 	ft_push(&t, task, at, INSIDE(INTERRUPTED));
 	ft_push(&t, task, at + 8 + 128, FUNCTION(STARTS));
 	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);

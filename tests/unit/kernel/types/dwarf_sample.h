@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Types whose DWARF test_dwarf.c reads. It compares the result with what the compiler says. */
+/* Types whose DWARF test_dwarf.c reads and compares with the compiler's layout. */
 #pragma once
 
 #include <stdbool.h>
