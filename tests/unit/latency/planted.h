@@ -39,7 +39,7 @@ static inline struct hv_moment wake(unsigned cpu, uint64_t ms, uint32_t pid, uin
 	return m;
 }
 
-/* The group is throttled on CPU. PID is its running task, or 0. */
+/* GROUP is throttled on CPU. PID is its running task, or 0. */
 static inline struct hv_moment throttle(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t group)
 {
 	struct hv_moment m = at(HV_MOMENT_THROTTLE, cpu, ms, pid);
@@ -50,7 +50,7 @@ static inline struct hv_moment throttle(unsigned cpu, uint64_t ms, uint32_t pid,
 	return m;
 }
 
-/* In an interrupt on vCPU 1, the usual case in the kernel. */
+/* The kernel usually unthrottles a group in an interrupt, here on vCPU 1. */
 static inline struct hv_moment unthrottle(unsigned cpu, uint64_t ms, uint64_t group)
 {
 	struct hv_moment m = at(HV_MOMENT_UNTHROTTLE, 1, ms, 0);

@@ -106,7 +106,7 @@ START_TEST(several_groups_have_used_up_their_time)
 }
 END_TEST
 
-/* The kernel finds time after all, and throttling the group has no effect. */
+/* The kernel finds runtime for the group after all, so the first throttling has no effect. */
 START_TEST(a_group_that_was_not_stopped)
 {
 	set_group();
@@ -127,7 +127,7 @@ START_TEST(a_group_is_stopped_until_the_end)
 }
 END_TEST
 
-/* It was throttled before the recording began. */
+/* The group was throttled before the recording began. */
 START_TEST(a_group_is_stopped_since_the_beginning)
 {
 	SEE(sw(0, 1, 8, 0, 0), unthrottle(0, 70, 0x1000));
@@ -157,7 +157,7 @@ START_TEST(the_tables_of_limits_are_bounded)
 }
 END_TEST
 
-/* The scheduler prefers another class only because of a limit. */
+/* Only a limit makes the scheduler run a lower class before a real-time task. */
 START_TEST(a_realtime_task_has_used_up_its_time)
 {
 	const struct hv_stall *s;
@@ -483,7 +483,6 @@ START_TEST(without_switches_nothing_is_said_of_tasks)
 }
 END_TEST
 
-/* A guest may report any number of tasks, requests and vCPUs. */
 /* Adds the event M, and then the stack CALLER. */
 static void see_with_stack(struct hv_moment m, uint64_t caller)
 {
@@ -522,7 +521,7 @@ START_TEST(where_tasks_sleep_and_wait)
 }
 END_TEST
 
-/* The longest of several. */
+/* The stack of the longest of several searches counts. */
 START_TEST(where_memory_is_looked_for)
 {
 	SEE(sw(0, 1, 0, 0, 7));
@@ -538,7 +537,7 @@ START_TEST(where_memory_is_looked_for)
 }
 END_TEST
 
-/* Where the task lost the vCPU, or where it slept before it could run again. */
+/* The stack shows where the task lost the vCPU or slept before. */
 START_TEST(where_a_task_waits_for_a_vcpu)
 {
 	SEE(sw(0, 1, 0, 0, 7));
@@ -555,8 +554,8 @@ START_TEST(where_a_task_waits_for_a_vcpu)
 }
 END_TEST
 
-/* Where the task gave up the vCPU in this system call; not where it sleeps in it, nor where it was
- * in the previous call. */
+/* The stack shows where the task gave up the vCPU in this system call, not where it slept, nor
+ * where it was in the previous call. */
 START_TEST(where_a_system_call_kept_the_vcpu)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1));
@@ -594,7 +593,7 @@ START_TEST(stacks_are_of_the_last_event_of_their_task)
 
 	hv_due_stacks_init(&d, 1);
 	hv_due_stacks_see(&d, &sleeps);
-	is_due(0, 7, 1, HV_NR_MOMENTS, &d); /* they are not recorded */
+	is_due(0, 7, 1, HV_NR_MOMENTS, &d); /* no kind of event has stacks */
 	d.kinds = 1u << HV_MOMENT_SWITCH | 1u << HV_MOMENT_LOCK;
 	hv_due_stacks_see(&d, &sleeps);
 	hv_due_stacks_see(&d, &waits);

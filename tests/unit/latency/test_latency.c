@@ -183,8 +183,8 @@ static void see(struct hv_latency *l, const struct hv_moment *list, size_t nr)
 		see(L, moments, HV_ARRAY_LEN(moments));                                            \
 	} while (0)
 
-/* A 20 ms section of PID on vCPU 0 whose stack never arrives. When its wait times out, it is
- * placed, and other tasks run in the meantime. */
+/* Returns a 20 ms section of PID on vCPU 0. Its stack never arrives. The section is placed when the
+ * wait for the stack times out; other tasks run until then. */
 static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
 {
 	const struct hv_stall section = {
@@ -204,7 +204,8 @@ static const struct hv_stall *placed(struct hv_export *x, uint32_t pid)
 	ck_abort_msg("the section was not placed");
 }
 
-/* As in a module without ORC tables. Its task had the vCPU long enough only once. */
+/* The stack is missing, as in a module without ORC tables. The task had the vCPU long enough only
+ * once. */
 START_TEST(a_section_without_a_stack_is_where_its_task_ran)
 {
 	struct hv_export *x = open_for(1);
@@ -224,8 +225,7 @@ START_TEST(a_section_without_a_stack_is_where_its_task_ran)
 }
 END_TEST
 
-/* Then its position is unknown, and so are the tasks before it: others ran when the wait timed
- * out. */
+/* The section could be in either run, so its position and the tasks before it are unknown. */
 START_TEST(a_section_whose_task_ran_twice_has_no_place)
 {
 	struct hv_export *x = open_for(1);

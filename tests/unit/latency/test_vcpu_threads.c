@@ -62,7 +62,7 @@ static void enters(unsigned cpu, uint64_t us)
 		.kind = HV_MOMENT_HOST_ENTRY, .cpu = cpu, .time_ns = us * US, .pid = TID + cpu});
 }
 
-/* The host's CPU switches from PID to OTHER, reported for CPU. */
+/* The host CPU of vCPU CPU switches from PID to OTHER. */
 static void switches(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t state, uint32_t other)
 {
 	struct hv_moment m = sw(cpu, ms, pid, state, other);
@@ -141,7 +141,7 @@ START_TEST(who_took_the_cpu)
 	ck_assert_str_eq(c->longest.by.comm, "hog");
 	ck_assert_uint_eq(threads.takers.nr, 1);
 	ck_assert_uint_eq(threads.takers.list[0].taken_ns, 40 * MS);
-	/* It does not count as the exit's time. */
+	/* The hog's time does not count as the exit's. */
 	ck_assert_uint_eq(threads.exits.reasons[2].total_ns, 2 * MS);
 }
 END_TEST

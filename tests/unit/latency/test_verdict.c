@@ -101,7 +101,7 @@ START_TEST(a_section_makes_others_wait)
 }
 END_TEST
 
-/* Its stack was lost, so it is unknown whether the section was during the host's outage. */
+/* The section's stack was lost. The section may have been during the host's outage. */
 START_TEST(a_section_that_was_somewhen_is_nobodys)
 {
 	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
@@ -218,7 +218,7 @@ START_TEST(page_faults_of_a_program_that_is_too_large)
 }
 END_TEST
 
-/* No single request takes half of it. */
+/* No single request takes half of the faults' time. */
 START_TEST(page_faults_that_wait_for_a_slow_disk)
 {
 	plant_faults(HV_SERIES_PRESSED);
