@@ -42,7 +42,7 @@ def crowded(t, words):
 
 @case(configs=GUEST)
 def latency_of_a_quiet_guest_on_kvm(t):
-    """A quiet guest has no exit storm, and only this host takes its CPUs."""
+    """A quiet guest has no exit storm, and no other tenant is blamed."""
     with t.attach() as traced:
         for _ in range(2):
             verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s", LONG)
@@ -88,7 +88,7 @@ def latency_names_who_had_the_cpu(t):
 
 @case(configs=GUEST)
 def latency_names_another_tenant(t):
-    """As above with a process that is the VMM of another guest: another tenant, and its domain."""
+    """As above with a process that looks like the VMM of another guest: another tenant, and its domain."""
     one, pid = crowded(t, NEIGHBOUR)
     assert one["fault"] == "other-tenant", one
     assert (one["by"]["pid"], one["by"]["domain"]) == (pid, "neighbour"), one
@@ -100,7 +100,7 @@ def exporter_tells_waits_of_vcpus(t):
     counts for the vCPU threads do."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
-    seen = []  # the third last is from before measuring began
+    seen = []  # the third value from the end is from before measuring began
     with exporter(t, "--steal") as page, t.attach(), busy_guest(t):
         assert until(lambda: seen.append(stolen(t.guest.pid)) or page().get("hvtrace_steal_measured") == 1), page().text
         before, begin = page().get("hvtrace_steal_wait_seconds_sum"), stolen(t.guest.pid)

@@ -82,7 +82,7 @@ def traced_with_exits(t, *functions):
 
 
 def text_of(traced):
-    time.sleep(0.5)  # the newest host events wait for the guest's
+    time.sleep(0.5)  # hvtrace shows host events only after earlier events of the guest
     traced.echo("tracing_on", "0")
     return traced.text("trace", timeout=300)
 
@@ -100,7 +100,7 @@ def exits_are_in_their_calls(t):
 
 
 CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a kernel function that executes CPUID once
-ROUND = 250  # on each vCPU, whose lines are checked together
+ROUND = 250  # calls on each vCPU between two checks
 
 
 @case(configs=BOTH[:1])
@@ -127,7 +127,7 @@ def host_events_in_their_files(t):
     tasks on the CPU."""
     with t.attach() as traced:
         traced.echo("events/enable", "1")
-        assert "host:" not in traced.text("set_event"), "enable of all events is the guest's"
+        assert "host:" not in traced.text("set_event"), "events/enable has enabled host events"
         assert not instances(), instances()
         traced.echo("events/enable", "0")
         assert "field:unsigned int vcpu_id;" in traced.text("events/host/kvm_exit/format")
@@ -140,7 +140,7 @@ def host_events_in_their_files(t):
         assert exits and set(exits) == {("001", "1")}, set(exits)
         switches = re.findall(r"<host>-\d+ .*: sched_switch: prev_comm=.* ==> next_comm=.* next_pid=\d+", text)
         assert switches, "no switches"
-        assert not re.search(r"<host>.*kvm_entry", text), "an event that is not on"
+        assert not re.search(r"<host>.*kvm_entry", text), "an event that was not enabled"
         traced.echo("set_event", "!host:*", append=True)
         assert not instances() and not traced.text("set_event"), instances()
     t.note(f"{len(exits)} exits, {len(switches)} switches")
@@ -197,13 +197,13 @@ COPIES = 60  # of a MiB
 COPY = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={COPIES}"
 FEW = 20
 FEW_COPIES = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={FEW}"
-ONLY_COPY = "read_zero"  # without other callers
+ONLY_COPY = "read_zero"  # only COPY and FEW_COPIES call it
 THRESH_US = 3000
 
 
 @contextlib.contextmanager
 def crowded(tid):
-    """The thread shares a CPU with a busy program."""
+    """Makes the thread share a CPU with a busy program."""
     cpus = os.sched_getaffinity(tid)
     cpu = max(cpus)
     os.sched_setaffinity(tid, {cpu})
@@ -275,7 +275,7 @@ def counted(t, traced, function):
 
 
 def summaries_agree(t, traced):
-    """The profile, hist and latency agree on the calls of a function without other callers."""
+    """The profile, hist and latency agree on the calls of ONLY_COPY."""
     traced.echo("set_ftrace_filter", ONLY_COPY)
     traced.echo("options/funcgraph-host", "1")
     traced.echo("function_profile_enabled", "1")
@@ -287,10 +287,10 @@ def summaries_agree(t, traced):
     (call,), (found,) = calls, histogram
     assert (call["function"], call["calls"], found["function"], found["calls"]) == (ONLY_COPY, FEW, ONLY_COPY, FEW), (call, found)
     assert found["host"] == sum(bucket["host"] for bucket in found["buckets"]) <= found["total"], found
-    # The trampoline reads the steal time separately for each of the two, and the vCPU may be taken away in between.
+    # The trampoline reads the steal time separately for hist and the profile; the host may stop the vCPU in between.
     bound = found["host"] / 10 + max(bucket["host"] for bucket in found["buckets"])
     assert profiled > 0 and abs(found["host"] - profiled * 1000) <= bound, f"hist: {found}, the profile {profiled} us"
-    # Its clock is the host's.
+    # The two measure with different clocks.
     assert abs(call["longest_ns"] - found["longest"]) <= found["longest"] / 100, (call, found)
     assert 0 < call["host_ns"] <= min(call["longest_ns"], found["host"]), (call, found)
     t.note(f"{FEW} calls of {ONLY_COPY}: {found['host'] / 1000:.0f} us taken by the host, {profiled:.0f} in the profile")
@@ -310,7 +310,7 @@ def host_time_of_calls(t):
         traced.echo("current_tracer", "function_graph")
         traced.echo("function_profile_enabled", "1")
         t.guest.run(COPY, timeout=240)
-        time.sleep(0.5)  # the newest host events wait for the guest's
+        time.sleep(0.5)  # as in text_of()
         traced.echo("function_profile_enabled", "0")
         counted = profiled_host_us(traced.text("trace_stat/function0"), "vfs_read")
         text = traced.text("trace", timeout=300)
@@ -322,7 +322,7 @@ def host_time_of_calls(t):
         assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
         said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
         assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
-        # A call at either end of the profile's interval may be in only one of the two.
+        # A call at either end may be only in the profile or only in the trace.
         shown = [call[1] for call in returns(text)]
         apart = abs(counted - sum(shown))
         assert counted > 0 and apart <= sum(shown) / 10 + max(shown), f"profile: {counted} us of {sum(shown)}"

@@ -43,7 +43,7 @@ def unprepared_domain(t):
     """Two attaches, without options, to a libvirt domain with private RAM and without hvtrace's device."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["traceable"] and "injected calls (libvirt), RAM copied" in said["transport"], said
-    assert "ivshmem" not in t.hv("list"), "list has a reason against it"
+    assert "ivshmem" not in t.hv("list"), "list gives a reason against tracing"
     for _ in range(2):
         with t.attach() as traced:
             nr = trace_workload(traced, t.guest)
@@ -74,7 +74,7 @@ def moves_only_when_detached(t):
     memory.close()
     with t.attach() as traced:
         traced.echo("current_tracer", "function")
-        assert PIN in (save(t, path) or "it was saved"), "save was not refused because of us"
+        assert PIN in (save(t, path) or "it was saved"), "save was not refused because of hvtrace"
         said = virsh("qemu-monitor-command", t.name, json.dumps({"execute": "query-migrate"}))
         assert PIN in said, said
         traced.kill()
@@ -123,7 +123,7 @@ def allow_everything():
 
 
 def no_memory_files():
-    """Lets memfd_create fail with the flags that hvtrace uses. QEMU tries them when it starts."""
+    """Makes memfd_create fail with the flags that hvtrace uses. QEMU itself tries these flags when it starts."""
     filtered((LOAD, 0, 0, 0), (EQUAL, 0, 3, MEMFD_CREATE), (LOAD, 0, 0, 24), (EQUAL, 0, 1, 3), EPERM, ALLOW)
 
 
@@ -224,7 +224,7 @@ def debugger(pid):
 
 @contextlib.contextmanager
 def disk_of_another_process():
-    """Returns QEMU's options for a disk whose server itself maps the machine's RAM."""
+    """Yields QEMU's options for a disk whose server, another process, maps the machine's RAM."""
     path, file = f"{RUN}/disk-{os.getpid()}", tempfile.NamedTemporaryFile()
     file.truncate(1 << 20)
     server = subprocess.Popen(["qemu-storage-daemon", "--blockdev", f"file,node-name=disk,filename={file.name}", "--export",
@@ -252,9 +252,9 @@ def without_ptrace(t, *words):
 
 @case(configs=(BARE,))
 def refused_with_its_reason(t):
-    """One line each: a debugger on the VMM, no right to ptrace, a seccomp filter that does not allow a call (the monitor
-    is used only on request), a machine that must stay migratable, copies of text together with a vhost-user device, a migration in
-    progress."""
+    """One line for each reason: a debugger on the VMM, no right to ptrace, a seccomp filter that does not allow a call
+    (the monitor is used only on request), a machine that must stay migratable, copies of text with a vhost-user device,
+    a migration in progress."""
     with debugger(t.guest.pid):
         t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
     said = without_ptrace(t, "attach", t.name)

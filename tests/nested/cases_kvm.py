@@ -82,7 +82,7 @@ def trace_clock_is_the_guests(t):
         traced.echo("set_ftrace_filter", "vfs_write", "filp_close")
         traced.echo("current_tracer", "function")
         t.guest.run("taskset 1 sh /tmp/marks")
-        time.sleep(2.5)  # in this time the clock's parameters are read again
+        time.sleep(2.5)  # hvtrace reads the clock's parameters again in this time
         t.guest.run("sed 's/mark/later/' /tmp/marks >/tmp/later; taskset 1 sh /tmp/later")
         events, _ = ftrace.parse(traced.text("trace"))
     own = t.guest.run("cat /sys/kernel/tracing/trace; echo >/sys/kernel/tracing/trace")
@@ -145,10 +145,10 @@ def median(values):
 
 
 def untraced_and_traced(t, traced, sites, work, pairs=3):
-    """Returns medians for constant work with changed sites, compared with unchanged ones: (additional exits, how many
+    """Returns medians for constant work with patched sites, compared with unpatched ones: (additional exits, how many
     of these are stage-2 faults, events).
 
-    The guest's ticks are exits, too, so the result allows for the longer time of the traced work."""
+    The guest's ticks cause exits, too, so the exits of untraced work are scaled to the time of traced work."""
     more, faults, events = [], [], []
     traced.echo("set_ftrace_filter", sites)
     for _ in range(pairs):
@@ -209,16 +209,16 @@ def tracing_causes_no_exits(t):
         counted, _, events = busy(t, traced, 2000)
         traced.echo("current_tracer", "nop")
         huge = huge_kib(traced.stat()["service_pid"]), huge_kib(t.guest.pid)
-        t.note(f"first lap of the rings: {events} events, {kvm.in_words(counted)}; KiB in huge pages, here and there: {huge}")
+        t.note(f"first lap of the rings: {events} events, {kvm.in_words(counted)}; KiB in huge pages, in the service and in QEMU: {huge}")
         if makes_huge_pages():
             assert huge[0] == 65536, f"only {huge[0]} KiB of the region are in huge pages"
             assert counted["pf_taken"] < 1000, f"{counted['pf_taken']} stage-2 faults, in spite of huge pages"
         for sites in ("vfs_*", ""):
             more, faults, events = untraced_and_traced(t, traced, sites, 500)
-            t.note(f"{sites or 'all sites'}: {more} exits more for {events} events, {faults} of them stage-2 faults (medians)")
+            t.note(f"{sites or 'all sites'}: {more} more exits for {events} events, {faults} of them stage-2 faults (medians)")
             assert events > 2500, f"only {events} events"
-            assert faults <= 64, f"{sites or 'all sites'}: {faults} stage-2 faults more than untraced"
-        assert more < events / 500, f"{more} exits more than untraced, for {events} events"
+            assert faults <= 64, f"{sites or 'all sites'}: {faults} more stage-2 faults than untraced"
+        assert more < events / 500, f"{more} more exits than untraced, for {events} events"
         at = kvm.stats(t.guest.pid)
     ftrace.go(t.guest, ftrace.start_workload(t.guest, "syscalls", 10))  # an idle vCPU flushes only when it runs
     detach = kvm.difference(at, kvm.stats(t.guest.pid))

@@ -50,8 +50,8 @@ def count_calls(t, machine):
 
 
 def host_brackets(t, machine):
-    """Checks that host times are between the times of the right events with the host's clock. Returns the widest gap
-    between two of them."""
+    """Checks that, with the host's clock, each event is between the times that were read before and after its command.
+    Returns the largest difference between two such times."""
     assert "[local] x86-tsc host-mono" in t.hv("cat", machine.name, "trace_clock")
     t.hv("echo", machine.name, "trace_clock", "host-mono")
     t.hv("echo", machine.name, "set_ftrace_pid", "")
@@ -99,8 +99,7 @@ def detach(t, machine, _service):
 
 
 def kill_service(t, machine, service):
-    """The process that parses the guest dies while functions are traced: its broker restores everything, and the
-    machine continues."""
+    """The service dies while functions are traced: its broker restores everything, and the machine continues."""
     t.hv("echo", machine.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", machine.name, "current_tracer", "function")
     os.kill(service, signal.SIGKILL)
@@ -124,7 +123,7 @@ def kill_vmm(t, machine, service):
 
 
 def boots(t, suite, *options, ends=detach, **more):
-    """All checks of a machine with two vCPUs. ENDS ends its session."""
+    """Does all checks of a machine with two vCPUs. Calls ENDS to end its session."""
     with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
         assert m.run("grep -c ^processor /proc/cpuinfo").strip() == "2"
         m.wait_attached()
@@ -137,12 +136,12 @@ def boots(t, suite, *options, ends=detach, **more):
             assert m.run("echo alive; cat /proc/uptime").startswith("alive")
             healthy(m)
             ends_well(m, status=int("-p" in options and ends is kill_service))
-    t.note(f"{release}: {events} events; host's moments {widest * 1e3:.0f} ms apart")
+    t.note(f"{release}: {events} events; times of the host up to {widest * 1e3:.0f} ms apart")
 
 
 @case(configs=OWN_GUESTS)
 def own_bzimage(t):
-    """bookworm's bzImage: two vCPUs, traced as counted, host's clock, detached, switched off."""
+    """bookworm's bzImage: two vCPUs, the expected calls, the host's clock, detach, power-off."""
     boots(t, "bookworm", "--memory", "0.75G")
 
 
@@ -171,7 +170,7 @@ def own_shadow_text(t):
     """--patch=shadow: only copies are changed. The pages of the RAM stay unchanged, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
-        # The targets of the two kernel calls that wait before it hibernates (docs/operators/machine.md).
+        # hvtrace redirects two kernel calls so that the guest waits before it hibernates (docs/operators/machine.md).
         before = changed_bytes(m.process.pid)
         assert len(before) <= 2 and sum(before) <= 8, f"bytes that differ before anything is traced: {before}"
         events = count_calls(t, m)
@@ -191,7 +190,7 @@ def own_shadow_text(t):
         nr = len(shadow_pages(m.process.pid))
         assert nr > 500, f"{nr} pages for all functions"
         detach(t, m, None)
-        assert not shadow_pages(m.process.pid), "pages that are replaced still"
+        assert not shadow_pages(m.process.pid), "pages are still replaced"
         m.run("cat /proc/interrupts >/tmp/x; ip link add dummy9 type dummy")
         healthy(m)
         ends_well(m)
@@ -215,8 +214,9 @@ def own_vmlinux(t):
 
 
 def by_time(events):
-    """Returns the events ordered by time, and notes how many came late. Each vCPU's events arrive in order. But a vCPU
-    that the host stops in the middle of a record delays the others for 20 ms only (docs/internals/ring.md, Order)."""
+    """Returns the events ordered by time, and a note on late ones. Each vCPU's events arrive in order. If the host stops
+    a vCPU in the middle of a record, the others wait for 20 ms only, so its events are late (docs/internals/ring.md,
+    Order)."""
     last, newest, late = {}, events[0].time, []
     for e in events:
         assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"
@@ -249,7 +249,7 @@ def trace_boot(t, suite, end):
     assert names[0] == "rest_init" and names.count("rest_init") == 1, names[:5]
     assert names.index("kernel_init") < names.index("do_one_initcall"), names[:20]
     assert names.count("do_one_initcall") > 100, f"{names.count('do_one_initcall')} initcalls"
-    last = [e.function for e in events if e.pid != KTHREADD][-20:]  # it may create kernel threads at any time
+    last = [e.function for e in events if e.pid != KTHREADD][-20:]  # kthreadd may create threads at any time
     assert "vfs_rmdir" in last, last
     assert {e.pid for e in events if e.function == "rest_init"} == {0}
     for function in INIT:
@@ -315,7 +315,7 @@ def own_refusals(t):
     ):
         err = t.hv.fails("run", *words, says=[says])
         assert err.count("\n") == 1, err
-    # This is reported when the kernel has started. Its functions are not known before that.
+    # These errors come after the kernel has started, because hvtrace does not know its functions before.
     words = ["--kernel", kernel, "--initrd", initrd, "--append", f"{APPEND} {SHELL}", "-p", "function"]
     for more, says in ((["-l", "no_such_*"], "set_ftrace_filter: "), (["-n", "no_such_*"], "set_ftrace_notrace: ")):
         t.hv.fails("run", *words, *more, says=[says])

@@ -49,8 +49,8 @@ def listed(t):
 
 @case(configs=OWN_GUESTS)
 def vmms_without_monitor(t):
-    """`list` shows them by id, `attach` proves its calls and makes them in the main thread, the calls of a workload
-    arrive, and after detach the guest's text is its own. The VMM lives, also after kill -9 of all of hvtrace."""
+    """`list` shows them by id, `attach` injects calls that the filters allow into the main thread, the calls of a workload
+    are recorded, and detach restores the text. The VMM survives, also kill -9 of all of hvtrace."""
     for kind in KINDS:
         with Twin(t, kind, f"twin-{kind}") as machine:
             row = listed(t)[machine.name]
@@ -69,7 +69,7 @@ def vmms_without_monitor(t):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             machine.run("ls / >/dev/null")
-            assert until(lambda: not t.hv.processes(name)), "processes are left"
+            assert until(lambda: not t.hv.processes(name)), "processes of hvtrace are left"
             said = t.hv("recover", name)
             assert "sites restored" in said, said
             healthy(machine)
@@ -78,8 +78,8 @@ def vmms_without_monitor(t):
 
 @case(configs=OWN_GUESTS)
 def vmms_that_lie(t):
-    """Two processes claim the same id: it is refused, and each is reached by its pid. An id with other characters than
-    harmless ones is none. A paused guest is refused."""
+    """Two processes claim the same id: hvtrace refuses the id, and accepts the pid of each. An id with control
+    characters is ignored. A paused guest is refused."""
     with Twin(t, KINDS[0], "twice") as one, Twin(t, KINDS[1], "twice") as two, Twin(t, KINDS[0], "bad\033[31mid") as bad:
         rows = listed(t)
         assert "vmm:twice" not in rows, rows
