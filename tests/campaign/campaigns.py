@@ -45,7 +45,7 @@ SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
 
 
 def switch_section_tracer(t, traced, rng, tracer):
-    """On, with changes of options now and then, and off through another tracer, the next one, or detach."""
+    """Switches TRACER on and sometimes changes an option. Switches it off, or leaves that to the next one or detach."""
     traced.echo("current_tracer", tracer)
     time.sleep(rng.uniform(0, 0.2))
     if rng.random() < 0.3:
@@ -141,7 +141,7 @@ END_CHURN = (
 @campaign
 def churn(t, rng):
     """The guest enables and disables its own events in a loop while hvtrace records and switches some of the same
-    events. kill -9 of some of its processes; recover while the guest continues."""
+    events. kill -9 of some of hvtrace's processes; recover while the guest continues."""
     t.guest.run(LOAD)
     t.guest.run(f"cat >/tmp/churn <<'END'\n{CHURN}\nEND\nsh /tmp/churn >/dev/null 2>&1 & echo $! >/tmp/churn.pid")
     try:
@@ -175,7 +175,7 @@ SECONDS = 2.0  # records are read while they are overwritten
 
 
 def bear(t, *words):
-    """A command must end by itself, with or without an error: nothing crashes, and nothing hangs."""
+    """Runs a command, which must end by itself, with or without an error. Returns whether it succeeded."""
     status, _, err = t.hv.run(*words)
     assert status in (0, 1), f"hvtrace {' '.join(words)}: exit {status}: {err[-500:]}"
     return status == 0
@@ -254,20 +254,20 @@ def recover_by_a_false_journal(t, rng):
         kill(victims(t)["service"])
         assert until(lambda: not t.hv.processes(t.name)), t.hv.processes(t.name)
     session.log.close()
-    return "the journal: put back by the broker"
+    return "the journal: restored by the broker"
 
 
 @campaign
 def hostile_guest(t, rng):
-    """A guest that constantly overwrites its symbols, types, unwind tables, events, modules, slots of page tables,
-    records or the journal. Every command ends, no process of hvtrace dies, and the guest is left unchanged."""
+    """A guest that constantly overwrites its symbols, types, unwind tables, events, modules, page-table entries, records
+    or the journal. Every command ends, no process of hvtrace dies, and the guest is left unchanged."""
     what = rng.choice((*LIES, "function", "function_graph", "events", "journal"))
     if what == "journal":
         return recover_by_a_false_journal(t, rng)
     return read_lies(t, rng, what) if what in LIES else read_false_records(t, rng, what)
 
 
-# -- hvtrace latency: a campaign for each planted stall, so that each one can be repeated as often as one likes --------
+# -- hvtrace latency: a campaign for each planted stall ----------------------------------------------------------------
 
 COUNTED = {"vcpus": 1, "counted": True, "cmdline": "audit=0"}
 TWO = {"vcpus": 2}
@@ -282,8 +282,8 @@ class Planted:
     measure: object  # f(t, traced): returns the verdict, and the duration in milliseconds
     cause: str = ""
     fault: str = ""
-    length: str = "longest_ns"  # total_ns: of several stalls, if the guest or the host counts their sum
-    needs_kvm: bool = False  # only the host's own events show it
+    length: str = "longest_ns"  # total_ns if `measure` returns the sum of several stalls
+    needs_kvm: bool = False  # only host events show it
 
 
 def of_module(stall):
@@ -334,7 +334,7 @@ def is_tenants(fault):
 
 
 def judge(planted, verdict, ms):
-    """Returns the named cause as a line to be counted."""
+    """Returns the result for the tally."""
     if not planted.cause:
         return f"{WRONG}{verdict[0]['cause']} was named" if verdict else "nothing was named"
     if not verdict:
@@ -345,8 +345,8 @@ def judge(planted, verdict, ms):
     if (one["cause"], one["fault"]) not in ((planted.cause, planted.fault), (planted.cause, "unknown")):
         return f"{WRONG}{one['cause']} was named, and {one['fault']} is blamed"
     if abs(one[planted.length] / 1e6 - ms) > ms / 10:
-        return f"{WRONG}right, but not its length"
-    return "right, whose fault in doubt" if one["fault"] == "unknown" else "right"
+        return f"{WRONG}right cause, wrong length"
+    return "right, fault unknown" if one["fault"] == "unknown" else "right"
 
 
 def latency_of(planted):
@@ -372,7 +372,7 @@ for one_stall in PLANTED:
 
 
 MACHINES["chains"] = {"vcpus": 2, "in_turn": True, "cmdline": "preempt=full"}
-# Each member's way to use functions and to leave them again. The trampolines of these users are freed when they leave.
+# How each member joins and leaves. The guest's kernel frees the trampolines of these users when they leave.
 OWN_USERS = {
     "top": ("echo vfs_read vfs_open >set_ftrace_filter && echo function >current_tracer", "echo nop >current_tracer; echo >set_ftrace_filter; echo >trace"),
     "instance": (
@@ -384,7 +384,7 @@ OWN_USERS = {
 
 
 class Users:
-    """hvtrace and the users in the guest of vfs_read, vfs_open and vfs_statx."""
+    """hvtrace and the guest's own users of vfs_read, vfs_open and vfs_statx."""
 
     def __init__(self, t):
         self.t, self.inside = t, set()
@@ -399,7 +399,7 @@ class Users:
         self.inside ^= {member}
 
     def check(self):
-        """hvtrace traces the functions if it has joined, whoever else uses them."""
+        """If hvtrace has joined, it traces the functions."""
         if "hvtrace" not in self.inside:
             return
 

@@ -3,8 +3,8 @@
 the time while hvtrace reads them.
 
 It writes only memory that the guest does not use in this time, or values that cannot harm it: hvtrace must survive,
-and the proof after a slice still holds. At its end the process restores the overwritten words that are otherwise
-unchanged."""
+and the proof after a slice still holds. At its end the process restores the overwritten words that the guest has not
+changed since."""
 
 import os
 import random
@@ -16,7 +16,7 @@ import traceback
 
 from lib.memory import PAGE, Memory
 
-DISTINCT = 20000  # positions to write: each is saved and restored
+DISTINCT = 20000  # maximum number of overwritten words
 TOKENS = b"".join(bytes((ord("0") + i, 0)) for i in range(10))  # of kallsyms: each digit is a token
 NAMES_BYTES = 3 << 19  # at least this many bytes before the tokens belong to kallsyms, too
 SYMBOLS = ("__start_BTF", "__stop_BTF", "__start_orc_unwind", "__stop_orc_unwind", "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
@@ -28,14 +28,14 @@ STATE = 320  # length of a state in bytes; its ring follows
 
 
 class Span:
-    """LENGTH bytes at OFFSET of a file. FREE: overwrite only words that are 0, or the process's own."""
+    """LENGTH bytes at OFFSET of a file. FREE: overwrite only words that are 0, or that this process wrote."""
 
     def __init__(self, file, offset, length, free=False):
         self.file, self.offset, self.length, self.free = file, offset, length, free
 
 
 class Guest:
-    """Finds the data to overwrite by the guest's own symbols."""
+    """Uses the guest's own symbols to find the data to overwrite."""
 
     def __init__(self, domain):
         self.memory = Memory(domain)
@@ -82,7 +82,7 @@ class Guest:
         return [self._span(self.memory.walk(link) + 16, 96) for link in random.sample(links, min(60, len(links)))]
 
     def event_texts(self):
-        """The texts that the words of such a structure point to."""
+        """The texts that words of struct trace_event_call point to."""
         found = []
         for link in random.sample(self._list(self.at["ftrace_events"], 2000), 60):
             for word in struct.unpack("<12Q", self.memory.read_gpa(self.memory.walk(link) + 16, 96)):
@@ -181,7 +181,7 @@ class Overwriting:
 
 
 class Ringing:
-    """Writes records copied from elsewhere, words, and heads, near the head of a ring. Nothing is restored."""
+    """Writes modified copies of records near the head of a ring, and sometimes a false head. Restores nothing."""
 
     def __init__(self, rings):
         self.rings = rings

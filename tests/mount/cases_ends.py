@@ -81,7 +81,7 @@ def others_mounts_stay(t):
 
 @case
 def a_mount_keeps_nothing_open(t):
-    """The process that serves a mount has no files open of the command that started it."""
+    """The process that serves a mount inherits no open files from the command that started it."""
     t.hv("umount", "fake")
     ours, others = os.pipe()
     far = fcntl.fcntl(others, fcntl.F_DUPFD, 50)
@@ -112,7 +112,8 @@ def a_stuck_service_holds_nobody(t):
 
 @case
 def where_it_can_be_mounted(t):
-    """Mounting at a file, at a directory in use, at one that does not exist; unmounting one in use."""
+    """Errors: mounting at a file, at a directory in use, at one that does not exist; unmounting one in use. Then odd
+    names, the default directory, and a detach of a mounted session."""
     work = os.path.dirname(t.dir)
     with open(os.path.join(work, "file"), "w", encoding="utf-8"):
         pass

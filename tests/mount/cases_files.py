@@ -78,7 +78,7 @@ def writes_are_short_and_publish_at_close(t):
     assert t.socket("set_ftrace_filter") == "old\n"
     copy = os.dup(fd)
     os.close(copy)
-    assert t.socket("set_ftrace_filter") == "old\n", "a descriptor is left"
+    assert t.socket("set_ftrace_filter") == "old\n", "published although a descriptor is left"
     os.close(fd)
     assert t.socket("set_ftrace_filter") == "one\ntwo\n"
     t.sh("exec 3>set_ftrace_filter; echo a >&3; echo b >&3; cat set_ftrace_filter >&2; exec 3>&-")
@@ -102,7 +102,7 @@ def reads_go_on_behind_a_publication(t):
     assert os.write(fd, b"c\n") == 2
     with starved(t, 0.4):  # as on a loaded host
         os.close(fd)
-        assert t.socket("set_ftrace_filter") == "a\nb\nc\n", "published by the writer's close"
+        assert t.socket("set_ftrace_filter") == "a\nb\nc\n", "not published by the writer's close"
     os.close(close)
     os.close(closed)
     assert os.waitpid(reader, 0)[1] == 0
@@ -190,7 +190,7 @@ def a_close_under_way_is_waited_for(t):
 
 @case
 def a_dead_reader_is_waited_for(t):
-    """The next program waits a moment until the file of a dead reader is closed, even if another process has it."""
+    """The next program waits a moment for the close of a dead reader's file, and gets EBUSY if another process has it."""
     reader = subprocess.Popen(["sh", "-c", "exec 3<trace_pipe; sleep 60 & echo $!; kill -KILL $$"], cwd=t.dir, stdout=subprocess.PIPE)
     sleeper = int(reader.stdout.readline())
     reader.wait()
@@ -227,7 +227,7 @@ def waiting_readers(t):
     later.wait()
     cat = subprocess.Popen(["cat", t.path("trace_pipe")], stdout=subprocess.PIPE)
     time.sleep(0.3)
-    assert t.read("tracing_on") == "1\n", "others are served meanwhile"
+    assert t.read("tracing_on") == "1\n", "a waiting reader blocks others"
     t.hv("echo", "fake", "control", "emit", "2")
     assert cat.stdout.readline() == b"line 0\n"
     cat.send_signal(signal.SIGINT)
@@ -301,7 +301,7 @@ def spliced(t, script=""):
 def a_stopped_helper_holds_nobody(t):
     """close(2) waits a moment for the inspector if it has the file open, but not if it is stopped or dead."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
-        until(lambda: t.pid_of("hvtrace:inspect"))  # it gives itself that name
+        until(lambda: t.pid_of("hvtrace:inspect"))  # the inspector sets its name after its start
         helper = t.pid_of("hvtrace:inspect")
         os.kill(helper, number)
         pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)

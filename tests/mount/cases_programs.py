@@ -32,12 +32,12 @@ def programs_see_the_guest(t):
     t.hv("exec", "fake", "sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
     t.hv("exec", "fake", "/no/such", status=127)
     assert "not attached" in t.hv("exec", "other", "true", status=1)
-    if HOST_HAS_TRACEFS:  # which is what programs look for
+    if HOST_HAS_TRACEFS:  # programs look for its mount
         assert "1\n" == t.hv("exec", "fake", "grep", "-c", " /sys/kernel/tracing tracefs ro,", "/proc/mounts")
     # the host's own files are as they were
     script = f"{' '.join(t.command)} exec fake true; cat /proc/version"
     shared = subprocess.run(["unshare", "-m", "--propagation", "shared", "sh", "-c", script], capture_output=True, check=True)
-    assert b"fake" not in shared.stdout, "what is bound over them is seen outside"
+    assert b"fake" not in shared.stdout, "the files of exec are visible outside"
     with open("/proc/version", encoding="utf-8") as file:
         assert "fake" not in file.read()
     t.hv("exec", "fake", "sh", "-c", "echo 2 >/proc/sys/kernel/kptr_restrict; echo 0 >/proc/sys/kernel/ftrace_enabled")
@@ -118,7 +118,7 @@ def the_host_is_out_of_reach(t):
     shell.stdin.write("cat tracing_on\n")
     shell.stdin.flush()
     assert shell.stdout.readline() == "1\n"
-    # the newest of the two: the one of this shell
+    # both: the tree's and this shell's
     servers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "hvtrace:mount"
                and t.run_dir in cmdline(pid)]
     for pid in servers:

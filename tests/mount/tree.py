@@ -87,10 +87,11 @@ class Tree:
 
 @contextlib.contextmanager
 def starved(t, seconds):
-    """Keeps the inspector from running for some time: it may use one CPU only, where another process has priority (if that is allowed)."""
+    """Keeps the inspector from running for some time: it may use one CPU only, where another process has priority, if
+    that is allowed."""
     ours = os.sched_getaffinity(0)
     cpu = min(ours)
-    until(lambda: t.pid_of("hvtrace:inspect"))  # it gives itself that name
+    until(lambda: t.pid_of("hvtrace:inspect"))  # the inspector sets its name after its start
     os.sched_setaffinity(t.pid_of("hvtrace:inspect"), {cpu})
     for pid in (0, t.pid_of("hvtrace:mount")):
         os.sched_setaffinity(pid, ours - {cpu} or ours)
@@ -99,7 +100,7 @@ def starved(t, seconds):
               "while time.monotonic() < end: pass")
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as first:
         if not first.stdout.readline():
-            print("     nobody may go first here (SCHED_FIFO): the inspector has its CPU", flush=True)
+            print("     SCHED_FIFO is not allowed here: the inspector keeps its CPU", flush=True)
         try:
             yield
         finally:
@@ -107,7 +108,7 @@ def starved(t, seconds):
 
 
 def close_dead(fd):
-    """close(2) of a file whose server has gone may fail; the file is closed nevertheless."""
+    """Closes a file whose server has died: close(2) may fail, but the file is closed."""
     try:
         os.close(fd)
     except OSError:
@@ -117,7 +118,7 @@ def close_dead(fd):
 def until(question, seconds=PATIENCE):
     end = time.monotonic() + seconds
     while not question():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
@@ -132,7 +133,7 @@ def code_of(function, *args):
 
 
 def thread_sleeps(tid):
-    """Whether this process's thread TID sleeps or has ended."""
+    """Returns whether this process's thread TID sleeps or has ended."""
     try:
         with open(f"/proc/self/task/{tid}/stat", encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "R"
