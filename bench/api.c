@@ -85,7 +85,7 @@ static void make_pages(void)
 
 struct client {
 	int fd;
-	const char *texts[HANDLES_MAX]; /* of open files; NULL: at the end */
+	const char *texts[HANDLES_MAX]; /* rest of each open file; NULL: none */
 	bool is_raw[HANDLES_MAX];
 	unsigned nr_handles;
 	unsigned nr_left; /* pages of all vCPUs */
@@ -236,7 +236,7 @@ static void put_file(const char *name, const char *text)
 		abort();
 }
 
-/* Returns the process that plays the service. */
+/* Makes the run directory, and starts and returns the process that plays the service. */
 static pid_t start_service(unsigned nr_pages)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -342,7 +342,7 @@ static void check(struct hvt_error *error)
 	exit(1);
 }
 
-/* A time of the process and its processor time. */
+/* Wall clock and processor time of this process. */
 struct moment {
 	uint64_t ns, cpu_ns;
 };
@@ -361,7 +361,7 @@ static void print_row(const char *name, struct moment begin)
 	nr_seen = 0;
 }
 
-/* Frees OPS. */
+/* Dispatches until NR_WANTED events were seen, and prints the row NAME. Frees OPS. */
 static void measure(struct hvt_session *session, const char *name, struct hvt_ops *ops,
 		    uint64_t nr_wanted)
 {
@@ -379,7 +379,7 @@ static void measure(struct hvt_session *session, const char *name, struct hvt_op
 	hvt_ops_free(ops);
 }
 
-/* As a program without the library's callbacks does, such as `hvtrace record -o`. */
+/* Reads pages like a program without the library's callbacks, such as `hvtrace record -o`. */
 static void measure_raw(unsigned nr_pages)
 {
 	HV_AUTO_FREE char *dir = hv_format("%s/" ID, run_dir);

@@ -90,7 +90,7 @@ static uint64_t put_functions(unsigned nr_cpus)
 	return NR_CALLS * nr_cpus;
 }
 
-/* Every second call makes a call, which is shown on one line with its return. */
+/* Each outer call makes one call, which is shown on one line with its return. */
 static uint64_t put_graph(unsigned nr_cpus)
 {
 	for (uint64_t n = 0; n < NR_CALLS / 4; n++)

@@ -26,7 +26,7 @@ static const size_t numbers_of_sites[] = {1, 100, 1000, 10000, SIZE_MAX};
 enum column {
 	SET_MS,
 	UNSET_MS,
-	NR_HOLDS, /* pauses while setting; also the next two */
+	NR_HOLDS, /* while setting the tracer, like the next two */
 	HELD_MS,
 	LONGEST_MS,
 	NR_COLUMNS
@@ -185,7 +185,7 @@ static void measure_round(const char *path, size_t round)
 	start_ns = now_ns();
 	must(hv_kernel_open(guest, NULL, NULL, &kernel));
 	open_ms[round] = ms_since(start_ns);
-	/* Each number has its own session, so that the session's longest hold belongs to it. */
+	/* Each number of sites has a separate session, because a session keeps its longest hold. */
 	for (size_t number = 0; number < NR_NUMBERS; number++)
 		measure_session(guest, kernel, number, round, heap_before_mib);
 	for (size_t kind = 0; kind < NR_SECTION_TRACERS; kind++)

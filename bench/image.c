@@ -43,7 +43,7 @@ struct image {
 	struct hv_gpa region_gpa;
 	pid_t vmm;		  /* -1 or 0 if not started */
 	struct hv_keeper *keeper; /* owned; NULL if this process writes */
-	struct hv_rules *rules;	  /* owned; rules of the process that writes for a service */
+	struct hv_rules *rules;	  /* owned; as in a broker */
 };
 
 /* Returns NULL if not all of it is RAM. */

@@ -55,7 +55,7 @@ static double mapped_mib(const char *name, const char *image)
 	return (double)total_kb / 1024;
 }
 
-/* Attaches, reports to the parent, and waits until all services have reported. */
+/* Attaches, waits until all services have attached, and reports its memory to the parent. */
 static void serve(const char *path, int tell, int start)
 {
 	struct hv_session *session;

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BYTES (8u << 20) /* aligned stack for the calls */
+#define STACK_BYTES (8u << 20) /* this process's stack counts as an aligned kernel stack */
 /* Address of the world: the trampoline code contains 32-bit addresses. */
 #define MAPPED_AT   ((void *)0x40000000)
 

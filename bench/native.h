@@ -14,8 +14,8 @@
  * caller like the return handler of a graph. */
 #define NATIVE_BY_CALL_OFF  (WORLD_TEXT_END + 0xc0)
 #define NATIVE_BY_JUMP_OFF  (WORLD_TEXT_END + 0x100)
-/* The same with separate code: the function jumps to it at its entry, and it calls the rest of the
- * function, so that each return matches a call. */
+/* As above, but the function jumps to separate code at its entry, and this code calls the rest of
+ * the function, so that each return matches a call. */
 #define NATIVE_BESIDE_OFF   (WORLD_TEXT_END + 0x140)
 #define NATIVE_ADD_OFF	    (WORLD_TEXT_END + 0x180) /* call of xadd, rdtsc and return; return */
 #define NATIVE_LOCK_OFF	    (WORLD_TEXT_END + 0x1c0) /* call of lock xadd, rdtsc and return; return */

@@ -58,7 +58,7 @@ static void fill(unsigned nr_rings, unsigned run)
 				write_record(i, tsc++);
 }
 
-/* Both return the number of events. */
+/* read_full() and merge_full() return the number of events. */
 static uint64_t read_full(unsigned nr_rings)
 {
 	struct hv_record record;

@@ -34,7 +34,7 @@ static void child(const struct world *w)
 /* Builds the stack for a trampoline to record: STACK_WORDS above the caller's return address, every
  * third of them a kernel text address. In a hooked case, the first of these is the address of the
  * return handler. When the trampoline is entered, SP points to the return address of the site. The
- * child does not return there. */
+ * child never uses the overwritten words: it is killed before. */
 static void make_stack(const struct world *w, const struct world_case *c, pid_t pid, uint64_t sp)
 {
 	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
