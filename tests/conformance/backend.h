@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tree of files on which a script is played: below a directory, or over a service's socket. A
- * program is linked with one of the two. The functions behave as the system calls of their names:
- * they return -1 and set errno. */
+/* The tree on which the player runs a script: a directory, or the tree of a service over its
+ * socket. A program is linked with one of these two backends. The functions behave like the system
+ * calls of their names: if they fail, they return -1 and set errno. */
 #pragma once
 
 #include <stddef.h>
@@ -22,5 +22,5 @@ int backend_rewind(int handle);
 int backend_list(const char *path, char *ret, size_t size);
 int backend_mkdir(const char *path);
 int backend_rmdir(const char *path);
-/* Finds the permission bits, and whether PATH is a directory (0 or 1). */
+/* Returns the permission bits, and whether PATH is a directory (0 or 1). */
 int backend_stat(const char *path, unsigned *ret_mode, unsigned *ret_is_dir);

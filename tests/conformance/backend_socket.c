@@ -13,10 +13,10 @@
 
 static int service = -1;
 static struct hv_text in;
-/* The place in the file of each handle, as the kernel keeps it for a file descriptor. */
+/* The file offset of each handle. */
 static struct {
 	uint64_t position;
-	bool moved; /* the place was changed by something else than a read */
+	bool moved; /* changed since the last read */
 } handles[256];
 
 int backend_begin(const char *where)

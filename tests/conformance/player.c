@@ -9,7 +9,7 @@
  *   write HANDLE TEXT | read HANDLE LEN | rewind HANDLE | close HANDLE
  *   fill HANDLE NR TEXT       one write of TEXT repeated NR times
  *
- * TEXT knows \n, \t, \0, \\ and \xNN. Each line is shown after '$ '; a failed call shows '= ERRNO',
+ * TEXT may contain \n, \t, \0, \\ and \xNN. Each line is shown after '$ '; a failed call shows '= ERRNO',
  * a write its count; bytes read are shown as they are. */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 static int handles[10] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* Prints errno if RESULT is that of a failed call. */
+/* Prints errno and returns true if RESULT is negative. */
 static int failed(long result)
 {
 	if (result >= 0)
@@ -66,7 +66,7 @@ static void do_redirect(char *args, int newline)
 		text[len - 1] = '\0';
 	len = unescape(text);
 	if (newline)
-		text[len++] = '\n'; /* the place of the blank or of the arrow */
+		text[len++] = '\n'; /* overwrites the blank or the arrow */
 	handle = backend_open(arrow + 2, O_WRONLY | (append ? 0 : O_TRUNC));
 	if (failed(handle))
 		return;

@@ -67,7 +67,7 @@ static bool is_branch(const uint8_t *ram, uint64_t gpa, uint64_t *ret)
 	return ram[gpa] == 0xe8 || ram[gpa] == 0xe9;
 }
 
-/* Whether the bytes are a nop of a static key. */
+/* Returns whether the bytes are a nop of a static key. */
 static bool is_nop(const uint8_t *code, size_t len)
 {
 	static const uint8_t nops[][LEN_X86] = {{0x0f, 0x1f, 0x44, 0x00, 0x00},
@@ -82,7 +82,7 @@ static bool is_nop(const uint8_t *code, size_t len)
 	return false;
 }
 
-/* Length of the nop that fills the rest of the replaced instructions after a jump. */
+/* Returns the length of the nop that fills the rest of the replaced instructions after a jump. */
 static size_t len_behind(const uint8_t *code)
 {
 	if (memcmp(code, "\x0f\x1f\x00", 3) == 0)
@@ -116,7 +116,7 @@ static size_t explained(uint64_t gpa)
 	return is_nop(now, LEN_X86) && is_nop(was, LEN_X86) ? LEN_X86 : 0;
 }
 
-/* Most pages are as the guest has them. */
+/* Returns whether AT begins an unchanged page. Most pages are unchanged. */
 static bool is_page_same(uint64_t at)
 {
 	return at % PAGE_BYTES == 0 && at + PAGE_BYTES <= SMALL_RAM &&
@@ -152,7 +152,7 @@ static bool is_leaf_of_region(uint64_t entry)
 	       to + UNIT <= SMALL_REGION + small.region.len_bytes;
 }
 
-/* Slots of the window have leaves of the region, or are unused. */
+/* Only page-table entries of the window may change: they are empty or lead to the region. */
 static void check_tables(void)
 {
 	uint64_t first = small_entry_of(&small, SMALL_WINDOW);
@@ -199,7 +199,8 @@ static void check_half(struct bits *bits, uint64_t gpa)
 			check_bit(bits, gpa + i);
 }
 
-/* The words that ours come from and go to: arrays of probes, functions, return addresses. */
+/* Returns whether the rules permit this change of a pointer to callbacks or a function, or of a
+ * return address. */
 static bool is_word_explained(uint64_t now, uint64_t was)
 {
 	if (is_ours(now))

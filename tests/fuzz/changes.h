@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Words of a fake kernel's data that the input of a fuzzer changes: the input is pairs of a 4-byte
- * offset and an 8-byte value. */
+/* Changes words of a fake kernel's data. The input of the fuzzer is pairs of a 4-byte offset and an
+ * 8-byte value. */
 #pragma once
 
 #include "tests/unit/kernel/fake_kernel.h"
 
-/* Offsets are numbers of words in the data that was allocated. */
+/* Offsets count units of 4 bytes in the allocated data. */
 static inline void change(struct fk *f, const uint8_t *data, size_t size)
 {
 	for (; size >= 12; data += 12, size -= 12) {
@@ -14,14 +14,14 @@ static inline void change(struct fk *f, const uint8_t *data, size_t size)
 
 		memcpy(&off, data, 4);
 		memcpy(&value, data + 4, 8);
-		/* an address in the data is likelier to be of use */
+		/* an address in the data reaches more code */
 		if (value >> 32 == 0x5a5a5a5a)
 			value = FK_DATA + (uint32_t)value % (f->brk - FK_DATA);
 		fk_u64(f, FK_DATA + off % ((f->brk - FK_DATA) / 4) * 4, value);
 	}
 }
 
-/* Made once; each input starts from the same data. */
+/* The original data, which is restored for each input. */
 struct saved {
 	uint8_t *data;
 	size_t len_bytes;

@@ -149,7 +149,7 @@ static bool serve(struct client *c)
 	return true;
 }
 
-/* await_service() has a socket with a name, the library has none. */
+/* await_service() binds its socket to a name, and the library does not. */
 static int accept_one(int listen_fd, bool *ret_last)
 {
 	struct sockaddr_un name;
@@ -345,7 +345,7 @@ static void check(struct hvt_error *error)
 	hvt_error_free(error);
 }
 
-/* WHICH: the kind of ops. */
+/* WHICH: the kind of ops, with stacks or pages. */
 static void use(struct hvt_session *session, unsigned which)
 {
 	struct hvt_symbols *symbols = NULL;

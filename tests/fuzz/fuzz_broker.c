@@ -333,8 +333,8 @@ static void write_by_program(const struct record *in)
 	put_word(own, gpa, word);
 }
 
-/* Gives a vCPU the kernel's tables, or user mode's under KPTI, whose page belongs to a program
- * otherwise. A hostile VMM can report any registers; it could also write to guest memory itself. */
+/* Gives a vCPU the kernel's page tables with any PCID, and an address in the kernel or in a program.
+ * A hostile VMM can report any registers, as it could also write to guest memory itself. */
 static void move_vcpu(const struct record *in)
 {
 	struct hv_vcpu_regs *regs = &small.regs[in->a & 1];
@@ -387,7 +387,7 @@ static size_t act(struct hv_broker_server *server, const struct record *in, size
 	return 1;
 }
 
-/* Leaves calls of an earlier session, and a journal that the guest may have changed. */
+/* Leaves calls and the journal of an earlier session. The guest may have changed the journal. */
 static void leave_session(const struct record *in)
 {
 	struct hv_journal_entry *to =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Copies any bytes as a file with BTF: raw, or ELF whose tables name any lengths. Then reads any
- * bytes as a copy. A copy that was made must be one. */
+/* Copies any bytes as a file with BTF, raw or in ELF. The copy must have a valid size and header,
+ * and must be read-only. Then reads the copy, and the bytes as if they were one. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Proves BTF files against kernels without BTF. The first byte of the input is how much of it
- * changes bytes of the right file (pairs of a 2-byte offset and a value); the rest changes words of
- * the kernel's data (changes.h). The proof must end; whatever it accepts has the properties that
- * trampolines rely on. */
+/* Proves BTF files against kernels without BTF. The first byte of the input is the number of bytes
+ * that change the correct file (a 2-byte offset and a value each); the rest changes words of the
+ * kernel's data (changes.h). The proof must end. Members that it accepts must have the properties
+ * that trampolines rely on. */
 #include <string.h>
 
 #include "tests/unit/kernel/core/fake_untyped.h"

@@ -31,7 +31,7 @@ static int listen_fd = -1, lock_fd = -1;
 static pthread_t service;
 static struct hv_text sent; /* the data that the service sends to each client */
 
-/* Sends it, and waits until the client has disconnected. */
+/* Sends the data, and waits until the client disconnects. */
 static void serve(int fd)
 {
 	char buf[4096];
@@ -193,7 +193,7 @@ static void done(void *arg hv_unused, const struct wire_frame *answer)
 		abort();
 }
 
-/* Runs the process of a mount. */
+/* Runs a mount's connection to the service. */
 static void run_link(void)
 {
 	struct link *l;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Derives types from a guest whose code and memory are hostile. The first byte of the input is how
- * much of it changes the code of functions (a 1-byte number of the function, a 1-byte offset, 1
- * byte for the number of the bytes, and the bytes); the rest changes words of the guest's data
- * (changes.h). It must end, with facts or a refusal, and write nothing. What it finds for the rest
- * of hvtrace can be looked up. */
+/* Derives types from a guest whose code and memory are hostile. The first byte of the input is the
+ * number of bytes that change the code of functions (a function, an offset and a length of one byte
+ * each, and the new bytes); the rest changes words of the guest's data (changes.h). Deriving must
+ * end. If it succeeds, its BTF must have each member that it found. */
 #include <string.h>
 
 #define FUNCTION_BYTES 64u /* shorter functions take less time */
@@ -32,7 +31,7 @@ static void change_code(const uint8_t *data, size_t size)
 	}
 }
 
-/* Each member can be found in the BTF, at its offset. */
+/* The BTF must have each member at its offset. */
 static void check_types(void)
 {
 	const struct hv_facts *facts = fk.k.core.types.facts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names functions in an ELF file that a guest may have made, of which some pages are missing. Names
- * must occur in the file. */
+/* Finds names of functions and the build id in an ELF file of a guest; some of its pages are
+ * missing. They must occur in the file. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads any text as kept facts: after the lines that identify the kernel, unless the first byte of
- * the input is odd. What is read is written in the same way again, and becomes BTF that has the
- * members. */
+/* Reads any text as kept facts, after the lines that identify the kernel unless the first byte of the
+ * input is odd. Accepted facts must be written as the same text. In BTF made from them, members must
+ * have their offsets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	/* Without room after the text. */
+	/* The buffer ends at the last byte of the text. */
 	bytes = hv_alloc(begin + size - 1 ? begin + size - 1 : 1);
 	memcpy(bytes, BEGIN, begin);
 	memcpy(bytes + begin, data + 1, size - 1);

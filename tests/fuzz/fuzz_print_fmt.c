@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compiles and evaluates any print_fmt with any fields and entry, with a resolver that knows only
- * some names. The text must stay within its limits. The input is a number of words, a choice of
- * their beginning, as many bytes, each for a word or a character, a number of fields, four bytes
- * per field, and the entry. */
+ * some names. The text must stay within its limits. The input is an eighth of a number of words,
+ * a byte that can add a format string, a byte for each word or character, a number of fields, four
+ * bytes per field, and the entry. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads any bytes as a vmlinux: sections, symbols, sites, and its DWARF, whose BTF is read as that of
- * a kernel. */
+/* Reads any bytes as a vmlinux: sections, symbols, sites and DWARF, and BTF made from the DWARF. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drives the QMP client of the parser's process with a hostile monitor (vmm/qemu/qmp.c): greeting,
  * lines, and ids. The input is the text that the monitor sends before each command. A command times
- * out if its answer is not there. Each returned answer must be complete and must have the id of its
+ * out if its answer has not arrived. Each returned answer must be complete and must have the id of its
  * command. Each command must be sent exactly once. */
 #include <stdlib.h>
 #include <string.h>

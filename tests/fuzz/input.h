@@ -14,8 +14,8 @@ static inline unsigned next_byte(struct input *in)
 	return in->at < in->end ? *in->at++ : 0;
 }
 
-/* Text of a number of bytes, the first one, that stand for one of NR words or for themselves. The
- * caller frees it. */
+/* Returns a text, which the caller frees. The next byte is the number of bytes to use; each of these
+ * adds one of NR words, or itself. */
 static inline char *next_words(struct input *in, const char *const *words, size_t nr)
 {
 	struct hv_text text = {0};
