@@ -176,7 +176,7 @@ START_TEST(a_guest_is_held_once)
 }
 END_TEST
 
-/* A write after that could come too late: the hold ends by itself. */
+/* A later write could follow the end of the hold, which times out. */
 START_TEST(three_quarters_of_a_hold_are_for_writes)
 {
 	struct hv_guest *g = open_guest();

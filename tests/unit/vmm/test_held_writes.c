@@ -31,7 +31,7 @@ static void setup(void)
 	memset(memory, FILL, sizeof(expected));
 	memset(expected, FILL, sizeof(expected));
 	vmm = fork();
-	if (vmm == 0) { /* Check would write into its parent's messages */
+	if (vmm == 0) { /* never returns to Check, which would write its parent's messages */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();

@@ -32,8 +32,8 @@ static void await_hang_up(void)
 		continue;
 }
 
-/* Answers each number with the next one, or 0 when it is too late. Exits when the connection is
- * closed. */
+/* Answers each number with the next one, but 0 only after the client has hung up. Exits when the
+ * connection is closed. */
 static void add_one(void *ctx hv_unused)
 {
 	struct hv_helper_wake wake = {0};
@@ -213,7 +213,7 @@ START_TEST(wakes_when_the_service_has_died)
 	if (!service) {
 		if (hv_helper_start(&teller, &deadline_ns, &h))
 			_exit(1);
-		/* A child of the service keeps it open and forwards the helper's messages. */
+		/* A child keeps the socket open and forwards the helper's messages. */
 		if (!fork()) {
 			hv_err_free(hv_helper_receive(&h, &told, 1, hv_now_ns() + HANG_NS));
 			if (write(said[1], &told, 1) < 0)

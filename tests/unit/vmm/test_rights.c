@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each step in which a process gives up its rights fails: it must not continue with a part of them.
- * No step is executed, so this needs no privileges. broker/test_sandbox.c tests the sandbox itself. */
+/* Each step in which a process gives up its rights fails once: the process must not keep some of
+ * them and continue. No step is executed, so this needs no privileges. broker/test_sandbox.c tests
+ * the sandbox itself. */
 #include <sys/prctl.h>
 #include <sys/resource.h>
 

@@ -34,7 +34,7 @@ static void listen_at(const char *path)
 		_exit(1);
 }
 
-/* This process's socket "secret" is next to the child's root. */
+/* The parent's socket "secret" is next to the child's root. */
 static void be_elsewhere(void)
 {
 	if (unshare(CLONE_NEWNS) != 0 || chroot("root") != 0 || chdir("/run") != 0)

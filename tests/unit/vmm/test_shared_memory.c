@@ -82,7 +82,7 @@ START_TEST(other_accesses_find_zeros)
 }
 END_TEST
 
-/* From the machine, if it has free huge pages: the unit tests reserve none. */
+/* Tested only if the machine has free huge pages: the unit tests reserve none. */
 #define HUGE_PAGE (2u << 20)
 
 START_TEST(huge_pages_are_replaced_as_a_whole)

@@ -15,15 +15,15 @@
 
 #define SMALL_RAM    (1u << 20)
 #define SMALL_REGION 0x100000000ull
-#define SMALL_TEXT   0xffffffff81000000ull /* kernel address of the page at 0 */
+#define SMALL_TEXT   0xffffffff81000000ull /* kernel address of guest physical 0 */
 #define SMALL_WINDOW 0xffffffff90000000ull /* possible kernel address of the region */
 #define SMALL_CODE   0x8000u		   /* end of the code; data follows */
-#define SMALL_TABLES 0x80000u		   /* of the kernel */
+#define SMALL_TABLES 0x80000u		   /* the kernel's root table */
 
 struct small_guest {
 	uint8_t *ram;		    /* a mapping of FD */
 	const struct hv_arch *arch; /* with the format of its tables */
-	uint64_t text;		    /* the address of its RAM */
+	uint64_t text;		    /* kernel address of RAM */
 	uint64_t tables_end;
 	struct hv_vcpu_regs regs[2];
 	struct hv_region region;
@@ -33,8 +33,8 @@ struct small_guest {
 	unsigned fails_after; /* the hold ends before this write of a list; 0: never */
 	int stop_fd;
 	struct hv_gva stop; /* 0: none */
-	int exit_fd;	    /* readable when it has ended */
-	bool has_threads;   /* of its vCPUs: this process */
+	int exit_fd;	    /* readable when the VMM has ended */
+	bool has_threads;   /* the vCPUs have threads: this process */
 };
 
 static struct hv_err *small_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -115,7 +115,7 @@ static struct hv_err *small_registers(void *self, struct hv_vcpu_regs *ret, size
 	return err;
 }
 
-/* Entries of each architecture: one that leads to a table, and a leaf to copy from. */
+/* Entries in S's format: a pointer to a table, and a leaf with usual attributes. */
 static inline uint64_t small_table(const struct small_guest *s, uint64_t to)
 {
 	if (hv_arch_is(s->arch, &hv_arch_riscv64))
@@ -167,7 +167,7 @@ static inline uint64_t small_entry_of(struct small_guest *s, uint64_t gva)
 	return small_entry(s, small_levels(s), SMALL_TABLES, s->arch->map_level, gva);
 }
 
-/* Maps RAM for the tables from ROOT on. */
+/* Maps RAM in the tables from ROOT on. */
 static inline void small_map(struct small_guest *s, uint64_t root)
 {
 	for (uint64_t at = 0; at < SMALL_RAM; at += s->arch->entry_span(1)) {
@@ -179,7 +179,7 @@ static inline void small_map(struct small_guest *s, uint64_t root)
 	}
 }
 
-/* The kernel's half of its root has more entries than KPTI's user-mode root has there. */
+/* Adds entries to the kernel's half of its root: KPTI's user-mode root has fewer there. */
 static inline void small_fill_root(struct small_guest *s)
 {
 	unsigned levels = small_levels(s);
@@ -223,7 +223,6 @@ static inline void small_make_tables(struct small_guest *s, const struct hv_arch
 	s->regs[1].root |= hv_arch_is(arch, &hv_arch_x86_64) ? 22 : 0;
 }
 
-/* It has two vCPUs. */
 static struct hv_err *small_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
 {
 	if (max < 2)
@@ -240,7 +239,7 @@ static int small_exit_fd(void *self)
 	return ((struct small_guest *)self)->exit_fd;
 }
 
-/* It stops immediately. */
+/* The guest reaches AT immediately. */
 static struct hv_err *small_stop_at(void *self, struct hv_gva at)
 {
 	struct small_guest *s = self;

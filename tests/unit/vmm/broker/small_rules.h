@@ -28,8 +28,7 @@ static inline void begin(enum hv_adopts adopts)
 	memcpy(small.ram + SITE, nop, sizeof(nop));
 }
 
-/* FORMAT: an index of ARCH's formats, or -1 if ARCH has no formats. Creates the entries of WINDOW.
- */
+/* FORMAT: an index of ARCH's formats; -1: ARCH has none. Creates the tables for WINDOW. */
 static inline void begin_as(const struct hv_arch *arch, int format, uint64_t kernel,
 			    uint64_t window)
 {
@@ -38,7 +37,7 @@ static inline void begin_as(const struct hv_arch *arch, int format, uint64_t ker
 	small_entry_of(&small, window);
 	rules = hv_rules_new(guest, HV_ADOPTS_NOTHING);
 	hv_rules_set_region(rules, &small.region);
-	/* The physical address of a held vCPU's instruction is unknown. */
+	/* From now on, the physical address of the vCPU's instruction is unknown. */
 	hv_rules_see(rules, small.regs, 2);
 	small.regs[0].ip_gpa = hv_gpa(0);
 }
@@ -85,7 +84,7 @@ static inline struct hv_hold_write data(uint64_t gpa, uint64_t value, uint32_t l
 	return w;
 }
 
-/* Writes the entry of GVA if its tables exist, otherwise some other word. */
+/* Returns a write to GVA's entry, or to WORD if GVA is not near the kernel's text. */
 static inline struct hv_hold_write entry(uint64_t gva, uint64_t value)
 {
 	uint64_t own = small.text >> 40, gpa = WORD;
@@ -114,7 +113,7 @@ static inline bool allows(struct hv_hold_write w)
 	return !err;
 }
 
-/* The region's code, followed by its data. */
+/* Maps the region's code, followed by its data. */
 static inline void map_window(void)
 {
 	ck_assert(allows(entry(SMALL_WINDOW, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE))));

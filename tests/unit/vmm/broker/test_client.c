@@ -36,7 +36,7 @@ int access(const char *path, int mode)
 		       : 0;
 }
 
-/* Returns the error that ends it. */
+/* Answers requests until an error, and returns it. */
 static struct hv_err *answer_all(int socket, struct hv_guest *guest)
 {
 	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
@@ -64,7 +64,7 @@ static void serve(int socket)
 	small.has_threads = has_ended;
 	small.exit_fd = has_ended ? eventfd(1, 0) : -1;
 	err = answer_all(socket, guest);
-	/* an abandoned hold has ended */
+	/* the server must have ended an abandoned hold */
 	_exit(small.held || err->code != EPIPE);
 }
 
@@ -211,7 +211,7 @@ START_TEST(a_guest_is_what_it_is)
 }
 END_TEST
 
-/* An earlier session may have left it. */
+/* A copy of what an earlier session may have left there. */
 START_TEST(the_regions_beginning_is_kept)
 {
 	struct hv_guest *g = open_client();
@@ -312,7 +312,7 @@ START_TEST(a_hold_that_is_left_ends)
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 
 	ck_assert_ptr_null(hv_channel_ask(ours, &question, &answer));
-	end(g); /* which checks it */
+	end(g); /* serve() checks that the hold has ended */
 }
 END_TEST
 
@@ -417,7 +417,7 @@ static void check_refused(uint32_t kind, uint64_t a, uint64_t b, const char *wor
 
 START_TEST(the_files_of_the_ram_are_given_once)
 {
-	struct hv_guest *g = open_client(); /* which has sent it */
+	struct hv_guest *g = open_client(); /* has requested them already */
 
 	check_refused(HV_ASK_RAM, 0, 0, "the service asks for the RAM's files again");
 	end(g);
@@ -446,7 +446,7 @@ START_TEST(a_hold_is_for_what_needs_one)
 }
 END_TEST
 
-/* Another process may have its pid, and must not be traced. */
+/* Another process may have the VMM's pid, and must not be traced. */
 START_TEST(a_vmm_that_has_ended_is_not_traced)
 {
 	struct hv_host_threads threads = {0};
@@ -559,7 +559,7 @@ START_TEST(a_vmm_does_not_choose_who_it_is)
 	ck_assert_ptr_null(hv_broker_client_guest(ours, &g));
 	ck_assert_str_eq(hv_guest_info(g)->name, "mine");
 	ck_assert_str_eq(hv_guest_info(g)->id, "mine");
-	ck_assert_int_eq(hv_guest_info(g)->pid, broker); /* it has created the VMM's socket */
+	ck_assert_int_eq(hv_guest_info(g)->pid, broker); /* which created the VMM's socket */
 	end(g);
 }
 END_TEST
@@ -609,7 +609,7 @@ START_TEST(messages_are_bounded)
 }
 END_TEST
 
-/* Sends an answer with the numbers of an error, and asks. */
+/* Returns the error that a client makes of an answer with these values. */
 static struct hv_err *error_for(uint64_t code, uint64_t facts, uint64_t reason_off)
 {
 	const uint64_t answer[6] = {1, 4, code, facts, reason_off};

@@ -9,9 +9,9 @@
 /* arm64: addresses of its image and of the region. */
 #define ARM64_TEXT   0xffffa435c6000000u
 #define ARM64_WINDOW 0xffffa435c8000000u
-enum { PAGES_4K_48 = 1, PAGES_16K_48 = 4, PAGES_64K_48 = 8 }; /* its formats */
+enum { PAGES_4K_48 = 1, PAGES_16K_48 = 4, PAGES_64K_48 = 8 }; /* arm64's formats */
 
-/* Of riscv64 */
+/* riscv64's image and region. */
 #define RISCV64_TEXT   0xffffffff80000000u
 #define RISCV64_WINDOW 0xffffffff40000000u
 
@@ -34,7 +34,7 @@ START_TEST(entries_get_leaves_of_the_region_only)
 	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION, HV_ACCESS_READ_WRITE) & ~NX)));
 	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION + (4u << 20), HV_ACCESS_READ))));
 	ck_assert(!allows(entry(window + 0x1000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
-	/* all of the kernel's own memory is elsewhere */
+	/* the linear map of all memory */
 	ck_assert(!allows(entry(0xffff888000000000, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
 	memcpy(small.ram + entry_at, &own, 8); /* a used entry */
 	ck_assert(!allows(entry(window, leaf_of(SMALL_REGION, HV_ACCESS_READ))));
@@ -45,7 +45,7 @@ START_TEST(entries_get_leaves_of_the_region_only)
 }
 END_TEST
 
-/* For an image whose address can vary: by arm64's tables. */
+/* arm64 images can be at any address. */
 START_TEST(entries_of_an_image_that_can_be_anywhere)
 {
 	uint64_t leaf;
@@ -156,7 +156,7 @@ START_TEST(a_call_of_the_guest_is_put_back)
 }
 END_TEST
 
-/* Instructions of seven bytes: a jump, and padding. */
+/* An instruction of seven bytes: a jump and padding replace it. */
 START_TEST(longer_instructions_become_a_jump)
 {
 	static const uint8_t insn[7] = {0x65, 0xff, 0x05, 1, 2, 3, 4};
@@ -174,7 +174,7 @@ START_TEST(longer_instructions_become_a_jump)
 }
 END_TEST
 
-/* Kernel addresses between two mapped parts do not belong to hvtrace. Parts may come in any
+/* Kernel addresses between two mapped parts do not belong to hvtrace. Parts may be mapped in any
  * order. */
 START_TEST(what_is_between_is_not_ours)
 {
@@ -247,7 +247,7 @@ START_TEST(a_write_that_was_not_made_is_tried_again)
 	entry_at = small_entry_of(&small, SMALL_WINDOW);
 	for (unsigned i = 0; i < 3; i++) {
 		map_window();
-		memset(small.ram + entry_at, 0, 16); /* it was not made */
+		memset(small.ram + entry_at, 0, 16); /* the write was not made */
 	}
 	map_window();
 	memcpy(&leaf, small.ram + entry_at, 8);
@@ -300,15 +300,15 @@ START_TEST(static_calls_lead_elsewhere)
 	ck_assert(!allows(data(WORD, other, 8)));
 	ck_assert(allows(data(WORD, to, 8)));
 	ck_assert(allows(data(WORD, from, 8)));
-	memcpy(small.ram + WORD, &to, 8); /* it was not made */
+	memcpy(small.ram + WORD, &to, 8); /* the write was not made */
 	ck_assert(allows(data(WORD, from, 8)));
 	ck_assert(allows(call_of(SITE, from)));
-	/* A static call with many calls, before the word of another one is written. */
+	/* A static call has many call sites before the word of another one is written. */
 	for (unsigned i = 0; i < 100; i++)
 		ck_assert(allows(call_of(SITE, i % 2 ? from : other)));
 	ck_assert(allows(data(WORD, to, 8)));
 	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x40)));
-	ck_assert(!allows(call_of(SITE, to))); /* as the guest had it, or not at all */
+	ck_assert(!allows(call_of(SITE, to))); /* only the guest's own call may be put back */
 	ck_assert(allows(call_of(SITE, from)));
 	end();
 }
@@ -369,7 +369,7 @@ START_TEST(a_function_returns_to_the_kernel_again)
 }
 END_TEST
 
-/* As arm64's pointer authentication signs a return address. */
+/* arm64's pointer authentication signs return addresses. */
 START_TEST(a_signed_return_address_is_put_back)
 {
 	const uint64_t signature = 0x002a000000000000;
@@ -392,7 +392,7 @@ START_TEST(counts_and_bits)
 	ck_assert(!allows(data(WORD + 8, 3, 4)));
 	small.ram[WORD + 8] = 7; /* the guest counts, too */
 	ck_assert(allows(data(WORD + 8, 6, 4)));
-	small.ram[WORD + 8] = 7; /* it was not made */
+	small.ram[WORD + 8] = 7; /* the write was not made */
 	ck_assert(allows(data(WORD + 8, 6, 4)));
 	/* Two tracepoints may share a count. */
 	ck_assert(allows(data(WORD + 8, 7, 4)));
@@ -427,8 +427,7 @@ START_TEST(a_list_is_allowed_as_a_whole)
 }
 END_TEST
 
-/* By the journal that an earlier session left in the region, for words that still lead to the
- * region. */
+/* The journal of an earlier session permits undoing changes that still lead to the region. */
 START_TEST(an_earlier_session_is_put_back_by_its_journal)
 {
 	uint64_t leaf, entry_at;
@@ -445,9 +444,9 @@ START_TEST(an_earlier_session_is_put_back_by_its_journal)
 	small.ram[WORD + 8] = 1;
 	journal(0, SITE, nop, 5);
 	hv_rules_set_region(rules, &small.region);
-	journal(1, SITE + 0x40, nop, 5); /* too late */
+	journal(1, SITE + 0x40, nop, 5); /* too late: the journal was read before */
 	ck_assert(allows(text(SITE, nop, 5)));
-	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* all is undone */
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* the undo is undone */
 	ck_assert(allows(text(SITE, nop, 5)));
 	ck_assert(allows(data(WORD, SMALL_TEXT + 0xa000, 8)));
 	ck_assert(allows(data(WORD + 8, 0, 4)));
@@ -484,8 +483,8 @@ START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
 }
 END_TEST
 
-/* With KPTI, user-mode tables do not contain the kernel, but another vCPU's tables do, and so do
- * those next to them. */
+/* With KPTI, user-mode tables do not map the kernel. Another vCPU's tables may, and the kernel's
+ * root is next to the user-mode root. */
 START_TEST(any_vcpu_tells_the_kernels_tables)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -501,8 +500,8 @@ START_TEST(any_vcpu_tells_the_kernels_tables)
 }
 END_TEST
 
-/* Older kernels use few entries of their root, like user mode. Before the region is mapped,
- * only the number of entries tells a user root that has a kernel root next to it. */
+/* Older kernels use few entries of their root, like user mode. Until the region is mapped, only the
+ * number of entries shows that a root is a user root with a kernel root next to it. */
 START_TEST(the_kernels_root_has_few_entries)
 {
 	uint64_t at;

@@ -87,7 +87,7 @@ START_TEST(a_leaf_does_not_go_into_any_zero_word)
 }
 END_TEST
 
-/* The call's own position determines its target. */
+/* A call is relative: its position determines its target. */
 START_TEST(a_call_does_not_lead_elsewhere_than_it_says)
 {
 	struct hv_hold_write w;
@@ -119,7 +119,7 @@ START_TEST(a_call_does_not_replace_other_instructions)
 }
 END_TEST
 
-/* The bytes after a jump may be another way into the code. */
+/* Another jump could lead to the bytes after this jump. */
 START_TEST(nothing_follows_a_jump)
 {
 	struct hv_hold_write w;
@@ -208,8 +208,7 @@ START_TEST(a_count_does_not_walk)
 }
 END_TEST
 
-/* The guest's kernel takes over a tracepoint that hvtrace enabled, and leaves its own to
- * hvtrace. */
+/* The guest may decrement a count that hvtrace incremented, and the other way round. */
 START_TEST(a_count_changes_hands)
 {
 	begin(HV_ADOPTS_NOTHING);
@@ -243,7 +242,7 @@ START_TEST(a_word_does_not_get_any_value)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(values); i++)
 		ck_assert(!allows(data(WORD, values[i], 8)));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(values); i++)
-		ck_assert(!allows(data(WORD + 8, values[i], 8)));    /* next to one */
+		ck_assert(!allows(data(WORD + 8, values[i], 8)));    /* next to a pointer */
 	ck_assert(!allows(data(WORD + 16, SMALL_WINDOW + 0x40, 8))); /* to hvtrace's code */
 	ck_assert(!allows(data(WORD + 17, DATA_WINDOW + 0x40, 8)));
 	put(WORD + 24, 0x8000000000030067); /* not a kernel pointer */
@@ -299,7 +298,7 @@ START_TEST(pages_beside_the_tables_are_no_tables)
 	struct hv_hold_write w;
 
 	begin(HV_ADOPTS_NOTHING);
-	/* The kernel's tables are at the page with bit 12 set, where KPTI has user-mode tables. */
+	/* The kernel's root is at a page with bit 12 set, where KPTI has the user-mode root. */
 	memcpy(small.ram + root, small.ram + SMALL_TABLES, 0x1000);
 	small.regs[0].root = small.regs[1].root = root;
 	small.tables_end = forged + 0x2000;
@@ -308,7 +307,7 @@ START_TEST(pages_beside_the_tables_are_no_tables)
 	w.gpa = hv_gpa(small_entry(&small, 4, forged, 2, SMALL_WINDOW));
 	ck_assert(!allows(w));
 	map_window();
-	/* Now they lead to the region, too. */
+	/* Now the forged tables lead to the region, too. */
 	put(w.gpa.v, leaf_of(SMALL_REGION, HV_ACCESS_READ_EXECUTE));
 	put(small_entry(&small, 4, forged, 1, SMALL_TEXT + SITE),
 	    small_leaf(&small, 1, PAGE_OF_USER, HV_ACCESS_READ_EXECUTE));

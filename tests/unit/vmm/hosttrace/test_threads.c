@@ -138,7 +138,7 @@ START_TEST(hosts_that_do_not_trace)
 }
 END_TEST
 
-static long nr_cpus; /* of the host; 0: its own number */
+static long nr_cpus; /* of the host; 0: 4096 */
 
 /* Replaces the function of the C library. */
 long sysconf(int name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A keeper of this process, which acts as the VMM. Holds do nothing. Calls are made where the
- * test's hv_keeper_calls() makes them. */
+/* A fake keeper. This process acts as the VMM. Holds do nothing, and the test's hv_keeper_calls()
+ * makes the calls. */
 #pragma once
 
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #define ROUND_UP 0x400000u /* in fpcr */
 
-/* One or two of each kind of register. x7 has a different value while a tracer observes a system
- * call. x9 and x17 are call-clobbered in C, but the kernel preserves them. */
+/* Tests one or two registers of each kind. x7 has a different value while a tracer observes a
+ * system call. x9 and x17 are call-clobbered in C, but the kernel preserves them. */
 bool round_keeps_registers(int fd)
 {
 	static const uint64_t pattern[2] = {0x0123456789abcdef, 0xfedcba9876543210};

@@ -94,7 +94,7 @@ static struct hv_err *stop_in_call(struct hv_threads *threads, uint64_t deadline
 {
 	struct hv_err *err = hv_threads_stop(threads, deadline_ns);
 
-	while (!err && !hv_call_can(&threads->list[0])) /* it is not in its call at this moment */
+	while (!err && !hv_call_can(&threads->list[0])) /* the thread is not in its call now */
 		err = hv_thread_again(&threads->list[0], deadline_ns);
 	return err;
 }
@@ -118,7 +118,7 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 	return err;
 }
 
-/* Makes both in one hold: between the calls only the necessary instructions are executed. */
+/* Makes two calls in one hold: the thread executes only the necessary instructions between them. */
 static struct hv_err *inject_twice(pid_t pid)
 {
 	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
@@ -248,7 +248,7 @@ static void count_down(const char *where)
 		kill(getpid(), SIGKILL);
 }
 
-/* Returns true if it was not killed because it has fewer steps than STEP. */
+/* Kills the injecting process at its step STEP. Returns true if it has fewer steps. */
 static bool inject_and_die(pid_t pid, long step)
 {
 	char name[16] = "injected";
@@ -283,7 +283,7 @@ START_TEST(death_at_every_step)
 }
 END_TEST
 
-static pid_t vmm; /* of PID; 0: none */
+static pid_t vmm; /* the argument PID; 0: none */
 
 /* Makes calls in one hold. After each, the thread is again at its original position. */
 static struct hv_err *inject_into_vcpu(struct hv_thread *t, const struct hv_call_code *code,

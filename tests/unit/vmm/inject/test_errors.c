@@ -136,7 +136,7 @@ END_TEST
 
 /* -- calls in a thread of another process ------------------------------------------------------ */
 
-/* The thread of a child process, and the calls of this process that fail when it injects one. */
+/* A child process whose thread receives injected calls. */
 struct victim {
 	pid_t pid;
 	int feed; /* the child reads from its other end */
@@ -194,7 +194,7 @@ static struct hv_err *inject(void *ctx)
 	return err;
 }
 
-/* What fails, and the end of the message after "thread N: " or "process N: ". */
+/* What fails, and the message about thread %d. */
 static const struct {
 	struct failing_call calls[2];
 	int code;
@@ -222,14 +222,14 @@ START_TEST(injections_that_fail)
 	struct victim v = start_victim(false);
 	HV_AUTO_FREE char *message = NULL;
 
-	usleep(20000); /* until it waits */
+	usleep(20000); /* until the victim waits */
 	message = hv_format(injections[_i].message, (int)v.pid);
 	expect_failure(injections[_i].calls, inject, &v, injections[_i].code, message);
 	end_victim(&v);
 }
 END_TEST
 
-/* The message has an address. */
+/* Like inject(), but without the address in the message. */
 static struct hv_err *inject_without_address(void *ctx)
 {
 	HV_AUTO_ERR struct hv_err *err = inject(ctx);
@@ -246,7 +246,7 @@ static struct hv_err *inject_without_address(void *ctx)
 #define XSTATE_USED	512
 #define TILES		(UINT64_C(1) << 18) /* feature of AMX */
 
-/* What the NTH request of this kind answers: CODE, or the registers after CHANGE. */
+/* The NTH REQUEST fails with CODE, or CHANGE changes its result. */
 static struct {
 	int request;
 	unsigned nth;
@@ -303,7 +303,7 @@ static void use_unknown(void *answer)
 	put_fpu(answer, 3, 7);
 }
 
-/* The original position of a thread is not known here. */
+/* Like inject(), but without the thread's original position in the message. */
 static struct hv_err *inject_without_position(void *ctx)
 {
 	HV_AUTO_ERR struct hv_err *err = inject(ctx);
@@ -336,7 +336,7 @@ START_TEST(registers_that_cannot_be_kept)
 	struct victim v = start_victim(false);
 	HV_AUTO_FREE char *message = hv_format(registers[_i].message, (int)v.pid);
 
-	usleep(20000); /* until it waits */
+	usleep(20000); /* until the victim waits */
 	altered = registers[_i].altered;
 	expect_failure(none, inject_without_position, &v, registers[_i].code, message);
 	altered = (__typeof__(altered)){0};
@@ -371,7 +371,7 @@ START_TEST(results_that_cannot_be_read)
 	static const struct failing_call none[] = {{0}};
 	struct victim v = start_victim(false);
 
-	usleep(20000); /* until it waits */
+	usleep(20000); /* until the victim waits */
 	is_data_lost = true;
 	expect_failure(none, inject_without_address, &v, EFAULT, " cannot be read");
 	is_data_lost = false;
@@ -402,7 +402,7 @@ START_TEST(a_hold_that_ends_by_itself)
 	uint64_t ns;
 	bool are_all;
 
-	usleep(20000); /* until it waits */
+	usleep(20000); /* until the victim waits */
 	expect_success(hv_call_code_find(v.pid, &code));
 	expect_success(hv_keeper_start(v.pid, pidfd, &code, &k));
 	expect_success(hv_keeper_hold(k, &v.pid, 1, 1, &ns, &are_all));
@@ -438,7 +438,7 @@ START_TEST(threads_that_do_not_stop)
 	close(ends[0]);
 	HV_AUTO_FREE char *message =
 		hv_format("thread %d of the VMM does not stop: the host may be too busy", (int)pid);
-	usleep(20000); /* until it waits for its child */
+	usleep(20000); /* until the victim waits for its child */
 	hv_threads_init(&threads, &pid, 1);
 	expect_error(hv_threads_stop(&threads, 0), ETIMEDOUT, message);
 	close(ends[1]);

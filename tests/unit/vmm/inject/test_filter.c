@@ -18,7 +18,7 @@
 
 #define NR_PROGRAMS 3000
 #define LEN_MAX	    24
-#define A_CALL	    SYS_getpriority /* the arguments choose the result; it changes nothing */
+#define A_CALL	    SYS_getpriority /* changes nothing, whatever its arguments are */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -198,8 +198,8 @@ static struct sock_filter random_insn(unsigned left)
 	}
 }
 
-/* Makes a program that returns "errno 1" to "errno 31", by A or a constant, for A_CALL, and allows
- * other calls. Returns its length. */
+/* Makes a program that returns an errno from 32 to 63, by A, for A_CALL, and allows other calls.
+ * Returns its length. */
 static size_t random_program(struct sock_filter ret[LEN_MAX + 8])
 {
 	size_t nr = 0, len = 4 + (size_t)rand() % (LEN_MAX - 4);
@@ -302,7 +302,7 @@ START_TEST(agrees_with_the_kernel)
 		with.data.instruction_pointer = answer->ip;
 		is_definite = hv_filter_decide(&(struct hv_filter){insns, nr}, &with, &action);
 		nr_definite += is_definite;
-		/* 0, of a division by 0, kills the child */
+		/* a division by 0 returns 0, which kills the child */
 		ck_assert_msg(!is_definite ||
 				      action == (SECCOMP_RET_ERRNO | (uint32_t)answer->code),
 			      "program %u: errno %d, but 0x%x", i, answer->code, action);

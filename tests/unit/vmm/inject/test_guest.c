@@ -46,7 +46,7 @@ static bool ends_with(const char *path, const char *end)
 	return strlen(path) >= strlen(end) && !strcmp(path + strlen(path) - strlen(end), end);
 }
 
-/* The vCPU's page has the name that KVM gives it. */
+/* Opens a copy of the mappings in which the vCPU's page has KVM's name. */
 static int open_maps(const char *path)
 {
 	int from = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);

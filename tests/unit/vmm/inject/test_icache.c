@@ -87,7 +87,7 @@ START_TEST(none)
 }
 END_TEST
 
-/* Memory of the VMM, the system call that unmaps it from the guest, and its message. */
+/* Memory of the VMM, and the system call that unmaps it from the guest. */
 static const struct {
 	int flags;
 	long call;

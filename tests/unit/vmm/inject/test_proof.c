@@ -67,7 +67,7 @@ struct vmm {
 	struct hv_keeper *keeper;
 };
 
-/* Waits like a vCPU that is halted. Raw calls, so that it makes no others. */
+/* Waits like a halted vCPU. Raw calls, because the filter allows no others. */
 static void *vcpu_main(void *arg)
 {
 	const struct kind *kind = arg;
@@ -145,7 +145,7 @@ static _Noreturn void vmm_main(const struct kind *kind, int feed)
 	}
 }
 
-/* Both threads make a round. */
+/* Checks that both threads make a round. */
 static void check_lives(const struct vmm *v)
 {
 	uint64_t rounds = shared->rounds + 1, vcpu_rounds = shared->vcpu_rounds + 1;
@@ -286,7 +286,7 @@ START_TEST(refused)
 	check_refusal(hv_keeper_calls(v.keeper, &call, 1, NULL, 0), "openat", v.pid);
 	call = (struct hv_call){.nr = SYS_ioctl, .args = {3, KVM_SET_SREGS}};
 	check_refusal(hv_keeper_calls(v.keeper, &call, 1, NULL, 0), "ioctl 0x4138ae84", v.pid);
-	/* after a proof, other calls need their own */
+	/* other calls need their own proof */
 	ck_assert_ptr_null(make_region(v.keeper));
 	check_refusal(hv_keeper_calls(v.keeper, &call, 1, NULL, 0), "ioctl 0x4138ae84", v.pid);
 	end(&v);
@@ -318,7 +318,7 @@ START_TEST(not_known_in_advance)
 END_TEST
 
 /* The kernel continues an interrupted wait with restart_syscall(2), which the filter of the vCPU's
- * thread does not allow. The wait ends before that. */
+ * thread does not allow. hvtrace makes the wait return EINTR instead. */
 START_TEST(a_wait_that_may_not_be_restarted)
 {
 	struct kind kind = kinds[1];
@@ -372,7 +372,8 @@ START_TEST(threads_of_the_kernel)
 }
 END_TEST
 
-/* A tracer with a filter gets no filters: exits with 0 if it notices that. */
+/* The kernel gives no filters to a tracer with a filter. Exits with 0 if hv_filters_read() reports
+ * that. */
 static _Noreturn void trace_with_filter(pid_t tid)
 {
 	static struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -395,7 +396,7 @@ static _Noreturn void trace_with_filter(pid_t tid)
 	_exit(hv_filters_read(tid, HV_UNREAD_ALLOW_ONE, &filters) || filters ? 4 : 0);
 }
 
-/* Then only the filter of a VMM that is known is accepted. */
+/* Only HV_UNREAD_ALLOW_ONE accepts an unreadable filter. */
 START_TEST(filters_that_cannot_be_read)
 {
 	struct vmm v;

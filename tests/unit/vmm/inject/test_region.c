@@ -24,9 +24,9 @@ static struct {
 	unsigned nr_asked;
 	unsigned nr_too_high;
 	struct kvm_userspace_memory_region made;
-	int error;	       /* errno instead of all that; 0: none */
+	int error;	       /* errno instead of a result; 0: none */
 	long failing;	       /* the system call that fails with ERROR; 0: none */
-	unsigned long request; /* if that is ioctl(): only this one */
+	unsigned long request; /* if FAILING is ioctl(): only this request */
 	bool is_unaligned;     /* the VMM maps files at addresses that no huge page can have */
 } kvm;
 static unsigned nr_closed;
@@ -151,7 +151,7 @@ START_TEST(at_once)
 }
 END_TEST
 
-/* An address that is too high is refused for one slot, not for each. */
+/* An address that is too high is tried with one slot, not with each. */
 START_TEST(fewer_bits)
 {
 	kvm.phys_bits = 37;
@@ -249,7 +249,7 @@ START_TEST(a_mapping_that_cannot_be_undone)
 }
 END_TEST
 
-/* The VMM has mapped the region, and hvtrace has mapped too much. */
+/* The VMM has mapped the region, but hvtrace has too many mappings. */
 START_TEST(a_region_that_is_not_mapped_here)
 {
 	HV_AUTO_FD int fd = memfd_create("other", MFD_CLOEXEC);

@@ -23,7 +23,7 @@
 #define START	0x100000u
 #define SITE	(START + 3 * PAGE + 0x10)
 #define OTHER	(START + 9 * PAGE + 0x20)
-#define THE_OWN (SITE + 0x100) /* offset of a byte that the guest itself changes */
+#define THE_OWN (SITE + 0x100) /* a byte that the guest itself changes */
 #define LEN	5
 
 static const uint8_t nop[LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -31,7 +31,7 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 
 /* ---- a keeper ---- */
 
-static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* for calls that map */
+static enum loss { NOTHING, ANSWER, UNMADE, LATE } loss_of_next; /* for the next mmap() */
 static bool refuses_maps, seals_files;
 static struct hv_call late[HV_KEEPER_CALLS_MAX];
 static size_t nr_late;
@@ -404,7 +404,7 @@ START_TEST(ram_that_cannot_be_put_back)
 }
 END_TEST
 
-/* Creates, as the VMM, a window's file with these numbers in its name. */
+/* Creates a window's file as the VMM does, with the values of S in its name. */
 static int make_window_file(struct hv_shadow s)
 {
 	char name[HV_SHADOW_NAME_LEN];
@@ -422,7 +422,7 @@ static struct hv_shadow window_of(uint64_t off, uint64_t len_bytes)
 				  .ram_off = off};
 }
 
-/* A copy of a page would end after the mapping of such a window. */
+/* The copy of a page would reach beyond the mapping of such a window. */
 START_TEST(a_window_is_of_whole_pages_of_ram)
 {
 	const struct hv_shadow bad[] = {
@@ -469,7 +469,7 @@ START_TEST(a_window_spans_mappings)
 }
 END_TEST
 
-/* The VMM has sealed the file against the seal that prevents this. */
+/* The VMM's F_SEAL_SEAL keeps hvtrace from adding F_SEAL_SHRINK. */
 START_TEST(a_truncated_window_does_not_kill)
 {
 	int fd = make_window_file(window_of(0, RAM));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A KVM that refuses requests, or ends the guest. This program has its own ioctl(), which plays KVM,
- * so no /dev/kvm is needed. */
+/* A KVM that refuses requests, or ends the guest. This program's ioctl() acts as KVM, so no
+ * /dev/kvm is needed. */
 #include <check.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 struct refusal {
 	unsigned long request;
 	unsigned nth; /* 0: always */
-	int code;     /* 0: returns RESULT */
+	int code;     /* 0: the request returns RESULT */
 	int result;
 };
 
@@ -77,13 +77,12 @@ static int make_vcpu(void)
 	return fd;
 }
 
-static volatile bool never_stops; /* a run ignores requests to stop */
+static volatile bool never_stops; /* KVM_RUN ignores requests to stop */
 static volatile bool is_in_run;
-static uint64_t late_ns;    /* the clock of the test is ahead by this */
-static unsigned nr_threads; /* that can be made; 0: any number */
+static uint64_t late_ns;    /* the test's CLOCK_MONOTONIC is ahead by this */
+static unsigned nr_threads; /* the last of this number cannot be made; 0: all can */
 
-/* Replace functions of the C library. While a vCPU does not stop, the time of a wait passes at
- * once. */
+/* Replace functions of the C library. While a vCPU does not stop, a wait takes no real time. */
 
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -428,7 +427,7 @@ START_TEST(a_guest_that_ends)
 }
 END_TEST
 
-/* The kernel is traced from its first instruction on. */
+/* To trace a kernel from its first instruction on, KVM must stop it there. */
 START_TEST(a_kernel_that_cannot_be_stopped_where_it_begins)
 {
 	static const struct {
@@ -482,7 +481,7 @@ static struct hv_err *flush_region(void *ctx)
 	return hv_hold_flush_translations(ctx, 0, 4096);
 }
 
-/* The serial port has the first thread. */
+/* The serial port's thread is made first. */
 START_TEST(a_vcpu_without_a_thread)
 {
 	expect_success(hv_minivm_new(&config, &vm));

@@ -116,8 +116,8 @@ START_TEST(nothing_of_much_input_is_lost)
 }
 END_TEST
 
-/* Sets the registers as Linux does before it reads input (autoconfig, serial8250_do_startup), but
- * slowly. */
+/* Sets the registers as Linux does before it reads input (autoconfig, serial8250_do_startup), with
+ * a pause. */
 static void open_port(void)
 {
 	hv_minivm_serial_write(s, IER, 0xf);
@@ -249,8 +249,8 @@ static bool line_is_full(void)
 	return poll(&(struct pollfd){.fd = out[1], .events = POLLOUT}, 1, 0) == 0;
 }
 
-/* On a loaded host the thread that forwards the bytes may be late. Then the line is full, and
- * nothing may be lost. */
+/* On a loaded host the thread that forwards the bytes may be late. The line status must then show a
+ * full line, so that nothing is lost. */
 START_TEST(a_full_line_is_said_to_be_full)
 {
 	char drop[65536];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the structures of the host's kernel are read, on a kernel of this test: its types, and its
- * memory, are those of the structures below. */
+/* Reads structures of the host's kernel. The kernel is a fake: the structures below are its memory,
+ * and this test makes their types. */
 #include <bpf/btf.h>
 #include <check.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static struct fake_kernel {
 	struct fake_slots slots;
 } kernel;
 
-/* The member that the types do not have, and the form of this kernel. */
+/* ABSENT: a member that the types lack. */
 static const char *absent;
 static bool has_types, is_old, changes;
 
@@ -102,7 +102,8 @@ static void make_kernel(void)
 	kernel.pid.numbers = VMM_TID;
 }
 
-/* Slot I is at page 2 * I. Those of the tree's index 1 are a list to the right. */
+/* Slot I is at page 2 * I. In the tree of index 1, each slot is the right child of the previous
+ * one. */
 static void make_slots(size_t nr)
 {
 	kernel.slots.node_idx = 1;
@@ -118,7 +119,7 @@ static void make_slots(size_t nr)
 	kernel.slots.gfn_tree = nr ? at(&kernel.slots.memslots[0].gfn_node[3]) : 0;
 }
 
-/* Left nodes are visited after right ones. */
+/* Makes each slot the left child of the previous one. */
 static void make_left_tree(size_t nr)
 {
 	make_slots(nr);
@@ -300,7 +301,7 @@ START_TEST(processes_without_a_machine)
 		if (fd != VM_FD)
 			expect_error(open_vmm(VMM_PID, fd), ESRCH,
 				     "the host's kernel shows no KVM machine of process 1000000");
-	kernel.kvm.mm++; /* of another process, which has passed the machine on */
+	kernel.kvm.mm++; /* another process made the machine and passed it on */
 	expect_error(open_vmm(VMM_PID, VM_FD), ESRCH,
 		     "the host's kernel shows no KVM machine of process 1000000");
 	kernel.self.tgid++;
@@ -355,7 +356,7 @@ static void check_slots(size_t nr)
 	}
 }
 
-/* A kernel with a tree, and one before Linux 5.17. */
+/* _i: 0: a kernel with a tree, 1: one before Linux 5.17. */
 START_TEST(slots_of_both_kinds)
 {
 	static struct hv_kernel_slot slots[HV_KERNEL_SLOTS_MAX];
@@ -393,7 +394,7 @@ START_TEST(slots_that_are_none)
 	kernel.slots.node_idx = 1;
 	kernel.slots.memslots[1].gfn_node[4] = 8;
 	expect_error(read_slots(slots, &nr), EAGAIN, why);
-	/* A circle of slots without pages. */
+	/* A slot without pages that is its own child. */
 	kernel.slots.memslots[1].npages = 0;
 	kernel.slots.memslots[1].gfn_node[4] = at(&kernel.slots.memslots[1].gfn_node[3]);
 	expect_error(read_slots(slots, &nr), E2BIG, "the machine has more than 1024 memory slots");

@@ -135,7 +135,6 @@ START_TEST(slots_of_the_kernel)
 }
 END_TEST
 
-/* Another descriptor is no machine. */
 START_TEST(no_machine)
 {
 	HV_AUTO_FD int other = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Domains of a libvirt that this program plays: it exports libvirt's functions, and its dlopen()
- * opens the program itself. The process of the domain is this one. */
+/* Domains of a fake libvirt: this program exports libvirt's functions, and its dlopen() opens the
+ * program itself. The process of the domain is this one. */
 #include <check.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,9 +33,8 @@
 static struct {
 	bool is_missing;
 	bool has_no_uuid, has_no_list;
-	unsigned
-		nr_active; /* questions after which the domain is no longer active; 0: any number */
-	const char *xml;   /* in the domain's description */
+	unsigned nr_active; /* this request finds the domain inactive; 0: none does */
+	const char *xml;    /* in the domain's description */
 	const char *arch;
 } virt;
 
@@ -205,7 +204,7 @@ static struct hv_err *open_without_libvirt(void *ctx hv_unused)
 	return open_web1();
 }
 
-/* In a child process, because libvirt is loaded once: the first case. */
+/* In a child process, because a process loads libvirt once. */
 START_TEST(a_host_without_libvirt)
 {
 	static const struct failing_call none[] = {{0}};
@@ -241,7 +240,7 @@ START_TEST(domains_that_cannot_be_opened)
 }
 END_TEST
 
-/* Starts a process that claims to be the domain's, in its arguments. */
+/* Starts a process whose arguments claim that it is the domain's. */
 static pid_t start_claimant(void)
 {
 	const char *const argv[] = {"sh", "-c", "read x", "-name", "web1", "-uuid", UUID, NULL};

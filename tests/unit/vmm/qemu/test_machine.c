@@ -36,7 +36,7 @@ struct answer {
 	const char *answer;
 };
 
-static const struct answer *answers; /* the end has no words */
+static const struct answer *answers; /* ends with NULL words */
 static struct hv_machine machine;
 
 static struct hv_err *transact(void *self hv_unused, const char *request, char **ret)
@@ -142,7 +142,7 @@ START_TEST(a_device_whose_memory_is_not_shared)
 }
 END_TEST
 
-/* The service would receive the whole file. */
+/* Otherwise the service would receive the whole file. */
 START_TEST(a_device_whose_file_has_more)
 {
 	HV_AUTO_FD int fd = memfd_create("ivshmem", MFD_CLOEXEC);
@@ -184,7 +184,7 @@ int fstatvfs(int fd, struct statvfs *ret)
 	return free_mib ? 0 : -1;
 }
 
-/* Its file is sparse, and others have used up the memory. */
+/* The region's file is sparse, and other files have used up the memory. */
 START_TEST(a_file_system_without_room)
 {
 	HV_AUTO_FD int fd = memfd_create("ivshmem", MFD_CLOEXEC);
@@ -221,7 +221,7 @@ START_TEST(a_machine_without_ram)
 }
 END_TEST
 
-/* Every piece has the same address in the VMM, so that none continues another. */
+/* Every piece has the same address in the VMM, so that pieces are not joined. */
 START_TEST(a_machine_with_too_much_ram)
 {
 	HV_AUTO_TEXT struct hv_text tree = {0};
@@ -355,7 +355,7 @@ static pid_t start_elsewhere(const char *dir)
 	return pid;
 }
 
-/* It has no such directory. */
+/* The VMM's namespace lacks the directory. */
 START_TEST(a_stub_of_a_vmm_in_another_mount_namespace)
 {
 	HV_AUTO_FREE char *place = hv_strdup("/tmp/hvtrace-test-XXXXXX");
@@ -421,7 +421,7 @@ END_TEST
 
 /* -- refusals ---------------------------------------------------------------------------------- */
 
-/* A file of this name is memory that only the guest can access. */
+/* A guest_memfd has this name: only the guest can access its memory. */
 START_TEST(a_guest_with_its_own_memory)
 {
 	static const struct answer list[] = {

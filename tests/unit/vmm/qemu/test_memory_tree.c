@@ -65,7 +65,7 @@ START_TEST(nodes_behind_aliases)
 }
 END_TEST
 
-/* An alias maps the middle of a container, so the border of its blocks is at another address. */
+/* An alias maps the middle of a container, so the container's blocks are at other addresses. */
 START_TEST(aliases_are_moved)
 {
 	struct hv_memory_tree t =

@@ -117,7 +117,7 @@ START_TEST(pci)
 	ck_assert(json_object_object_get_ex(answer, "return", &list));
 	hv_pci_bars_parse(list, &bars);
 	ck_assert_uint_eq(bars.nr_bars, 3);
-	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* ports */
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* I/O ports */
 	ck_assert_uint_eq(bars.bars[2].vendor, 0x1af4);
 	ck_assert_uint_eq(bars.bars[2].device, 0x1110);
 	ck_assert_uint_eq(bars.bars[2].bar, 2);

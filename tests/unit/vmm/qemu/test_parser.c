@@ -117,7 +117,7 @@ START_TEST(values)
 		      "\"type\": \"memory\", \"address\": -2, \"size\": 67108864}]}]}]");
 	ck_assert_ptr_null(hv_parser_ivshmem(parser, &ivshmem));
 	ck_assert_uint_eq(ivshmem.nr, 1);
-	ck_assert(!ivshmem.is_on); /* it would wrap */
+	ck_assert(!ivshmem.is_on); /* the BAR would wrap */
 	ck_assert_str_eq(ivshmem.where, "0:3.0");
 }
 END_TEST

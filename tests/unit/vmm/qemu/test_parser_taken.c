@@ -175,11 +175,11 @@ START_TEST(relays)
 	put(much, sizeof(much));
 	refused(ask(), EPROTO, "a command that cannot be relayed");
 	ck_assert_uint_eq(nr_relayed, 0);
-	/* an answer that it does not read */
+	/* the parser does not read the answer to its command */
 	put("{}", 2);
 	does.does_not_read = true;
 	refused(ask(), ETIME, "it does not read");
-	/* and no end */
+	/* it sends commands endlessly */
 	does.does_not_read = false;
 	does.times = 1000000;
 	nr_relayed = 0;

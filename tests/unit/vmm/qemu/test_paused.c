@@ -197,14 +197,13 @@ static void hold_fails(struct hv_err *(*how)(void), int code)
 START_TEST(paused_before_the_interrupt)
 {
 	hold_fails(pause_before, EBUSY);
-	ck_assert_int_eq(vmm.state,
-			 HV_GUARDIAN_RUNS); /* otherwise it would resume after the next pause */
+	ck_assert_int_eq(vmm.state, HV_GUARDIAN_RUNS); /* otherwise it would end the next pause */
 	hv_machine_drop_hold(&machine);
 	ck_assert(vmm.is_paused && vmm.nr_cont == 0);
 }
 END_TEST
 
-/* The guardian has resumed it, and an administrator pauses it much later. */
+/* The guardian has resumed the guest, and an administrator pauses it later. */
 START_TEST(paused_after_a_hold_that_failed)
 {
 	hold_fails(stop_late, EBUSY);
@@ -215,7 +214,7 @@ START_TEST(paused_after_a_hold_that_failed)
 }
 END_TEST
 
-/* _i: libvirt was used to pause it. */
+/* _i: an administrator has paused the guest through libvirt. */
 START_TEST(a_guardian_dies)
 {
 	vmm.by_other = _i;
@@ -239,7 +238,7 @@ START_TEST(a_guardian_dies_in_a_hold)
 }
 END_TEST
 
-/* The VMM would execute a request sent now when it answers again. */
+/* A request sent now would be executed when the VMM answers again. */
 START_TEST(the_monitor_does_not_answer)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;

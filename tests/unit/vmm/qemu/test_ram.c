@@ -104,7 +104,7 @@ static void free_nothing(void *self)
 
 static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
 
-/* AT may be NULL: anywhere. The file stays open, as QEMU keeps the files of its memory open. */
+/* AT: NULL: anywhere. The file stays open, as in QEMU. */
 static uint8_t *map_file(const char *name, uint8_t *at, uint8_t fill)
 {
 	int fd = memfd_create(name, 0);
@@ -258,7 +258,7 @@ START_TEST(another_device_at_the_same_address)
 }
 END_TEST
 
-/* Private memory is accessed by its address in the VMM, where other memory may be by now. */
+/* Private memory is accessed by its address in the VMM, which may have changed. */
 START_TEST(private_memory_elsewhere)
 {
 	uint8_t *first =
@@ -307,7 +307,7 @@ START_TEST(a_machine_without_devices_is_not_asked_again)
 	machine.ram_loaded_ns -= 2 * HV_NS_PER_S;
 	byte_at(BASE_GPA);
 	ck_assert_uint_eq(nr_views, before);
-	plug(map_file("second", NULL, 2)); /* an unknown address */
+	plug(map_file("second", NULL, 2)); /* hvtrace does not know DIMM_GPA yet */
 	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
 	ck_assert(machine.ram.can_go);
 }
@@ -322,7 +322,7 @@ START_TEST(vmm_that_knows_no_devices)
 }
 END_TEST
 
-/* Some of its pages may have been replaced: by hvtrace itself (inject/shadow.h). */
+/* Some of its pages may have been replaced by hvtrace itself (inject/shadow.h). */
 START_TEST(a_part_that_is_left_is_enough)
 {
 	if (!may_look())
@@ -429,7 +429,7 @@ START_TEST(a_file_that_guests_share_is_not_given)
 }
 END_TEST
 
-/* The VMM maps a file that it may only read. Root could write it. */
+/* The VMM may only read the file. hvtrace, as root, could write it. */
 START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 {
 	static const char path[] = "/proc/self/fd/%d";
@@ -453,7 +453,7 @@ START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 }
 END_TEST
 
-/* Another process may have its pid. */
+/* Another process may have the VMM's pid. */
 START_TEST(a_process_that_has_ended_is_not_read)
 {
 	static uint8_t byte = 7;

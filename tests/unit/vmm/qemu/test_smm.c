@@ -280,7 +280,8 @@ START_TEST(machine_mode_does_not_always_matter)
 }
 END_TEST
 
-/* In system management mode the registers do not show whether the kernel is still the same one. */
+/* Every hold waits for a vCPU in system management mode: its registers do not show whether the
+ * kernel is still the same one. */
 START_TEST(system_management_mode_always_does)
 {
 	vmm.in_lower_half = true;

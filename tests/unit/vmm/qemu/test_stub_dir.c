@@ -122,7 +122,7 @@ START_TEST(a_link_to_a_path_of_roots)
 	ck_assert_int_eq(err->code, EACCES);
 	hv_err_free(err);
 	ck_assert_int_ne(access(real, F_OK), 0);
-	/* nor is anything removed there */
+	/* hvtrace removes nothing there */
 	ck_assert_int_eq(mkdir(real, 0700), 0);
 	hv_stub_dir_remove(led, UID, GID);
 	hv_stub_file_remove(led, UID, GID);
@@ -132,7 +132,7 @@ START_TEST(a_link_to_a_path_of_roots)
 }
 END_TEST
 
-/* The administrator's QMP socket may be there, for a VMM that has given up root's privileges. */
+/* An administrator may put the QMP socket there, for a VMM that has given up root's privileges. */
 START_TEST(a_path_that_only_root_can_change)
 {
 	HV_AUTO_FREE char *in_run = hv_format("/run/hvtrace-test-%d", (int)getpid());

@@ -156,8 +156,8 @@ START_TEST(answers_without_end)
 }
 END_TEST
 
-/* Data that arrives while the guest runs is read, and stop replies are acknowledged, with a limit.
- * The VMM does not read. */
+/* While the guest runs, the client reads data and acknowledges stop replies, both with a limit. The
+ * VMM does not read the acknowledgements. */
 START_TEST(a_running_guest_sends_without_end)
 {
 	struct hv_err *err = NULL;

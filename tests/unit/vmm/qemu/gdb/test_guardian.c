@@ -30,7 +30,7 @@ struct machine {
 	_Atomic int phys;	   /* Qqemu.PhyMemMode */
 	_Atomic unsigned delay_us; /* per packet */
 	_Atomic int deaf;	   /* does not stop on request */
-	_Atomic unsigned wakes_at; /* the guest wakes up at this packet from now; 0: never */
+	_Atomic unsigned wakes_at; /* packets until the guest wakes up; 0: it does not */
 	_Atomic int to_kill;	   /* a process to kill when the stub is connected; 0: none */
 	_Atomic int unheard;	   /* an unacknowledged answer hides interrupts */
 };
@@ -54,8 +54,7 @@ static void run_command(int fd, const char *packet)
 {
 	bool goes_on = packet[0] == 'c';
 
-	/* Do it before the acknowledgement, after which the guardian may report that the guest
-	 * runs. */
+	/* Set before the acknowledgement: after it, the guardian may report that the guest runs. */
 	if (goes_on) {
 		m->runs = 1;
 		m->unheard = 0;
@@ -126,7 +125,7 @@ static void setup(void)
 
 	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	m->runs = 1;
-	vmm = getpid(); /* it listens */
+	vmm = getpid(); /* this process listens */
 	strcpy(dir, "/tmp/hvtrace-guardian-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -241,11 +240,11 @@ START_TEST(too_long)
 }
 END_TEST
 
-/* The vCPUs stop by themselves. If the guardian resumed the guest, it would run without having
- * woken up. */
+/* Puts the guest to sleep: its vCPUs stop by themselves. If the guardian resumed it, it would run
+ * without having woken up. */
 static void fall_asleep(void)
 {
-	ck_assert(comes(&m->runs)); /* not while it is being resumed */
+	ck_assert(comes(&m->runs)); /* not while the guest is being resumed */
 	m->runs = 0;
 }
 
@@ -264,7 +263,7 @@ START_TEST(asleep)
 		ck_assert_uint_eq(m->nr_writes, 100 * i);
 		ok(hv_guardian_release(g, &held_ns));
 		usleep(20000);
-		ck_assert(!m->runs); /* and was not resumed */
+		ck_assert(!m->runs); /* the guardian did not resume it */
 	}
 	ck_assert_uint_eq(m->nr_stops, 0);
 	m->runs = 1; /* it wakes up */
@@ -291,7 +290,7 @@ START_TEST(asleep_for_too_long)
 }
 END_TEST
 
-/* A packet sent then stops the guest, so the guardian must resume it. */
+/* A packet stops the guest that has woken up, so the guardian must resume it. */
 START_TEST(wakes_up_when_held_asleep)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(100);
@@ -319,7 +318,7 @@ START_TEST(paused_when_asked_to_stop)
 
 	ok(hv_guardian_start(path, vmm, &g));
 	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_RUNS);
-	fall_asleep(); /* as far as the stub shows */
+	fall_asleep(); /* to the stub, a paused guest looks the same */
 	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	ck_assert_int_eq(hv_guardian_state(g), HV_GUARDIAN_STOPPING);
 	hv_guardian_forget_stop(g);
@@ -361,8 +360,8 @@ START_TEST(a_stop_that_has_come_is_not_forgotten)
 }
 END_TEST
 
-/* The requested stop never arrives. The guardian does not wait for it, and the guest can be held
- * asleep. */
+/* The requested stop never arrives. The guardian does not wait for it: it can hold the sleeping
+ * guest. */
 START_TEST(falls_asleep_when_asked_to_stop)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(100);
@@ -435,7 +434,7 @@ START_TEST(service_killed)
 
 	ck_assert_int_gt(guardian, 0);
 	ck_assert(!m->runs);
-	for (int sig = 1; sig < 16; sig += 14) { /* SIGHUP, SIGTERM: not for the guardian */
+	for (int sig = 1; sig < 16; sig += 14) { /* the guardian ignores SIGHUP and SIGTERM */
 		kill(guardian, sig);
 		usleep(20000);
 		ck_assert(!m->runs);
@@ -545,7 +544,7 @@ START_TEST(late_stop)
 	ck_assert(comes(&m->runs));
 }
 
-/* As above, but the service has ended before. */
+/* As above, but the service has ended before the stop. */
 START_TEST(late_stop_alone)
 {
 	struct hv_guardian *g = NULL;
@@ -586,7 +585,7 @@ START_TEST(no_rights)
 }
 END_TEST
 
-/* The VMM may have put another process's socket there. */
+/* The VMM may have replaced the socket by another process's. */
 START_TEST(another_processes_socket)
 {
 	struct hv_guardian *g = NULL;

@@ -71,7 +71,7 @@ static void setup(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	memset(&does, 0, sizeof(does));
-	hv_helper_answer_ns = 20 * HV_NS_PER_S; /* tests in one process share it */
+	hv_helper_answer_ns = 20 * HV_NS_PER_S; /* reset it: tests can share a process */
 	strcpy(dir, "/tmp/hvtrace-guardian-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -240,7 +240,7 @@ START_TEST(a_long_error)
 }
 END_TEST
 
-/* The service computes the end of a hold from its begin. */
+/* The service computes the end of a hold from the begin that the guardian reports. */
 START_TEST(a_hold_of_another_time)
 {
 	does.to = GUARDIAN_HOLD;

@@ -12,7 +12,7 @@
 #include "vmm/qemu/gdb/stub_vcpus.h"
 
 #define CPUS_MAX 8
-#define ROOT	 0x1000 /* CPU N has N + 1 times this value */
+#define ROOT	 0x1000 /* thread N has N times this value */
 
 static struct {
 	unsigned ids[CPUS_MAX]; /* "01" is QEMU's CPU 0 */
@@ -23,7 +23,7 @@ static struct {
 	unsigned nr_roots_written;
 	char watched[32]; /* the last watchpoint that was set */
 	unsigned nr_watched, nr_unwatched;
-	const char *registers;			       /* NULL: as they should be */
+	const char *registers;			       /* NULL: valid ones */
 	const char *root;			       /* value of the root's register */
 	const char *hypervisor_root, *hypervisor_bits; /* NULL: the CPU lacks them */
 	const char *description;		       /* of the system registers; may be NULL */
@@ -54,7 +54,7 @@ static bool select_cpu(const char *packet)
 	return stub.selected == id;
 }
 
-/* Sends it in parts of 100 bytes. */
+/* Sends a file of the description in parts of 100 bytes. */
 static void describe(const char *packet, char *to, size_t room)
 {
 	static const char target[] = "<target><xi:include href=\"core.xml\"/>"
@@ -205,7 +205,7 @@ START_TEST(as_they_were)
 {
 	count(2);
 	ck_assert_uint_eq(stub.nr_exchanges, 2);
-	/* The vCPUs of the last hold are requested immediately. */
+	/* Registers are requested together with the list, for the vCPUs of the last hold. */
 	count(2);
 	ck_assert_uint_eq(stub.nr_exchanges, 3);
 	flush(2);
@@ -395,7 +395,7 @@ START_TEST(the_root_of_a_hypervisor)
 	ck_assert_uint_eq(regs[0].root, 0x3a000041a92001);
 	ck_assert_uint_eq(regs[1].root, 0x3a000041a92001);
 	ck_assert_int_eq(regs[1].hidden, HV_HIDDEN_NO);
-	stub.hypervisor_bits = "0100008004000000"; /* its guest executes, in EL0 */
+	stub.hypervisor_bits = "0100008004000000"; /* the kernel's guest executes in EL0 */
 	free(regs);
 	regs = look(2);
 	ck_assert_int_eq(regs[0].hidden, HV_HIDDEN_YES);
@@ -429,7 +429,7 @@ START_TEST(firmware_interrupts_a_vcpu)
 }
 END_TEST
 
-/* It executes firmware and was never in the kernel. */
+/* The vCPU executes firmware and was never in the kernel. */
 START_TEST(a_vcpu_that_was_never_started)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
