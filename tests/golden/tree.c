@@ -37,7 +37,7 @@ struct shell {
 	struct golden_guest guest;
 	struct hv_tree *tree;
 	struct hv_file *handles[10];
-	struct hv_rights given[16]; /* by each `as`; open files borrow them */
+	struct hv_rights given[16]; /* for each `as`; borrowed by open files */
 	unsigned nr_given;
 	const struct hv_rights *rights;
 	FILE *out;

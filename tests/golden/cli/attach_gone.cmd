@@ -2,7 +2,7 @@
 # The service cannot report to the command, or the command cannot wait for it: the service detaches.
 mkdir $RUN.test
 mkfifo $RUN.test/fifo
-# Only the report has this length.
+# Only the report to the command has 128 bytes.
 failing sendto:2=128 EPIPE hvtrace attach --vmlinux=$RUN.test/fifo fake 2>$RUN.test/err &
 until ln $RUN/*/log $RUN.test/log 2>/dev/null; do sleep 0.05; done
 : >$RUN.test/fifo

@@ -28,7 +28,7 @@ no_service
 # The service and its broker are killed.
 attaching
 pids="$(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)"
-kill -STOP $! # it looks for the broker when the service has ended
+kill -STOP $! # the command looks for the broker when the service has ended
 kill -9 $pids
 for pid in $pids; do
 	while grep -q '^State:.[^XZ]' /proc/$pid/status 2>/dev/null; do sleep 0.05; done

@@ -7,7 +7,7 @@ until hvtrace stat fake 2>&1 | grep -q '^not traced'; do sleep 0.05; done
 hvtrace stat fake | grep -e overhead -e '^not traced'
 grep -o 'limit_ppm=.* bytes' $RUN/*/log
 hvtrace detach fake
-# Only while this client is connected.
+# The limit of record ends with its connection.
 hvtrace attach fake
 hvtrace echo fake control load 30000
 mkdir $RUN.test

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --runqueue with a session, until tracing takes too much; then with the session's end, and with one that
-# ends by itself although it is watched. The exporter creates and removes its instance.
+# --runqueue: tracing that costs too much, the end of a session, and a session that ends as idle although
+# it is watched. The exporter creates and removes its instance.
 page() {
 	python3 - "$RUN.sock" <<'PY'
 import http.client, socket, sys

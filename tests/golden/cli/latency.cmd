@@ -5,7 +5,7 @@ plain() {
 	sed -E 's/measured [0-9.]+ s/measured T s/; s/"(measured|at)_ns":[0-9]+/"\1_ns":T/'
 }
 told() {
-	rm -f $RUN.said # of an earlier one
+	rm -f $RUN.said # from an earlier call
 	hvtrace latency fake --watch "$@" >$RUN.told 2>$RUN.said &
 	has_line $RUN.said "hvtrace: waiting for a stall"
 	hvtrace echo fake control section 20016

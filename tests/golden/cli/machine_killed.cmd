@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Remains of a machine of `hvtrace run` that was killed with its session: its name is its id. No
-# process has a number as great as these.
+# process has such a large pid.
 left() {
 	mkdir -p $RUN/$1
 	echo "{\"id\": \"$1\", \"name\": \"$3\", \"spec\": \"$1\", \"vmm_pid\": $2, \"service_pid\": 4194401}" >$RUN/$1/info

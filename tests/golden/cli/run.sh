@@ -31,7 +31,7 @@ if [ $# -gt 1 ]; then
 	exit
 fi
 
-# Services that a case left.
+# Ends services that a case left.
 end_services() {
 	for pid in "$work"/run/*/pid; do
 		[ ! -f "$pid" ] || kill "$(cat "$pid")"
@@ -45,7 +45,7 @@ chmod +x "$work/bin/hvtrace"
 ln -s "$(dirname "$(readlink -f "$fake")")/failing_call" "$work/bin/failing"
 export PATH="$work/bin:$PATH" RUN="$work/run"
 
-# Text of a golden file that may be absent.
+# golden FILE DEFAULT : prints FILE, or DEFAULT if it is absent
 golden() {
 	if [ -f "$1" ]; then cat "$1"; else printf '%s' "$2"; fi
 }

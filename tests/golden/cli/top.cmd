@@ -5,7 +5,7 @@ top -n 2 fake
 ls $RUN
 hvtrace attach fake
 hvtrace echo fake control events 7
-# The rate depends on the time between looks.
+# The rate depends on the time between samples.
 top -n 1 fake | awk '/^fake +[0-9]/ && $2 > 0 { sub(/ +[0-9.]+/, " some") } 1'
 hvtrace echo fake control events 0
 top -n 1 --sort=hits -l 'vfs_read,bad*' -l vfs_write fake

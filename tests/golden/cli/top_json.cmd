@@ -4,7 +4,7 @@ plain() {
 	sed -E 's/"(at_ms|interval_s|cost_percent)":[0-9.]+/"\1":N/g'
 }
 hvtrace top -d 100ms --json -n 2 fake | plain
-# A VMM with the threads of one.
+# A process whose thread has the name of a vCPU's.
 sh -c 'echo CPU 0/KVM >/proc/$$/comm; while :; do read -r line </proc/uptime; done' &
 vmm=$!
 until [ "$(cat /proc/$vmm/comm)" = 'CPU 0/KVM' ]; do sleep 0.05; done
