@@ -62,7 +62,7 @@ static struct hvt_error *deliver_until(struct hvt_session *session, double end_s
 	return error;
 }
 
-/* The calls that were recorded before the end are delivered, too. */
+/* Delivers calls for SECONDS, then those that were recorded before the pause. */
 static struct hvt_error *trace(struct hvt_session *session, struct hvt_ops *ops, double seconds)
 {
 	struct hvt_error *error = hvt_ops_register(ops, session);
