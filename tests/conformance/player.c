@@ -175,7 +175,7 @@ static void do_line(char *line)
 		 strcmp(command, "close") == 0)
 		do_handle(command, line);
 	else
-		printf("= what is '%s'?\n", command);
+		printf("= unknown command '%s'\n", command);
 }
 
 int main(int argc, char **argv)

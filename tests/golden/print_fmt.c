@@ -148,7 +148,7 @@ static void end_event(struct input *in)
 /* Reports a line that the capture script cannot have written, and exits. */
 static void wrong(const char *line)
 {
-	fprintf(stderr, "not a line of an .in: %.60s\n", line);
+	fprintf(stderr, "invalid line: %.60s\n", line);
 	abort();
 }
 

@@ -399,7 +399,7 @@ static void do_line(struct shell *sh, char *line)
 		 strcmp(command, "close") == 0)
 		do_handle(sh, command, line);
 	else
-		fprintf(sh->out, "= what is '%s'?\n", command);
+		fprintf(sh->out, "= unknown command '%s'\n", command);
 }
 
 static void run(FILE *in, FILE *out)

@@ -119,7 +119,7 @@ class Demo:
             self.end_session()
             step("clean up")
             self.lab.close()
-            print("the domain is gone, and the daemons that were started for it")
+            print("removed the domain, and stopped the daemons that were started for it")
 
     def end_session(self):
         """Cleans up after a Ctrl-C."""

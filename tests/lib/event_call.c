@@ -113,7 +113,8 @@ uint64_t event_call_trampoline(const struct world *w, size_t off, uint64_t a, ui
 	if (call.result && call.result <= 4) /* the trampoline continued to the kernel's function */
 		return call.result;
 	for (unsigned i = 0; i < NR_FREE; i++)
-		ck_assert_msg(call.freed[i] - start >= WORLD_LEN(w->nr_slots), "register %u", i);
+		ck_assert_msg(call.freed[i] - start >= WORLD_LEN(w->nr_slots),
+			      "register %u: an address of the block", i);
 	return call.result;
 }
 

@@ -39,7 +39,7 @@ static unsigned nr_reads;
 static inline uint8_t *memory_at(uint64_t from, uint64_t bytes)
 {
 	nr_reads++;
-	ck_assert_msg(from < UINT64_C(1) << 63 || from >= KERNEL_START, "0x%lx is no address",
+	ck_assert_msg(from < UINT64_C(1) << 63 || from >= KERNEL_START, "0x%lx is not canonical",
 		      from);
 	if (while_reading)
 		while_reading();
@@ -223,7 +223,7 @@ static inline void check_result_at(const struct entry *e, size_t at, unsigned nu
 	struct hv_span s = result_of(e, at, number, &found, &fault);
 
 	ck_assert_msg(found == tag, "result %u has the tag %u", number, found);
-	ck_assert_msg(fault == !bytes, "result %u: fault", number);
+	ck_assert_msg(fault == !bytes, "result %u: wrong fault flag", number);
 	if (!bytes)
 		return;
 	ck_assert_uint_eq(s.len_bytes, len);
@@ -247,7 +247,7 @@ static inline void call(uint64_t first_argument)
 	in[4] = first_argument; /* %rdi */
 	regs_call(world_gva(world, WORLD_TRACED_OFF).v, in, out);
 	for (unsigned i = 0; i < REGS_CALL_NR; i++)
-		ck_assert_msg(in[i] == out[i], "register %u is not kept", i);
+		ck_assert_msg(in[i] == out[i], "register %u has changed", i);
 }
 
 static inline void check_quiet(void)

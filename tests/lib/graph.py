@@ -32,7 +32,7 @@ def parse(text):
             kind = LEAVE if match["left"] else LEAF if match["how"] == ";" else ENTER
             depth, odd = divmod(len(match["blanks"]), 2)
             if odd:
-                raise ValueError(f"an odd indentation: {line!r}")
+                raise ValueError(f"indented by an odd number of blanks: {line!r}")
             lines.append(
                 Line(int(match["cpu"]), int(match["pid"]), match["us"] and float(match["us"]), depth, kind,
                      match["name"] or match["left"], match["value"])

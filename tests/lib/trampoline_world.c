@@ -464,7 +464,7 @@ static void link_trampolines(const struct world *w, struct hv_gva at)
 	memcpy(code, trampolines->code, trampolines->len_bytes);
 	bad = hv_arch_x86_64.link(trampolines, w->values, at, code);
 	if (bad)
-		printf("%s does not fit\n", bad);
+		printf("the value of %s does not fit into an instruction\n", bad);
 	assert(!bad);
 }
 

@@ -74,7 +74,7 @@ for name; do
 	end_services
 	rm -rf "$work/run" "$work"/run.*
 	[ -z "$bad" ] && continue
-	echo "not as golden: $name"
+	echo "differs from the expected output: $name"
 	failed=$((failed + 1))
 done
 echo "$# cases, $failed failed"

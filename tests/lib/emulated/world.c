@@ -207,7 +207,7 @@ static void link_trampolines(const struct emu_world *w)
 	memcpy(code, EMU_ARCH.trampolines.code, EMU_ARCH.trampolines.len_bytes);
 	bad = EMU_ARCH.link(&EMU_ARCH.trampolines, &w->values, hv_gva(emu_gva(EMU_CODE_OFF)), code);
 	if (bad)
-		printf("%s does not fit\n", bad);
+		printf("the value of %s does not fit into an instruction\n", bad);
 	assert(!bad);
 }
 
