@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loads any file as a kernel. If it is accepted, all parts must be inside the file and inside a
- * bounded range of memory. The first byte of the input selects the target of the rest: the whole
- * file, the setup header of a valid bzImage, or the headers of a valid ELF file. So the fuzzer need
- * not guess magic numbers. The last two bytes truncate the file. */
+ * bounded range of memory. The first byte selects whether the input is the whole file, or changes the
+ * setup header of a valid bzImage or the headers of a valid ELF file, so that the fuzzer need not
+ * guess magic numbers. The last two bytes truncate a changed file. */
 #include "vmm/minivm/image.h"
 
 #include "tests/unit/vmm/minivm/boot_files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Unwinds a stack with ORC tables; both come from the input. The first byte selects the form of the
- * tables; then the tables and the records follow. */
+ * tables. The code of a function, the tables and the stack's records follow. */
 #include "kernel/tasks/unwind.h"
 #include "tests/unit/kernel/tasks/fake_orc.h"
 #include "tracer/events/decode.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Searches for variables without names in a hostile guest's image: by exported symbols, by types,
- * and by the code that uses them. The input is repeated until the image has room for tables; its
+ * and by the code that uses them. The input is repeated to fill an image with room for tables; its
  * first byte selects the length of the text. Then the input changes words (changes.h) of a kernel
  * in which all variables can be found. */
 #include <string.h>

@@ -90,7 +90,7 @@ class Tool:
         )
 
     def fails(self, *words, says=(), timeout=120):
-        """The command must fail with exit status 1 and one line on stderr that contains every string of SAYS."""
+        """The command must exit with status 1, and stderr must contain every string of SAYS, in any case."""
         status, out, err = self.run(*words, timeout=timeout)
         what = f"hvtrace {' '.join(words)}"
         if status != 1:

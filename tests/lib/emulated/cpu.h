@@ -34,6 +34,6 @@ void emu_cpu_enter(struct emu_world *w, struct emu_regs *regs);
 bool emu_cpu_lacks(const struct emu_world *w, uint64_t pc);
 void emu_cpu_execute(struct emu_world *w);
 
-/* Writes the function at OFF. It calls byte TO of the trampolines and returns its second
+/* Writes the function at OFF, which calls offset TO of the trampolines and returns its second
  * argument. */
 void emu_cpu_make_function(const struct emu_world *w, uint64_t off, uint64_t to);

@@ -82,7 +82,7 @@ struct emu_case {
 	void (*prepare)(struct emu_world *w);
 	/* The entry that the sites call (hv_call_off()): */
 	enum hv_call_role role;
-	enum hv_call_trace trace; /* only HV_TRACE_NOTHING: the function trampoline */
+	enum hv_call_trace trace; /* HV_TRACE_NOTHING alone: the function trampoline */
 	bool profiled;
 	/* For the function graph: */
 	unsigned nr_entries;
