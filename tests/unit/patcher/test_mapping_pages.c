@@ -253,7 +253,6 @@ START_TEST(veneers_that_are_left_in_part_are_found)
 }
 END_TEST
 
-/* Without a table near the modules there are no veneers. */
 START_TEST(veneers_need_a_table)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};

@@ -166,7 +166,6 @@ static enum hv_ring_result read_one(struct hv_ring *ring, struct count *count)
 	return result;
 }
 
-/* Reads up to seven records together. */
 static void read_run(struct hv_ring *ring, struct count *count)
 {
 	struct hv_record run[7];

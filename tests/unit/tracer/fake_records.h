@@ -72,7 +72,7 @@ static inline void declare(struct fk *f)
 	fk_symbol(f, "__entry_text_end", FK_BASE + 0x980);
 }
 
-/* As the trampoline leaves it. */
+/* Adds a frame and its record as the trampoline leaves them. */
 static inline void open_frame(uint64_t task, unsigned nr)
 {
 	fr_frame(&r, 0, retp_of(task, nr), FR_CALLER + nr);

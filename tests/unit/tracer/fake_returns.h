@@ -10,7 +10,7 @@
 #include "tracer/guest/tracee.h"
 
 #define FR_NR_STACKS  4u
-#define FR_RANGE      0xffffffff90000000ull /* hvtrace's; nothing is mapped there */
+#define FR_RANGE      0xffffffff90000000ull /* the region's; nothing is mapped there */
 #define FR_RANGE_LEN  0x1000000ull
 #define FR_HANDLER    (FR_RANGE + 0x1040)
 #define FR_CALLER     (FK_BASE + 0x700)
@@ -90,7 +90,7 @@ static inline struct hv_err *fr_write_text(struct fr *r)
 	return NULL;
 }
 
-/* Words are return addresses, anything else is text. */
+/* Writes of a word change return addresses, others change text. */
 static inline struct hv_err *fr_write_word(struct fr *r, const struct hv_hold_write *w)
 {
 	uint64_t to;
@@ -202,8 +202,7 @@ static inline struct hv_err *fr_put_back(struct fr *r)
 	return hv_patcher_held(r->tracee.patcher, fr_put_back_held, r);
 }
 
-/* The exception stacks of this kernel are at the addresses that a graph expects only while the
- * graph checks them. */
+/* Starts a graph. During the start, the exception stacks are at the addresses that it expects. */
 static inline struct hv_err *fr_start_graph(struct fr *r, struct hv_graph_tracer *g)
 {
 	struct hv_err *err;

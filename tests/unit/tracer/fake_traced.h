@@ -79,7 +79,6 @@ static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
 	traced_init_with(t, r, nr, nop, NULL);
 }
 
-/* Makes all sites call TRAMPOLINE. */
 static inline struct hv_err *traced_want(struct traced *t, enum hv_trampoline trampoline)
 {
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(t->r->t.f.k.sites.nr);

@@ -21,7 +21,7 @@
 static struct fr r;
 static struct hv_guest *guest;
 static struct hv_region region;
-/* The last call to set a session's buffer. */
+/* The arguments of the last calls that set a session's rings. */
 static const struct hv_state *states[FK_NR_CPUS];
 static uint64_t rings_bytes[FK_NR_CPUS];
 

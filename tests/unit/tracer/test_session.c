@@ -215,7 +215,7 @@ static void change_call(struct fr *fr)
 	*(uint8_t *)fk_host(&fr->t.f, CALL) = 0xcc;
 }
 
-/* It does so between the plan and the hold. */
+/* The guest changes it between the plan and the hold. */
 START_TEST(a_guest_that_changes_its_call)
 {
 	HV_AUTO_SESSION struct hv_session *s = attach();

@@ -34,7 +34,7 @@ static inline void set_head(unsigned cpu, uint64_t position)
 	states[cpu].head = hv_ring_head_at(position, nr_slots);
 }
 
-/* Returns the position. */
+/* Reserves a position and returns it. */
 static inline uint64_t reserve(unsigned cpu)
 {
 	set_head(cpu, head(cpu) + 1);

@@ -86,7 +86,7 @@ static uint64_t time_of(int order, uint64_t position)
 
 START_TEST(the_oldest_is_first)
 {
-	uint64_t position = UINT64_MAX - 300; /* and across the wrap of the number */
+	uint64_t position = UINT64_MAX - 300; /* the positions wrap */
 
 	random_state = (uint64_t)_i;
 	ck_assert_ptr_null(hv_backlog_first(&backlog));

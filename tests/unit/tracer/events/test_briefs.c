@@ -3,7 +3,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/one_ring.h"
 
-/* Writes a record with random bits whose kind a hostile guest could also choose. */
+/* Writes a record of KIND with random bits, as a hostile guest could. */
 static void put_any(uint64_t position, unsigned kind, uint64_t *seed)
 {
 	uint64_t key = hv_record_key(position, NR_SLOTS), words[4];
@@ -12,7 +12,7 @@ static void put_any(uint64_t position, unsigned kind, uint64_t *seed)
 		*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 		words[i] = *seed >> 2;
 	}
-	words[0] = 8 * position + (words[0] % 64 ? 0 : 11); /* it is younger than the next one */
+	words[0] = 8 * position + (words[0] % 64 ? 0 : 11); /* rarely younger than the next one */
 	if (kind == HV_RECORD_EXIT && words[2] & 1)
 		words[1] = words[0] - (words[1] & 63);
 	/* Contexts repeat while the thread flags change. */
@@ -62,7 +62,8 @@ static void put_random(uint64_t nr)
 	publish(START + nr);
 }
 
-/* Takes all but LEAVE of the KINDS that CURSOR shows as briefs, and the same events from OTHER. */
+/* Takes all but LEAVE of the briefs of KINDS that the cursor shows, and compares them with OTHER's
+ * events. */
 static size_t take_same(struct hv_cursor *other, unsigned kinds, size_t leave)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -128,7 +129,6 @@ START_TEST(an_exit_with_more_is_not_shown_in_brief)
 }
 END_TEST
 
-/* Cleared events are no longer shown. */
 START_TEST(a_clear_ends_what_is_shown_in_brief)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -192,7 +192,7 @@ static bool is_call(unsigned kind)
 	return kind == HV_EVENT_GRAPH_ENTRY || kind == HV_EVENT_GRAPH_EXIT;
 }
 
-/* Puts the next event of CURSOR into TO, except every third one. */
+/* Puts the next event of C into TO, except every third one. */
 static bool put_next(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 {
 	struct hv_event event;
@@ -205,7 +205,7 @@ static bool put_next(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 	return true;
 }
 
-/* Does it for the briefs that CURSOR shows. */
+/* Like put_next(), for the briefs that C shows. */
 static size_t put_shown(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
@@ -221,7 +221,7 @@ static size_t put_shown(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 	return nr;
 }
 
-/* Byte for byte, whether a full buffer overwrites or drops. */
+/* Equal byte for byte, whether a full buffer overwrites or drops. */
 START_TEST(what_is_put_in_brief_is_what_is_put)
 {
 	const uint64_t size_bytes = 100 * sizeof(struct hv_record);
@@ -259,7 +259,7 @@ static size_t no_len(const struct hv_event *event hv_unused)
 	return 0;
 }
 
-/* Counts do not decode calls, lengths do. */
+/* hv_buffer_stat() decodes calls only to measure them. */
 START_TEST(counts_are_those_of_the_events)
 {
 	struct hv_buffer_stat counted, measured;

@@ -8,7 +8,7 @@
 #include "tests/unit/kernel/tasks/fake_tasks.h"
 #include "tracer/events/callers.h"
 
-/* The kernel's part of an architecture is not needed. */
+/* The kernel's interrupt stacks are not tested here. */
 struct hv_err *__wrap_hv_kernel_need_irq_stack(const struct hv_kernel *k);
 
 struct hv_err *__wrap_hv_kernel_need_irq_stack(const struct hv_kernel *k hv_unused)
@@ -41,7 +41,7 @@ START_TEST(a_task_without_the_address_of_its_stack)
 }
 END_TEST
 
-/* It has frame records, and no trampoline that follows them. */
+/* An architecture with frame records, but no trampoline that follows them. */
 START_TEST(an_architecture_without_the_trampoline)
 {
 	struct hv_arch arch = hv_arch_x86_64;

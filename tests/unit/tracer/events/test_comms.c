@@ -178,7 +178,7 @@ START_TEST(the_name_of_the_latest_time_counts)
 	ck_assert_str_eq(hv_comms_find(comms, 7), "cat");
 	hv_comms_set_newest(comms, 30, 7, 7, sh);
 	ck_assert_str_eq(hv_comms_find(comms, 7), "sh");
-	hv_comms_set_newest(comms, 5, 8, 8, cat); /* replaces the other one */
+	hv_comms_set_newest(comms, 5, 8, 8, cat); /* replaces the entry of pid 7 */
 	hv_comms_set_newest(comms, 6, 8, 8, sh);
 	ck_assert_str_eq(hv_comms_find(comms, 8), "sh");
 }

@@ -261,7 +261,7 @@ START_TEST(a_cursor_may_leave_names_out)
 }
 END_TEST
 
-/* It is not shown and counts as lost, in the next event. */
+/* The event is not shown, and the next event reports it as lost. */
 START_TEST(an_event_without_all_its_data_is_lost)
 {
 	struct hv_event event;
@@ -339,7 +339,7 @@ START_TEST(a_rewind_separates_data_and_event)
 	publish(START + 8);
 	for (unsigned i = 0; i < 5; i++) {
 		expect(HV_EVENT_FUNCTION, &event);
-		/* The rewind loses one as well. */
+		/* The rewind loses an event as well. */
 		ck_assert_uint_eq(event.lost_before > 0, i == 0 || i == 4);
 	}
 }

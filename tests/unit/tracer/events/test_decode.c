@@ -8,7 +8,7 @@
 #include "tracer/events/decode.h"
 #include "tracer/events/names.h"
 
-static struct hv_context context; /* the architecture's result */
+static struct hv_context context; /* the result of decode_context() */
 static uint32_t got_preempt_count;
 static uint16_t got_cpu_flags, got_thread_flags, got_mask;
 
@@ -69,7 +69,7 @@ static const struct hv_record task = {{
 	KIND(HV_RECORD_TASK) | TASK,
 }};
 
-/* As a ring returns a record. */
+/* Bits that a ring clears must be 0. */
 static void check_zeros(const struct hv_record *record)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -238,7 +238,7 @@ static uint64_t parent_shown(uint64_t parent)
 	return event.parent_ip.v;
 }
 
-/* Anywhere in the last 2 GiB, odd or even. */
+/* Addresses anywhere in the last 2 GiB, odd or even. */
 START_TEST(a_call_has_its_site_and_its_caller)
 {
 	static const uint64_t addresses[] = {0xffffffff80000000, 0xffffffff80000001,
@@ -265,7 +265,7 @@ START_TEST(the_caller_of_a_read_for_ftrace_is_shown_as_ftrace)
 	const uint64_t readers = decode.ftrace_readers.v;
 
 	ck_assert_uint_eq(parent_shown(readers - 1), readers - 1);
-	ck_assert_uint_eq(parent_shown(readers + 5), 0); /* there is no such place */
+	ck_assert_uint_eq(parent_shown(readers + 5), 0); /* the first reader has no caller */
 	ck_assert_uint_eq(parent_shown(readers + 16), 0xffffffff81000ff5);
 	ck_assert_uint_eq(parent_shown(readers + 31), 0xffffffff81000ff5);
 	ck_assert_uint_eq(parent_shown(readers + 16ull * HV_NR_FTRACE_READERS - 11),
@@ -448,8 +448,8 @@ START_TEST(the_deepest_stack)
 }
 END_TEST
 
-/* A record has only the low bits of a stack address, so an address below the start of the stack
- * means one a lap higher. Unused words of a record are 0. */
+/* A record has only the low bits of a stack address, so if they are below the start's, the upper
+ * bits are one higher. Unused words of a record are 0. */
 START_TEST(words_of_a_stack_have_their_places)
 {
 	const uint64_t start = 0x3fffc9000003fff0, second = 0x12345670;
@@ -547,7 +547,7 @@ START_TEST(a_name_that_is_put_comes_back)
 
 	ck_assert_uint_eq(hv_record_kind(&record), HV_RECORD_TASK);
 	for (unsigned i = 0; i < 4; i++)
-		record.word[i] &= ~HV_RECORD_ZEROS; /* as in a ring */
+		record.word[i] &= ~HV_RECORD_ZEROS; /* as a ring does */
 	hv_decode_task(&record, &pid, got);
 	ck_assert_uint_eq(hv_record_tgid(&record), 0x2aaaaa);
 	ck_assert_uint_eq(pid, TASK);

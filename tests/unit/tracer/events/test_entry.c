@@ -11,7 +11,7 @@
 
 static const struct hv_decode decode = {.arch = &hv_arch_x86_64};
 
-/* As a ring returns a record. */
+/* Bits that a ring clears must be 0. */
 static void check_zeros(const struct hv_record *record)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -86,12 +86,12 @@ END_TEST
 
 #define WORD_BITS ((UINT64_C(1) << HV_WORD_BITS) - 1)
 
-/* The guest writes the end of the entry. */
+/* The guest chooses where the entry ends. */
 START_TEST(results_follow_an_entry)
 {
 	static const struct {
 		uint64_t end;
-		unsigned len, results; /* of the entry; their offset, 0: none */
+		unsigned len, results; /* length of the entry; offset of the results, 0: none */
 	} cases[] = {{21, 21, 24},
 		     {24, 24, 24},
 		     {8, 8, 8},

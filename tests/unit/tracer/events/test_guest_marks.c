@@ -103,7 +103,7 @@ START_TEST(what_is_no_mark)
 }
 END_TEST
 
-/* The owner of the parts is not known. */
+/* A loss drops the parts that came before it. */
 START_TEST(lost_events)
 {
 	const uint32_t first = part(0, 1) | HVTRACE_MARK_FIRST,

@@ -156,7 +156,7 @@ START_TEST(moved_forth_and_back)
 	hv_host_clock_refresh(c);
 	tscs[0].offset = first.offset + (1 << 24);
 	hv_host_clock_refresh(c);
-	/* with the second offset it is after the second's end, with the third before the third's
+	/* with the second offset, the stamp is after that offset's end; with the third, before its
 	 * start */
 	early = now_ticks() - far;
 	stamp = early + first.offset;

@@ -16,7 +16,7 @@ struct writer {
 
 static struct writer running[NR_CPUS][DEPTH_MAX]; /* interrupts nest */
 static unsigned depth[NR_CPUS];
-static struct writer preempted[2]; /* tasks; they may continue elsewhere */
+static struct writer preempted[2]; /* tasks; they may continue on another vCPU */
 static unsigned nr_preempted;
 static uint64_t tsc_now;
 static uint64_t random_state;

@@ -4,7 +4,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
-/* 9 of 10 positions of ring 0 are lost or given up; its first record is a task's. */
+/* Three positions of ring 0 are lost. The first record after them is a task's. */
 START_TEST(loss_is_told_by_the_next_function_of_its_ring)
 {
 	start(2, 8);
@@ -72,7 +72,6 @@ START_TEST(a_record_of_no_use_counts_as_lost)
 }
 END_TEST
 
-/* If there are too many gaps, no loss is forgotten. */
 START_TEST(records_of_no_use_among_many_gaps_add_up)
 {
 	uint64_t told = 0;

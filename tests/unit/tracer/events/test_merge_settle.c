@@ -12,7 +12,7 @@
 #define NR_SLOTS   4096
 #define NR_PAIRS   40000
 #define LATE_NS	   2500			      /* delay of a head */
-#define EXCUSED_NS (HV_MERGE_SETTLE_NS - 500) /* a writer that the host stopped may be later */
+#define EXCUSED_NS (HV_MERGE_SETTLE_NS - 500) /* later than this: the host stopped the writer */
 
 static enum verdict { UNKNOWN, IN_TIME, EXCUSED } verdicts[NR_PAIRS];
 

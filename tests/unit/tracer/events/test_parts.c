@@ -79,7 +79,7 @@ START_TEST(more_is_of_the_exit_behind_it)
 }
 END_TEST
 
-/* Stack words do not follow such a record, and it does not count as stack words. */
+/* A record before an exit is no stack word, and stack words do not follow it. */
 START_TEST(parts_of_two_kinds_make_no_event)
 {
 	struct hv_record more = {{50, 0, 0, (uint64_t)HV_RECORD_MORE << HV_RECORD_KIND_SHIFT}};

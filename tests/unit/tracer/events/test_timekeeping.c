@@ -48,7 +48,7 @@ START_TEST(after_the_newest_moment_it_is_the_guests_own)
 }
 END_TEST
 
-/* NTP makes the clock faster at some time in between. */
+/* NTP makes the clock faster at some time between two samples. */
 START_TEST(what_ntp_changes_is_spread)
 {
 	uint64_t last = 0;
@@ -73,7 +73,7 @@ START_TEST(a_suspend_is_in_boot_time_only)
 	const uint64_t second = 1000000000;
 
 	add(0, 0, HALF, 0);
-	add(2 * second + 400000, 200000, HALF, second); /* after 100 us, and after 100 us more */
+	add(2 * second + 400000, 200000, HALF, second); /* 200 us of running, a second of suspend */
 	ck_assert_uint_eq(ns(200000), 100000);
 	ck_assert_uint_eq(of->boot_ns, 0);
 	ck_assert_uint_eq(ns(2 * second + 300000), 150000);
@@ -106,7 +106,7 @@ START_TEST(old_moments_become_rarer)
 }
 END_TEST
 
-/* Any untrusted value. */
+/* Moments with untrusted values. */
 START_TEST(hostile_moments_give_some_time)
 {
 	const struct hv_timekeeper_moment m[] = {

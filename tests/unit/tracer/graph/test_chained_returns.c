@@ -18,7 +18,7 @@
 /* Registers of a vCPU */
 #define X_RA	    1
 #define X_FP	    8
-/* Interrupted by an exception: its registers follow this frame. */
+/* The function that an exception interrupted: its registers follow this frame. */
 #define INTERRUPTED 5u
 #define OUTER	    0x6000u
 
@@ -78,7 +78,7 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* As the trampoline leaves it. */
+/* Adds a frame as the trampoline leaves it. */
 static void open_frame(uint64_t task, unsigned nr)
 {
 	fr_frame(&r, 0, fp_of(task, nr), FR_CALLER + nr);

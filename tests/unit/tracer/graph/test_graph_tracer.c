@@ -45,7 +45,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 	check_livepatch(false);
 	fk_u64(&r.t.f, r.t.klp, FK_DATA);
 	check_livepatch(true);
-	hv_graph_tracer_put_back(graph); /* it keeps the traced functions */
+	hv_graph_tracer_put_back(graph); /* no effect while the graph is traced */
 	check_livepatch(true);
 	r.regs[0].ip = hv_gva(FR_HANDLER);
 	hv_graph_tracer_stop(graph);
@@ -67,7 +67,7 @@ START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 	r.t.f.k.layout.stack_bytes = FT_STACK;
 	dead->word = 0xffffc90001000000ull + 5;
 	hv_graph_tracer_sweep(graph);
-	ck_assert_uint_ne(dead->word, 0); /* it is yet to be restored */
+	ck_assert_uint_ne(dead->word, 0); /* its calls must still be restored */
 	dead->word = 0;
 	ck_assert_ptr_null(fr_start_graph(&r, graph));
 	dead->word = 0xffffc90001000000ull + 5;

@@ -91,7 +91,7 @@ START_TEST(a_retp_with_another_word_is_left_alone)
 	fr_frame(&r, 0, fr_retp(&r, 1), FR_CALLER);
 	fk_u64(&r.t.f, fr_retp(&r, 1), FR_HANDLER + 1);
 	fr_frame(&r, 0, fr_retp(&r, 2), FR_CALLER);
-	/* left by an earlier use of this memory, which is not a live stack */
+	/* left over in memory that is not a live stack */
 	fk_u64(&r.t.f, fr_retp(&r, 2), 0);
 	fk_u64(&r.t.f, fr_retp(&r, 1), FK_BASE);
 	check_put_back(1);
@@ -110,7 +110,7 @@ START_TEST(retps_that_no_stack_has_are_left_alone)
 		0,
 		8,
 		user,
-		user | 1ull << 63, /* the CPU would not follow it, a walk would */
+		user | 1ull << 63, /* not canonical: a walk follows it, the CPU does not */
 		words + 4,
 		UINT64_MAX - 7,
 		UINT64_MAX,
@@ -143,7 +143,7 @@ START_TEST(callers_that_are_no_code_are_refused)
 {
 	const uint64_t callers[] = {
 		0,
-		FR_HANDLER, /* forever */
+		FR_HANDLER, /* it would return to itself forever */
 		FR_RANGE,
 		FR_CALLER & ~(1ull << 63),
 		0x400000 | 1ull << 63,

@@ -122,7 +122,7 @@ START_TEST(frames_of_one_retp)
 }
 END_TEST
 
-/* A detach that ended between any two writes is repeated, and so is recover. */
+/* A detach or recover that ended between any two writes can be repeated. */
 START_TEST(what_is_put_back_already)
 {
 	open_call(r.task, 8);
@@ -185,8 +185,8 @@ START_TEST(a_vcpu_on_its_interrupt_stack)
 }
 END_TEST
 
-/* As above, and the task's saved value is outdated (before 6.3), so its own word is not seen. The
- * previous detach has restored the frame's. */
+/* As above, and the task's saved pointer is outdated (before 6.3), so its shadow word is not found.
+ * A previous detach has restored its record. */
 START_TEST(a_word_that_is_not_seen)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
@@ -216,7 +216,7 @@ START_TEST(a_vcpu_between_two_of_them)
 }
 END_TEST
 
-/* As where a function sets up or removes its frame. */
+/* So it is while a function sets up or removes its frame. */
 START_TEST(an_address_in_one_place_only)
 {
 	open_call(r.task, 3);
@@ -237,7 +237,7 @@ START_TEST(an_address_without_a_frame)
 {
 	set_shadow(r.task, 4, FR_HANDLER);
 	check_refused(EBUSY, "belongs to no known call");
-	/* left over */
+	/* left over from a call that has ended */
 	fk_u64(&r.t.f, r.task + FT_SCS_SP, shadow_of(r.task, 4));
 	check_put_back(r.task, 0);
 }

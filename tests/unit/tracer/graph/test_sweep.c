@@ -59,7 +59,6 @@ static unsigned nr_holds(void)
 	return (unsigned)hv_patcher_holds(r.tracee.patcher)->nr;
 }
 
-/* A hold takes place only if there are many dead stacks. */
 START_TEST(few_dead_stacks_are_not_worth_a_hold)
 {
 	r.t.f.k.layout.stack_bytes = FT_STACK;

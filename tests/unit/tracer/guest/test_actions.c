@@ -158,7 +158,7 @@ START_TEST(too_many_that_count_are_refused)
 }
 END_TEST
 
-/* Return probes have their own action group each. */
+/* Each return probe has its own action group. */
 START_TEST(more_functions_than_action_groups)
 {
 	enum { MANY = HV_NR_ACTION_GROUPS + 1 };
@@ -248,7 +248,7 @@ START_TEST(all_registers_have_their_own_entries)
 	ck_assert(
 		!hv_actions_goes_on(t.actions, hv_trampolines_action(&r.tracee, group), &goes_on));
 	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[1], HV_TRAMPOLINE_FUNCTION);
-	/* A change between the two while it is on uses another action group. */
+	/* An active action that changes its entry gets another action group. */
 	list[0].bits = list[1].bits = 1u << HV_ACTION_REGS;
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
@@ -272,8 +272,8 @@ static uint64_t handler_goes_on(unsigned group)
 	return hv_trampolines_probed(&r.tracee, group).v - FR_RANGE;
 }
 
-/* A call gets one frame for all users. The action group contains the trace that is active in
- * addition. */
+/* A call gets one frame for all its users. The action group also contains the kind of the active
+ * trace. */
 START_TEST(a_return_is_of_the_kind_of_its_call)
 {
 	struct hv_gva goes_on;

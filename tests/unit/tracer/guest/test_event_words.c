@@ -43,7 +43,7 @@ static unsigned nr_filters(void)
 	return nr;
 }
 
-/* A filter that no trampoline could execute takes no probe site. */
+/* A filter beside a program is not executed, so it takes none of the region's filters. */
 START_TEST(a_file_has_a_program_or_a_filter)
 {
 	const struct hv_event_file_word both = {3, &filter, &program}, one = {3, &filter, NULL};

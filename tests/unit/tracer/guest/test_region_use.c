@@ -23,7 +23,6 @@ static void teardown(void)
 	fr_deinit(&r);
 }
 
-/* Maps the region in the guest at the address in the header. */
 static void map_region(void)
 {
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FR_RANGE), hv_gpa(REGION_GPA), 1,

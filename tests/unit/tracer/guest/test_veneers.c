@@ -73,7 +73,6 @@ static void tear_down(void)
 	fr_deinit(&r);
 }
 
-/* Returns the target of the jump at AT. */
 static uint64_t jumps_to(uint64_t at)
 {
 	uint32_t insn, d;
@@ -264,7 +263,7 @@ START_TEST(addresses_of_the_region)
 }
 END_TEST
 
-/* The guest's addresses decide both. */
+/* The guest chooses the addresses. */
 START_TEST(what_no_instruction_reaches)
 {
 	struct hv_tracee *t = &r.tracee;

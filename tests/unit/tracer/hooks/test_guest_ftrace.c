@@ -144,7 +144,7 @@ START_TEST(what_the_guest_took_is_its_own)
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
 	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 2);
 
-	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* the guest is done with it */
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
 	ck_assert_uint_eq(hv_site_trampolines_refused(t.trampolines)->nr, 1);
@@ -189,7 +189,7 @@ START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 	ck_assert(!ours);
 
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
-	e = good; /* unchanged */
+	e = good; /* the call is the original one */
 	ck_assert_ptr_null(hv_guest_ftrace_is_ours(t.guest_ftrace, &e, &ours));
 	ck_assert(!ours);
 	ck_assert_ptr_null(hv_guest_ftrace_check_gone(t.guest_ftrace));
@@ -217,7 +217,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
 		       (unsigned long long)crossing);
 	check_reasons(text.data);
-	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION); /* and there it is left alone */
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION); /* the call in two pages is left alone */
 	ck_assert_uint_eq(target_of(crossing).v, READER);
 	traced_check_want(&t, HV_TRAMPOLINE_NONE);
 	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
@@ -240,7 +240,7 @@ START_TEST(a_kernel_without_the_call_can_be_traced)
 }
 END_TEST
 
-/* It is undone after the last site, also if a change fails, but not while there is a site that
+/* The read call is restored after the last site, also if a change fails, but not while a site
  * cannot be restored. */
 START_TEST(ftrace_reads_by_our_trampoline_as_long_as_a_site_calls_us)
 {

@@ -150,7 +150,7 @@ START_TEST(a_call_under_a_breakpoint_is_ours_still)
 	code[0] = 0xcc;
 	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva_alone(hv_gva(CALLEE)), &e, &ours));
 	ck_assert(ours);
-	ck_assert_uint_eq(e.new_bytes[0], 0xe8); /* so it is not put back under the breakpoint */
+	ck_assert_uint_eq(e.new_bytes[0], 0xe8); /* recover leaves the breakpoint */
 	e.new_bytes[0] = 0xe9;
 	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva_alone(hv_gva(CALLEE)), &e, &ours));
 	ck_assert(!ours);

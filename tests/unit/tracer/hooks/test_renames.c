@@ -97,7 +97,7 @@ START_TEST(a_kernel_without_the_calls_can_be_traced)
 }
 END_TEST
 
-/* The guest's root may write there. A detach must not fail forever. */
+/* The guest's root may overwrite the calls. A detach must not fail forever. */
 START_TEST(what_the_guest_has_overwritten_is_its_own)
 {
 	follow();

@@ -69,7 +69,6 @@ START_TEST(only_a_module_that_has_come_needs_changes)
 }
 END_TEST
 
-/* The guest has changed bytes since they were found. */
 START_TEST(what_the_guest_changed_is_refused)
 {
 	*fk_host(&r.t.f, INC) = 0xcc;
@@ -151,7 +150,6 @@ START_TEST(nobody_is_between_an_instruction_and_its_nop)
 }
 END_TEST
 
-/* The guest's kprobes: one list whose first entry is at PROBES. */
 /* A disabled kprobe leaves no trace in the text, but has a copy of the instruction. */
 START_TEST(what_a_kprobe_has_copied_is_not_replaced)
 {
@@ -222,7 +220,7 @@ START_TEST(changes_wait_for_a_guest_that_registers_kprobes)
 }
 END_TEST
 
-/* Then only jumps can be removed. */
+/* With such a list, jumps can only be removed. */
 START_TEST(a_list_of_kprobes_that_has_no_end)
 {
 	struct hv_err *err;

@@ -54,7 +54,7 @@ START_TEST(a_probe_site_leads_to_the_detour_of_its_group)
 	patch_site(sites, 3, 0);
 	patch_site(sites, 4, 1);
 	patch_site(sites, 3, 0);
-	patch(0); /* other probe sites do not matter */
+	patch(0); /* detours of sections do not matter */
 	put_back(NR);
 	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PROBE_SITE, keeps_all, NULL, &nr));
 	ck_assert_uint_eq(nr, 0);
@@ -86,8 +86,7 @@ START_TEST(nobody_is_between_the_instructions_of_a_probe_site)
 }
 END_TEST
 
-/* Runs in these bytes: a run that covers a probe site of an existing run, and the rest of that
- * run. */
+/* In these bytes, two runs replace one at +1: one at 0, which covers +1, and one at +5. */
 static const uint8_t function[] = {
 	0x53,					  /* +0 pushq %rbx */
 	0x48, 0x83, 0xf9, 0x05,			  /* +1 cmpq $5, %rcx */
@@ -121,7 +120,7 @@ static void check_run(unsigned off)
 	ck_assert(hv_gva_in(target, r.tracee.range));
 }
 
-/* From a run at +1 to one at 0 that covers its probe site, and one at +5 for the rest. */
+/* Replaces the run at +1 by the other two. */
 static struct hv_err *make_room(struct hv_detours *sites, bool *ret_refused)
 {
 	const struct hv_gva gone = hv_gva(SITE + 1);
@@ -208,7 +207,7 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 
 	heed();
 	if (_i == 0)
-		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, SITE + 1); /* inside the new one */
+		ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, SITE + 1); /* inside the new run */
 	else if (_i == 1)
 		r.regs[1].ip = hv_gva(SITE + 1);
 	else if (_i == 2)
@@ -251,7 +250,6 @@ START_TEST(a_detour_of_sections_may_go_on_inside)
 }
 END_TEST
 
-/* If one run cannot be written, none is. */
 START_TEST(an_error_between_two_runs_leaves_none)
 {
 	struct hv_detours *sites = set_up_run();
@@ -317,7 +315,7 @@ static void check_full(struct hv_detours *sites)
 	ck_assert_uint_eq(nr_refused, 1);
 	for (unsigned n = 0; n < 3; n++)
 		ck_assert_uint_eq(group_in(n), 3 + n);
-	patch_site(sites, 5, 2); /* it leads where it led before */
+	patch_site(sites, 5, 2); /* the probe site leads to the same detour as before */
 }
 
 /* A task is in an unused detour. In the other one is a task or a vCPU; or a kprobe of the guest may
@@ -355,8 +353,8 @@ START_TEST(detours_in_use_stay)
 }
 END_TEST
 
-/* If the search ends too late, no detour is free. If it fails so that the guest may be stopped,
- * that is an error. */
+/* If the search's hold times out, no detour is free. Other failures are errors: the guest may still
+ * be stopped. */
 START_TEST(a_look_that_fails)
 {
 	static const int codes[] = {ETIMEDOUT, EIO};
@@ -403,15 +401,15 @@ START_TEST(a_detour_of_several_blocks_is_used_again_as_a_whole)
 	ck_assert_uint_eq(nr_refused, 0);
 	ck_assert_uint_eq(sites->list[0].nr, 2);
 	must(hv_detours_patch(sites, &other, 1, &nr_refused));
-	ck_assert_uint_eq(nr_refused, 1); /* the probe site leads to both */
+	ck_assert_uint_eq(nr_refused, 1); /* the probe site uses both blocks */
 	must(hv_detours_put_back(&r.tracee, HV_CHANGE_PROBE_SITE, NULL, NULL, &nr));
 	hv_detours_look_again(sites);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, DETOUR(SITE_FIRST + 1) + 2);
 	must(hv_detours_patch(sites, &other, 1, &nr_refused));
-	ck_assert_uint_eq(nr_refused, 1); /* a task is in the second one */
+	ck_assert_uint_eq(nr_refused, 1); /* a task is in the second block */
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, 0);
 	must(hv_detours_patch(sites, &other, 1, &nr_refused));
-	ck_assert_uint_eq(nr_refused, 1); /* the search has found none free before */
+	ck_assert_uint_eq(nr_refused, 1); /* the previous search found no free block */
 	hv_detours_look_again(sites);
 	must(hv_detours_patch(sites, &other, 1, &nr_refused));
 	ck_assert_uint_eq(nr_refused, 0);

@@ -29,7 +29,8 @@ static struct hv_probe_site probe_site_at(unsigned off)
 	return site;
 }
 
-/* Wants probes at OFFS, each with its offset as action group; then makes that the guest's state. */
+/* Plans runs for probes at OFFS, each with its offset as action group. The plan becomes the present
+ * state. */
 static void want(const unsigned *offs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -47,7 +48,7 @@ static void want(const unsigned *offs, size_t nr)
 	want((const unsigned[]){__VA_ARGS__},                                                      \
 	     sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
 
-/* OFFS: of the probes, from AT on. */
+/* OFFS: offsets of the probes from AT. */
 static void check_run(size_t run, unsigned head, const unsigned *offs, unsigned nr)
 {
 	ck_assert_uint_lt(run, nr_next);

@@ -98,7 +98,7 @@ static bool not_of_dd(void *ctx, const struct hv_event *call)
 	return call->pid == SELF;
 }
 
-/* Of all records in the ring, only the calls. The section's own task has the section's name. */
+/* Only calls are read from the ring. Calls of the section's task have the section's name for it. */
 START_TEST(calls_of_a_section)
 {
 	add(HV_RECORD_SECTION, SELF, 0, 0);
@@ -207,7 +207,7 @@ static void load(const char *module, const char *function)
 	kernel.text = (struct hv_gva_range){hv_gva(TEXT), hv_gva(TEXT + 0x100000)};
 }
 
-/* Names are those from when the section was taken. */
+/* Names stay as they were when the section was recorded. */
 START_TEST(names_of_a_section_stay)
 {
 	struct hv_section *s = hv_alloc(sizeof(*s));

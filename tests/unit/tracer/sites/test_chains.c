@@ -56,7 +56,6 @@ static struct hv_gva target_of(uint64_t at)
 	return target;
 }
 
-/* Returns the code of chain NR in the region. */
 static const uint8_t *chain(unsigned nr)
 {
 	return r.t.f.machine.ram + r.tracee.region.gpa.v + HV_REGION_CHAINS_OFF +
@@ -126,7 +125,7 @@ START_TEST(what_the_records_do_not_explain)
 {
 	fu_direct(&r.t.f, &u, 0, FR_SITE(5), DIRECT);
 	call(FR_SITE(0), FU_CALLER + 4);
-	call(FR_SITE(1), FU_TRAMPOLINE);      /* of no ops */
+	call(FR_SITE(1), FU_TRAMPOLINE);      /* of no ftrace_ops */
 	call(FR_SITE(2), FR_RANGE + 0x1000);  /* in the region, but not by hvtrace */
 	call(FR_SITE(3), DIRECT);	      /* of another site */
 	fu_ops(&r.t.f, &u, FR_RANGE + 0x100); /* the guest claims a trampoline in the region */
@@ -269,7 +268,6 @@ START_TEST(a_change_at_any_moment)
 }
 END_TEST
 
-/* Functions that are no longer wanted are not missed. */
 START_TEST(what_is_not_wanted_is_not_missed)
 {
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);

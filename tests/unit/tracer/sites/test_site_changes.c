@@ -197,7 +197,6 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 }
 END_TEST
 
-/* Some sites belong to a graph, some to the function tracer, some to both. */
 START_TEST(trampolines_of_both_tracers_stand_side_by_side)
 {
 	static const uint8_t trampolines[] = {
@@ -245,8 +244,8 @@ static void check_inexact(const char *what)
 	ck_assert_msg(strstr(err->message, what) != NULL, "%s", err->message);
 }
 
-/* A graph works without the site of new tasks, and reports its name: the guest uses it already, or
- * a vCPU is in it during the hold. */
+/* A graph works without the site of new tasks if the guest uses it, or if a vCPU is in it during
+ * the hold. The tracer then reports the site's name. */
 START_TEST(the_site_of_new_tasks_is_refused)
 {
 	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_GRAPH};
@@ -307,7 +306,7 @@ static void check_refuses_sleep(uint8_t wanted, uint64_t site)
 	ck_assert_ptr_nonnull(strstr(err->message, address));
 }
 
-/* Otherwise the times would not be those that were requested. */
+/* Without these sites, times would include the sleep that was excluded. */
 START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 {
 	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_PROFILED};
@@ -327,7 +326,7 @@ START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 }
 END_TEST
 
-/* A vCPU is in one of them. The writes are undone, to any previous trampoline. */
+/* A vCPU is in one of these sites. The writes are undone, whatever the previous trampoline. */
 START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 {
 	static const uint8_t before[] = {HV_TRAMPOLINE_NONE, HV_TRAMPOLINE_FUNCTION};
@@ -349,7 +348,7 @@ START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 }
 END_TEST
 
-/* They are changed, and then another change fails. */
+/* These sites are changed, and then another change fails. */
 START_TEST(sites_that_tell_of_sleep_are_taken_back)
 {
 	for (unsigned at = 1; at < NR_SITES; at += 99) {
@@ -393,7 +392,7 @@ static bool stops(void *ctx)
 	return (*left)-- == 0;
 }
 
-/* After a batch, and before one. */
+/* The interrupt comes after a batch, and before one. */
 START_TEST(a_change_that_is_interrupted_is_undone)
 {
 	for (unsigned nr = 2; nr-- > 0;) {

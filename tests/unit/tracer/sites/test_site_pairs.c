@@ -167,8 +167,8 @@ START_TEST(what_the_kernel_keeps_stays)
 }
 END_TEST
 
-/* A call that is changed into another keeps its second instruction. A leftover first instruction of
- * hvtrace proves nothing. */
+/* A call that is changed into another keeps its second instruction. A first instruction that
+ * hvtrace left does not count as a call. */
 START_TEST(calls_and_what_is_left_of_them)
 {
 	uint8_t left[SITE_BYTES];
@@ -184,7 +184,7 @@ START_TEST(calls_and_what_is_left_of_them)
 }
 END_TEST
 
-/* From the third read of registers on, no task is there. Nothing is called before that. */
+/* From the sixth read of registers on, nothing is between the two instructions of a site. */
 static void go_on(struct fr *fr)
 {
 	if (++nr_holds < 6)
@@ -216,7 +216,7 @@ START_TEST(what_was_interrupted_between_goes_on)
 }
 END_TEST
 
-/* Only its site is refused, and stays unchanged. */
+/* Only the site where the task is stays refused and unchanged. */
 START_TEST(who_stays_between_keeps_one_site)
 {
 	fk_u64(&r.t.f, fr_retp(&r, 0), SECOND(7));
@@ -269,7 +269,7 @@ START_TEST(a_vcpu_may_be_between_later)
 
 	check(hv_site_pairs_begin(&r.tracee, changes, NR_SITES, &pairs));
 	r.regs[0].ip = hv_gva(SECOND(7));
-	r.regs[1].ip = hv_gva(SECOND(8) + 2); /* in an instruction */
+	r.regs[1].ip = hv_gva(SECOND(8) + 2); /* inside an instruction */
 	check(hv_patcher_apply(r.tracee.patcher, changes, NR_SITES));
 	ck_assert_uint_eq(changes[7].refused, 0);
 	ck_assert_uint_eq(changes[8].refused, 1);

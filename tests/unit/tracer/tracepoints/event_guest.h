@@ -95,7 +95,6 @@ static inline void put_call(uint64_t at, uint64_t target)
 	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(f, at)));
 }
 
-/* Links the module into the list, or unlinks it. */
 static inline void link_module(uint64_t first)
 {
 	fk_u64(f, module_list, first ? first + MODULE_LIST : module_list);

@@ -140,7 +140,7 @@ static inline void fp_check_off(void)
 	fp_check_nothing_is_noted();
 }
 
-/* The guest has copied the entry into its own array. */
+/* The guest has copied hvtrace's entry into its own array. */
 static inline void fp_guest_has(unsigned nr_others)
 {
 	unsigned n = 0;

@@ -42,7 +42,6 @@ static void refused(const char *message)
 	is_as_before();
 }
 
-/* The code was read before. */
 START_TEST(calls_that_the_guest_changes_or_executes)
 {
 	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
@@ -122,7 +121,7 @@ START_TEST(a_task_may_sleep_in_a_callback)
 }
 END_TEST
 
-/* The known calls free their arrays; otherwise the event is refused. */
+/* If the kernel also frees their arrays by an unknown call, the event is refused. */
 START_TEST(a_tracepoint_whose_callbacks_may_sleep)
 {
 	struct hv_event_type type = tp.type;

@@ -71,7 +71,7 @@ START_TEST(an_event_has_a_filter_while_it_is_wanted)
 	struct hv_event_want want = {.type = &tp.type, .filter = &filter};
 	uint64_t word;
 
-	hv_event_tracer_set_filter(e, &tp.type, &filter); /* it is not on */
+	hv_event_tracer_set_filter(e, &tp.type, &filter); /* the event is off */
 	ck_assert_ptr_null(hv_event_tracer_set(e, &want, 1));
 	ck_assert_ptr_null(want.why_not);
 	word = filter_word();
@@ -153,7 +153,7 @@ START_TEST(a_module_goes_while_other_events_are_on)
 
 	set_type(&of_a_module, NULL);
 	set(NULL);
-	r.regs[1].general[5] = first_file + 128; /* of the other event */
+	r.regs[1].general[5] = first_file + 128; /* a file of the other event */
 	r.regs[0].general[5] = first_file + 8;
 	wait_and_tend();
 	ck_assert_uint_eq(uses(), CLAIM + 1);
@@ -168,7 +168,7 @@ START_TEST(a_module_goes_while_other_events_are_on)
 		ck_assert(leads_to_us(calls[i]));
 	hv_event_tracer_stat(e, &stat);
 	ck_assert(stat.nr_on == 1 && !stat.nr_leaving);
-	/* its entry is reused for the next one */
+	/* its entry is reused for the next event */
 	set_type(&of_a_module, NULL);
 	ck_assert_uint_eq(uses(), CLAIM + 1);
 	ck_assert_uint_lt(funcs() -
@@ -339,7 +339,7 @@ START_TEST(the_guest_comes_first)
 	struct hv_event_tracer_stat stat;
 
 	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
-	put_call(calls[3], FTP_OTHER); /* since its code was read */
+	put_call(calls[3], FTP_OTHER); /* changed since hvtrace read it */
 	set("has changed its callback");
 	put_call(calls[3], COMMIT);
 	for (unsigned i = 0; i < HV_PLUG_CALLBACKS_MAX; i++)
@@ -362,8 +362,8 @@ START_TEST(the_guest_comes_first)
 }
 END_TEST
 
-/* The guest enabled it while the event was off, so it needs another array. A vCPU uses the previous
- * one. */
+/* The guest enabled the tracepoint while the event was off, so the event needs another array. A
+ * vCPU uses the previous one. */
 START_TEST(an_array_that_is_used_is_not_changed)
 {
 	uint64_t array;

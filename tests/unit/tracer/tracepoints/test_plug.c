@@ -156,7 +156,7 @@ START_TEST(out_without_a_journal)
 	*(uint8_t *)fk_host(f, FTP_SITE(FTP_NR)) = 0xeb;
 	fp_fails(false, EUCLEAN, "the original instruction at");
 	*(uint8_t *)fk_host(f, FTP_SITE(FTP_NR)) = 0x66;
-	fp_apply(false, 3 + FTP_NR - 1); /* as if it had another key */
+	fp_apply(false, 3 + FTP_NR - 1); /* another key's site shows the original nop */
 	fp_check_off();
 }
 END_TEST

@@ -90,7 +90,7 @@ START_TEST(beside_several)
 }
 END_TEST
 
-/* The kernel has no memory for a new array when a callback is removed. */
+/* The kernel replaced a callback that it could not remove, for lack of memory. */
 START_TEST(callbacks_that_do_nothing_are_left_out)
 {
 	fp_guest_is_on(3);
@@ -308,7 +308,7 @@ START_TEST(a_callback_that_is_added_at_the_end)
 }
 END_TEST
 
-/* Calls in its init code are ignored. */
+/* Its init code, which is not read, may contain calls. hvtrace changes calls only to leave. */
 START_TEST(a_module_that_is_being_loaded)
 {
 	uint64_t links = fk_alloc(f, 64), module = fk_alloc(f, 16);
@@ -371,7 +371,7 @@ START_TEST(a_call_in_two_pages_stays)
 	split_a_call(FTP_ITERATOR);
 	fp_apply(true, 1);
 	fp_apply(false, 1);
-	fp_guest_is_on(1); /* it comes with a module in between */
+	fp_guest_is_on(1); /* a module brings the call in between */
 	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls));
 	fp_apply(true, NR_CHANGES);
 	split_a_call(FTP_ITERATOR);
@@ -380,7 +380,7 @@ START_TEST(a_call_in_two_pages_stays)
 	ck_assert_uint_eq(fp_word_at(tp.static_call), FTP_ITERATOR);
 	fp_apply(false, 0);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
-	fp_apply(true, 1); /* the iterator is also right for two */
+	fp_apply(true, 1); /* the iterator fits two callbacks, too */
 	fp_apply(false, 1);
 	fk_u32(f, tp.calls, (uint32_t)(FTP_CALL(1) - tp.calls)); /* the module is unloaded */
 	fp_apply(true, 1);
@@ -426,7 +426,7 @@ START_TEST(killed_between_any_two_writes)
 {
 	fp_guest_is_on(1);
 	fp_be_killed_after((unsigned)_i, NR_CHANGES);
-	/* The kernel may or may not update the calls from this. */
+	/* From this word, the kernel may update the calls at any time. */
 	if (fp_word_at(tp.static_call) == FTP_ITERATOR)
 		calls_lead_to(FTP_ITERATOR);
 	fp_recover_after((unsigned)_i);

@@ -4,7 +4,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/tracepoints/fake_plug.h"
 
-/* Makes it a system call tracepoint. OTHER is the address of the second one. */
+/* Makes the tracepoint one of system calls. OTHER is the address of the other one. */
 static void be_of_syscalls(uint64_t count, uint64_t other)
 {
 	struct hv_tracepoint *p = &tp.type.tracepoint;
@@ -35,7 +35,7 @@ START_TEST(system_calls_are_counted_as_the_kernel_does)
 	fk_u32(f, count, 1); /* the guest's own */
 	fp_apply(true, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 2);
-	fk_u32(f, other + layout.key, 0); /* it was removed */
+	fk_u32(f, other + layout.key, 0); /* the guest's was removed */
 	fk_u32(f, count, 1);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert_uint_eq((uint32_t)fp_word_at(count), 0);
@@ -114,7 +114,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, FP_NR_CHANGES + 2);
-	fk_u32(f, other + layout.key, 1); /* the guest's came, and went after hvtrace's */
+	fk_u32(f, other + layout.key, 1); /* the guest's event comes, and goes after hvtrace's */
 	fk_u32(f, key, 2);
 	fp_apply(false, FP_NR_CHANGES + 1);
 	ck_assert(!fp_jumps(0) && fp_jumps(FTP_INIT));
@@ -130,7 +130,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 }
 END_TEST
 
-/* hvtrace never wrote its sites. One of them is shorter than the tracepoint's. */
+/* hvtrace never wrote the key's sites. One of them is shorter than the tracepoint's. */
 START_TEST(a_key_in_common_that_the_guest_had_on)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
@@ -154,7 +154,7 @@ START_TEST(a_key_in_common_that_the_guest_had_on)
 }
 END_TEST
 
-/* Another tracepoint with the key is enabled, or not. */
+/* _i % 2: another tracepoint with the key is enabled. */
 START_TEST(killed_with_a_key_in_common)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);

@@ -140,7 +140,7 @@ static void toggle(struct fr *fr, struct hv_gpa at)
 	fr->when_read = NULL;
 }
 
-/* The guest enables or disables them while hvtrace reads the tasks. */
+/* The guest enables or disables system call tracepoints while hvtrace reads the tasks. */
 START_TEST(not_while_the_guest_switches_them)
 {
 	static const char *const texts[] = {"the guest switches system calls on",

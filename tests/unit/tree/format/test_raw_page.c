@@ -334,7 +334,6 @@ static struct hv_brief brief_of(struct hv_event *e)
 				 .lazy_depth = e->lazy_depth};
 }
 
-/* Several briefs make the same bytes as single events. */
 START_TEST(events_in_brief_make_the_same_bytes)
 {
 	enum { NR = 64 };

@@ -29,7 +29,6 @@
 #define UUID	 "191e232b-2f69-40a6-8df6-3f6eed6cf7af"
 #define XML	 "<domain type='kvm'>%s</domain>"
 
-/* What libvirt does. */
 static struct {
 	bool is_missing;
 	bool has_no_uuid, has_no_list;

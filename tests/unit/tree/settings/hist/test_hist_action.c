@@ -155,7 +155,6 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-/* Input beyond a limit is refused, whatever its contents. */
 START_TEST(limits)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
