@@ -339,7 +339,6 @@ static struct hv_err *no_vmm(struct image *i)
 	return NULL;
 }
 
-/* Options for making a guest from a file. */
 struct way {
 	struct hv_err *(*take_file)(struct image *i, const char *path);
 	struct hv_err *(*start_vmm)(struct image *i);

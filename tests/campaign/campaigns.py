@@ -399,7 +399,7 @@ class Users:
         self.inside ^= {member}
 
     def check(self):
-        """If hvtrace has joined, it traces the functions."""
+        """hvtrace traces the functions if it has joined."""
         if "hvtrace" not in self.inside:
             return
 

@@ -40,8 +40,7 @@ TABLE = 0x0000FFFFFFFFF000  # address in a table entry
 PACIASP, TO_SHADOW = 0xD503233F, 0xF800865E  # str x30, [x18], #8
 
 FIRST = "__arm64_sys_lseek"
-# Functions that interrupts do not call: between an interrupt and its softirqs the kernel counts neither, so calls there
-# look like calls of the task.
+# Functions that interrupts do not call: calls between an interrupt and its softirqs look like calls of the task.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "do_filp_*", FIRST)
 ROUNDS = 20
 FORMATS = "cd /sys/kernel/tracing; cat available_events events/sched/*/format events/irq/*/format events/ftrace/*/format | sha256sum"

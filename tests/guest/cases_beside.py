@@ -213,7 +213,7 @@ def tracepoints_that_the_guest_uses_are_joined(t):
             assert event in out, f"no {event}: {out[-1000:]}"
         traced.echo("events/sched/sched_switch/enable", "1")
         t.guest.run(f"echo 0 >{OWN}/events/sched/enable; echo >{OWN}/trace; {MAKES}")
-        assert "sched_switch:" not in t.guest.run(f"cat {OWN}/trace"), "the guest has left"
+        assert "sched_switch:" not in t.guest.run(f"cat {OWN}/trace"), "the guest's trace still has sched_switch"
         assert "sched_switch:" in traced.text("trace")
         traced.echo("events/sched/sched_switch/enable", "0")
         traced.echo("trace", "")

@@ -56,7 +56,7 @@ def filters_of(t):
 
 
 def agrees(t, own, own_pid, filters, *options):
-    """The guest's own trace and that of a session with OPTIONS have the same calls in the same order."""
+    """Checks that the guest's own trace and a session with OPTIONS have the same calls in the same order."""
     with t.attach(*options) as traced:
         ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), filters)
     one = ftrace.rounds(ftrace.parse(own)[0], own_pid, filters[-1])

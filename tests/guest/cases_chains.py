@@ -71,8 +71,8 @@ def functions_that_the_guest_traces_are_joined(t):
 
 @case(configs=IN_TURN[:1], further=IN_TURN[1:])
 def functions_that_the_guest_takes_are_joined_again(t):
-    """The guest's own users begin and end while hvtrace traces. hvtrace traces their functions again each time, and says
-    for how long their calls were not seen."""
+    """The guest's own users begin and end while hvtrace traces. hvtrace traces their functions again each time, and
+    reports for how long it did not see their calls."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         traced.echo("current_tracer", "function")
@@ -107,7 +107,7 @@ def programs(t, pid):
 
 
 def end_programs(t):
-    """Ends the programs. Returns what each has counted."""
+    """Ends the programs. Yields the count of each."""
     for function in ("vfs_open", "vfs_read"):
         said = t.guest.run_own(
             f"kill -USR1 $(cat /tmp/{function}.pid); while [ -d /proc/$(cat /tmp/{function}.pid) ]; do sleep 0.1; done;"

@@ -31,7 +31,6 @@ def readings(text):
 
 
 def run(t):
-    """Runs `workload clocks` and returns its readings and its pid."""
     pid = ftrace.start_workload(t.guest, "clocks", N)
     ftrace.go(t.guest, pid)
     return readings(t.guest.run("cat /tmp/w.out")), pid

@@ -156,4 +156,4 @@ def probes_of_events(t):
         text = traced.text("trace", timeout=300)
         assert 'name="/absent"' in text and 'name="/proc/version"' in text, text
         traced.echo("dynamic_events", "")
-        t.note(f"{len(pairs)} definitions; {sum(own.values())} events of the guest's own, {sum(ours.values())} of ours")
+        t.note(f"{len(pairs)} definitions; {sum(own.values())} events of the guest's own, {sum(ours.values())} of hvtrace")

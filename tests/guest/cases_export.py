@@ -110,7 +110,7 @@ def files_have_the_time_of_day(t):
                 recording.terminate()
             said = [recording.communicate(timeout=HANG_SECONDS) for recording in recordings]
             if (counter := counter_of(t)) not in KNOWN_COUNTERS:
-                raise Skip(f"this guest keeps its time by {counter} since a moment ago")
+                raise Skip(f"this guest now keeps its time by {counter}")
             assert [one.returncode for one in recordings] == [-signal.SIGTERM] * len(recordings), said
             begin, *events = (json.loads(line) for line in said[-1][0].splitlines())
         seen = {"jsonl": [begin["epoch_ns"] + event["time"] for event in events]}

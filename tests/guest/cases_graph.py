@@ -283,7 +283,7 @@ def graph_is_balanced(t):
         text = traced.text("trace", timeout=ftrace.LONG_SECONDS)
     wrong, right = graph.unmatched(graph.parse(text)[0])
     assert right > 10000, f"only {right} returns"
-    assert not wrong, f"{len(wrong)} of {right + len(wrong)} returns are of other calls: {wrong[:3]}"
+    assert not wrong, f"{len(wrong)} of {right + len(wrong)} returns belong to other calls: {wrong[:3]}"
     t.note(f"{right} returns")
 
 

@@ -331,7 +331,7 @@ def sections_on_and_off_under_load(t):
 
 
 def is_planted_found(t, traced):
-    """Returns whether sections of the module are measured. hvtrace measures them from two seconds after loading."""
+    """Returns whether sections of the module are measured, which begins two seconds after loading."""
     traced.echo("tracing_max_latency", "0")
     plant(t, "preempt", PLANTED * 10, cpu=1)
     return "=> started at: plant_preempt\n" in traced.text("trace")

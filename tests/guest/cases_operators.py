@@ -57,7 +57,7 @@ def fill(t, traced):
                 assert "memory" in err, err
                 assert made > 1, err
                 return made
-    assert not has_limit, "there is no limit"
+    assert not has_limit, "the service refused no instance"
     return made
 
 

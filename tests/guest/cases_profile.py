@@ -25,7 +25,7 @@ def read_profile(traced):
         title, rule, *rows = traced.text(f"trace_stat/function{cpu}").splitlines()
         assert title.split() == ["Function", "Hit", "Time", "Avg", "s^2"] and set(rule) == {" ", "-"}, (title, rule)
         times = [float(row.split()[2]) for row in rows]
-        assert times == sorted(times, reverse=True), f"not by time: {rows}"
+        assert times == sorted(times, reverse=True), f"not sorted by time: {rows}"
         for row in rows:
             name, hits, time_us, us, average_us, _, _, _ = row.split()
             assert us == "us" and abs(float(average_us) * int(hits) - float(time_us)) <= 0.01 * float(time_us) + int(hits)
@@ -34,7 +34,6 @@ def read_profile(traced):
 
 
 def profile_workload(t, traced):
-    """Profiles one run of the workload. Returns its pid."""
     pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
     traced.echo("trace", "")
     traced.echo("function_profile_enabled", "1")

@@ -150,7 +150,7 @@ def riscv64_agrees_with_own_ftrace(t):
             ours, our_pid = ftrace.hvtrace_trace(traced, guest, words, below_graph, tracer="function_graph")
         below = of_rounds(ours, our_pid, FIRST)
         expected = [lines for lines in other if lines[0] == FIRST or lines[0].startswith("vfs_")]
-        assert below == expected, f"below a graph {len(below)} stacks, not {len(expected)}: {below[:2]} and {expected[:2]}"
+        assert below == expected, f"with a graph {len(below)} stacks, not {len(expected)}: {below[:2]} and {expected[:2]}"
         with test.attach() as traced:
             refused_by_name(t, guest)
             commands(traced, guest)
@@ -196,7 +196,6 @@ def agree_in_order(test):
 
 
 def refused_by_name(t, guest):
-    """Features without a trampoline are refused, or their file does not exist."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
     t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["recording events is not supported yet for riscv64 guests"])

@@ -322,7 +322,7 @@ def masks_forks_and_thread_groups(t):
         traced.echo("options/function-fork", "1")
         assert "wake_up_new_task" not in traced.text("enabled_functions")
         t.guest.run("touch /tmp/go")
-        assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
+        assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not in set_ftrace_pid"
         listed = traced.text("set_ftrace_pid").split()
         assert parent in listed, f"of {parent}: {listed}"
         t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/go /tmp/end")

@@ -74,7 +74,7 @@ class KernelMemory:
             return os.pread(file.fileno(), size, self.base + gpa)
 
     def gpa(self, gva):
-        # "Kernel code" in /proc/iomem begins with _text or, if the kernel freed the pages before it, _stext.
+        # "Kernel code" in /proc/iomem begins with _text or _stext. Both are in the same 2 MiB.
         return gva - (self.symbols["_text"] & ~0x1FFFFF) + (self.code_gpa & ~0x1FFFFF)
 
     def text(self):
@@ -102,7 +102,7 @@ def follow_forks(traced, guest):
     traced.echo("set_ftrace_pid", str(parent))
     traced.echo("options/function-fork", "1")
     other = int(guest.run("touch /tmp/go; sh -c 'echo $$; exec cat /proc/uptime' | head -n 1"))
-    assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
+    assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not in set_ftrace_pid"
     guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done; rm /tmp/end /tmp/go")
     traced.echo("options/function-fork", "0")
     pids = {event.pid for event in ftrace.parse(traced.text("trace"))[0]}

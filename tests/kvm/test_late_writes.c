@@ -71,7 +71,6 @@ static uint64_t word_at(uint64_t off)
 	return word;
 }
 
-/* Returns whether the guest executes instructions. */
 static bool runs(void)
 {
 	uint64_t before = word_at(COUNT_OFF), until_ns = hv_now_ns() + ENOUGH_NS;

@@ -112,8 +112,7 @@ def a_stuck_service_holds_nobody(t):
 
 @case
 def where_it_can_be_mounted(t):
-    """Errors: mounting at a file, at a directory in use, at one that does not exist; unmounting one in use. Then odd
-    names, the default directory, and a detach of a mounted session."""
+    """Errors: mounting at a file, at a directory in use, at one that does not exist; unmounting one in use."""
     work = os.path.dirname(t.dir)
     with open(os.path.join(work, "file"), "w", encoding="utf-8"):
         pass

@@ -177,7 +177,7 @@ def kinds_of_ram(t):
     channel_path = f"{RUN}/channel-{os.getpid()}"
     for name, words in RAM.items():
         if "huge" in name and nr < 192:
-            t.note(f"{name}: not seen, only {nr} huge pages")
+            t.note(f"{name}: skipped, only {nr} huge pages")
             continue
         words = [*words, "-smp", "2", "-kernel", glob.glob(f"{kernel}/boot/vmlinu[xz]*")[0], "-initrd", initrd,
                  "-append", "console=ttyS0 quiet panic=1", "-no-reboot", "-serial", "null",
@@ -204,7 +204,6 @@ def kinds_of_ram(t):
 
 @contextlib.contextmanager
 def debugger(pid):
-    """A process outside hvtrace that ptraces another one."""
     ready, wake = os.pipe()
     child = os.fork()
     if child == 0:
@@ -322,7 +321,7 @@ def vmm_killed_while_traced(t):
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
     os.kill(t.guest.pid, signal.SIGKILL)
-    assert until(lambda: not t.hv.processes(t.name)), "the service lives on"
+    assert until(lambda: not t.hv.processes(t.name)), "the service is still running"
     t.hv.fails("stat", t.name)
 
 
@@ -359,7 +358,7 @@ def shadow_pages(t):
                 assert mappings(t, "hvtrace-shadow") == 0, "copies are left after recover"
                 t.hv("attach", t.name)
             else:
-                t.note(f"{mappings(t, 'hvtrace-shadow')} runs of copies, {traced.stat()['sites']['patched']} sites")
+                t.note(f"{mappings(t, 'hvtrace-shadow')} mappings of copies, {traced.stat()['sites']['patched']} sites")
         assert mappings(t, "hvtrace-shadow") == 0, "copies are left"
         assert mappings(t, "memfd:") <= whole + 2, f"{whole} mappings have become {mappings(t, 'memfd:')}"
         memory = Memory(t.guest)
@@ -372,7 +371,7 @@ def shadow_pages(t):
         traced.echo("current_tracer", "function")
         t.guest.run("ls / >/dev/null")
         stat = traced.stat()
-        t.note(f"all: {mappings(t, 'hvtrace-shadow')} runs, {stat['holds']}")
+        t.note(f"all: {mappings(t, 'hvtrace-shadow')} mappings, {stat['holds']}")
 
 
 @case(configs=(BARE,))

@@ -214,12 +214,11 @@ def own_vmlinux(t):
 
 
 def by_time(events):
-    """Returns the events ordered by time, and a note on late ones. Each vCPU's events arrive in order. If the host stops
-    a vCPU in the middle of a record, the others wait for 20 ms only, so its events are late (docs/internals/ring.md,
-    Order)."""
+    """Returns the events ordered by time, and a note on late ones. Each vCPU's events arrive in order, but if the host
+    stops a vCPU in the middle of a record, the others wait for 20 ms only (docs/internals/ring.md, Order)."""
     last, newest, late = {}, events[0].time, []
     for e in events:
-        assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"
+        assert e.time >= last.get(e.cpu, e.time), f"time goes back on its vCPU, from {last[e.cpu]}: {e}"
         last[e.cpu] = e.time
         newest = max(newest, e.time)
         if e.time < newest:
@@ -333,7 +332,7 @@ def on_terminal(t, act):
         while b"Linux version" not in said and time.monotonic() < deadline:
             if select.select([ours], [], [], 1)[0]:
                 said += os.read(ours, 65536)
-        assert termios.tcgetattr(theirs)[3] & termios.ICANON == 0, "the terminal takes whole lines"
+        assert termios.tcgetattr(theirs)[3] & termios.ICANON == 0, "the terminal is still in line mode"
         act(process, ours)
         deadline = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < deadline:
