@@ -79,7 +79,6 @@ static void print_lost(uint32_t cpu, uint64_t nr, void *data)
 	fprintf(stderr, "vCPU %" PRIu32 ": %" PRIu64 " events were lost\n", cpu, nr);
 }
 
-/* Delivers events for SECONDS. */
 static struct hvt_error *deliver(double seconds)
 {
 	time_t end = time(NULL) + (time_t)seconds;

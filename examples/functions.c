@@ -45,7 +45,6 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Delivers the calls until END_S. */
 static struct hvt_error *deliver_until(struct hvt_session *session, double end_s)
 {
 	struct hvt_error *error;

@@ -31,7 +31,6 @@ static void print_lost(uint32_t cpu, uint64_t nr, void *data)
 	fprintf(stderr, "vCPU %" PRIu32 ": %" PRIu64 " calls and returns were lost\n", cpu, nr);
 }
 
-/* Delivers calls and returns for SECONDS. */
 static struct hvt_error *deliver(struct hvt_session *session, double seconds)
 {
 	time_t end = time(NULL) + (time_t)seconds;

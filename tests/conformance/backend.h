@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tree on which the player runs a script: a directory, or the tree of a service over its
- * socket. A program is linked with one of these two backends. The functions behave like the system
- * calls of their names: if they fail, they return -1 and set errno. */
+/* The tree on which the player runs a script: a directory, or a service's tree over its socket. A
+ * program is linked with one of these two backends. The functions behave like the system calls of
+ * their names: if they fail, they return -1 and set errno. */
 #pragma once
 
 #include <stddef.h>

@@ -116,7 +116,7 @@ static size_t explained(uint64_t gpa)
 	return is_nop(now, LEN_X86) && is_nop(was, LEN_X86) ? LEN_X86 : 0;
 }
 
-/* Returns whether AT begins an unchanged page. Most pages are unchanged. */
+/* Returns whether AT begins an unchanged page, like most. */
 static bool is_page_same(uint64_t at)
 {
 	return at % PAGE_BYTES == 0 && at + PAGE_BYTES <= SMALL_RAM &&
@@ -152,7 +152,7 @@ static bool is_leaf_of_region(uint64_t entry)
 	       to + UNIT <= SMALL_REGION + small.region.len_bytes;
 }
 
-/* Only page-table entries of the window may change: they are empty or lead to the region. */
+/* Only the window's entries may change. They are empty or lead to the region. */
 static void check_tables(void)
 {
 	uint64_t first = small_entry_of(&small, SMALL_WINDOW);
@@ -199,8 +199,7 @@ static void check_half(struct bits *bits, uint64_t gpa)
 			check_bit(bits, gpa + i);
 }
 
-/* Returns whether the rules permit this change of a pointer to callbacks or a function, or of a
- * return address. */
+/* Returns whether the rules permit this change of a pointer or return address. */
 static bool is_word_explained(uint64_t now, uint64_t was)
 {
 	if (is_ours(now))

@@ -10,7 +10,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],=]|[^\s{}\[\],="]+')
 
 
 def _value(tokens):
-    """Parses a value. A structure becomes a dict, an array a list."""
+    """A structure becomes a dict, an array a list."""
     token = tokens.pop(0)
     if token == "{":
         found = {}

@@ -326,7 +326,6 @@ class Domain:
             self.open_channel(timeout)
 
     def open_channel(self, timeout=BOOT_SECONDS):
-        """Connects to a booting guest."""
         self._connect()
         self.channel.wait_boot(timeout)
 

@@ -9,7 +9,6 @@
 
 uint64_t event_traps;
 
-/* Results of a call. */
 struct call {
 	uint64_t result;
 	/* Callee-saved registers after the call; last entry: change of the stack pointer. */

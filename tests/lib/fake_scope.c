@@ -98,7 +98,6 @@ size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32
 	return nr;
 }
 
-/* The task PID creates CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child)
 {
 	struct hv_scope *scope = s->scope;

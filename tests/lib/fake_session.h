@@ -38,7 +38,6 @@ void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *
 		     char *const *args, unsigned nr_args);
 /* From now on callbacks of raw_syscalls:* may sleep. */
 void hv_fake_syscalls_sleep(struct hv_session *s);
-/* Removes all types. */
 void hv_fake_forget_event_types(struct hv_session *s);
 /* Adds a string of printk_formats (copied); at most four. */
 void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string);
@@ -60,7 +59,6 @@ struct hv_btf *hv_fake_btf(void);
 /* Gives the kernel that BTF, and marks it as one whose own probes support typecasts. */
 void hv_fake_casts(struct hv_session *s);
 struct hv_btf *hv_fake_btf_with_casts(void);
-/* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
 /* Makes the guest's clock unstable, as it may become at any time. */
 void hv_fake_unstable_clock(struct hv_session *s);

@@ -159,7 +159,7 @@ def unmatched(lines):
 
 
 def walk(calls, above=()):
-    """Yields (path, Call) for every call; a path has the names from the outermost call to this one."""
+    """Yields (path, Call) for every call; a path has the names, outermost first."""
     for call in calls:
         path = (*above, call.name)
         yield path, call

@@ -88,7 +88,7 @@ class HostileService:
 
 
 def stat(**members):
-    """Returns a function that answers WIRE_STAT with the counts of an honest session, changed by MEMBERS."""
+    """Returns an answer to WIRE_STAT with an honest session's counts, changed by MEMBERS."""
     counts = {"domain": "victim", "id": "session-id", "kernel": "6.1.0", "transport": "fake", "service_pid": 1, "attached_ms": 5, "vmm_pid": 1,
               "current_tracer": "nop", "tracing_on": True, "clock": "tsc", "sites": {"traceable": 1, "patched": 0, "refused": 0, "refused_first": []},
               "events": 0, "lost": 0, "holds": {"count": 0, "total_ns": 0, "last_ns": 0, "max_ns": 0}, "memory": {"region_bytes": 0, "ring_bytes": 0},
@@ -98,5 +98,5 @@ def stat(**members):
 
 
 def drip(data, pause=1.0):
-    """Returns an answer that sends DATA one byte at a time."""
+    """Returns DATA as an answer of single bytes."""
     return [part for i in range(len(data)) for part in (data[i:i + 1], pause)]

@@ -56,7 +56,7 @@ class Lane:
             self.socket.sendall(b"%d\n" % index)
 
     def read(self):
-        """Returns the complete messages received so far, or None if the lane has died."""
+        """Returns the messages received so far, or None if it has died."""
         try:
             data = self.socket.recv(1 << 16)
         except OSError:

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An unused port of this machine."""
-
 import random
 import socket
 

@@ -11,8 +11,6 @@ PATIENCE = 120
 
 
 class Session:
-    """A session of the fake domain."""
-
     def __init__(self, program, work):
         self.work = work
         self.command = [os.path.abspath(program), f"{work}/run"]

@@ -241,7 +241,7 @@ def our_names(pid=None):
 
 
 def left_behind(hv, names=None):
-    """Waits until services have ended. Returns the processes and sockets of hvtrace that remain."""
+    """Returns the processes and sockets of hvtrace that remain after services have ended."""
     left, names = [], names or our_names()
 
     def nothing():
@@ -456,7 +456,6 @@ def runs_under_kvm():
 
 
 def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
-    """Returns the exit status."""
     for case_ in CASES:
         case_.use(all_kernels or patterns)
     left_out = sum(len(case_.further) for case_ in CASES)

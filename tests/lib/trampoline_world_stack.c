@@ -29,15 +29,15 @@ static void interrupt_stack(const struct world *w)
 	cpu->cat.stack = cpu->dd.stack = w->stack.v + 16 * (uint64_t)w->stack_bytes;
 }
 
-/* The traced function has the actions stacktrace and snapshot, and the count of snapshot is used
- * up. The function tracer records the call, too. */
+/* The traced function has the actions stacktrace, and snapshot without a count left. The function
+ * tracer records the call, too. */
 static void commands(const struct world *w)
 {
 	world_call_action(w, HV_DOES_STACK | HV_DOES_REPORT_COUNTED);
 }
 
-/* A function that a graph traces jumped to the caller, so two frames have the same retp. The third
- * frame is stale: its function has returned. */
+/* A traced function jumped to the caller, so two frames have the same retp. The third frame is
+ * stale. */
 static void below_a_graph(const struct world *w)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);

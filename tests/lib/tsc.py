@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The frequency of this machine's TSC."""
-
 import ctypes
 import functools
 import mmap

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Waits for events."""
-
 import os
 import select
 import time

@@ -22,7 +22,6 @@ uint64_t emu_cpu_get_reg(struct emu_world *w, int number);
 void emu_cpu_set_reg(struct emu_world *w, int number, uint64_t value);
 uint64_t emu_cpu_get_flags(struct emu_world *w);
 void emu_cpu_set_flags(struct emu_world *w, uint64_t flags);
-/* Get and set the address of the current task. */
 uint64_t emu_cpu_get_current(struct emu_world *w);
 void emu_cpu_set_current(struct emu_world *w, uint64_t task_gva);
 

@@ -156,7 +156,6 @@ static inline uint32_t emu_site_end(uint64_t off)
 	return (uint32_t)(emu_gva(off) + 8 - EMU_TEXT_BASE);
 }
 
-/* Returns the end of kernel stack NR. */
 static inline uint64_t emu_stack_end(unsigned nr)
 {
 	return emu_gva(EMU_LEN + (nr + 1) * EMU_STACK_BYTES);
@@ -220,7 +219,6 @@ void emu_call_action(struct emu_world *w, unsigned nr, uint32_t does, bool recor
 /* Makes the traced function jump to the other one instead of returning. */
 void emu_make_tail_call(const struct emu_world *w);
 
-/* Makes TASK the current one. */
 void emu_set_current(struct emu_world *w, const struct emu_task *task);
 
 void emu_get(struct emu_world *w, struct emu_regs *ret);

@@ -31,8 +31,8 @@ static void interrupt_stack(struct emu_world *w)
 	emu_enter_interrupt(w);
 }
 
-/* A function that a graph traces jumped to the caller, so two frames have the same retp. The third
- * frame is stale: its function has returned. */
+/* A traced function jumped to the caller, so two frames have the same retp. The third frame is
+ * stale. */
 static void below_a_graph(struct emu_world *w)
 {
 	uint64_t fp = emu_chain_start(0),
@@ -51,8 +51,8 @@ static void below_a_graph(struct emu_world *w)
 	record->caller = handler;
 }
 
-/* The traced function has the actions stacktrace and snapshot, and the count of snapshot is used
- * up. The function tracer records the call, too. */
+/* The traced function has the actions stacktrace, and snapshot without a count left. The function
+ * tracer records the call, too. */
 static void commands(struct emu_world *w)
 {
 	plain(w);
