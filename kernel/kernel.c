@@ -61,9 +61,8 @@ static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct h
 	struct hv_gva linked;
 
 	if (!find_kaslr_offset(&core->image, v, &offset, &linked))
-		return hv_err_new(
-			EINVAL,
-			"it is of another kernel: the guest has no banner at its linux_banner");
+		return hv_err_new(EINVAL, "it belongs to another kernel: the guest has no banner "
+					  "at its linux_banner");
 	for (size_t i = 0; i < v->symbols.nr; i++)
 		if (v->symbols.by_addr[i].addr.v >= linked.v)
 			v->symbols.by_addr[i].addr.v += offset;
@@ -124,7 +123,8 @@ static struct hv_err *check_build_id(const struct hv_identity *guest, const stru
 	if (guest->build_id_len_bytes && guest->build_id_len_bytes == v->build_id_len_bytes &&
 	    !memcmp(guest->build_id, v->build_id, guest->build_id_len_bytes))
 		return NULL;
-	return hv_err_new(EINVAL, "it is of another kernel: its build id is %s, the guest's is %s",
+	return hv_err_new(EINVAL,
+			  "it belongs to another kernel: its build id is %s, the guest's is %s",
 			  file_id, guest_id);
 }
 

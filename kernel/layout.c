@@ -136,7 +136,7 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 static struct hv_err *no_types(const struct hv_kernel_core *core)
 {
 	struct hv_err *err = hv_err_new(ENOENT, "kernel without BTF (CONFIG_DEBUG_INFO_BTF): "
-						"structures are not known");
+						"cannot find its structures");
 
 	if (core->no_types)
 		err = hv_err_add(err, "; %s", core->no_types->message);

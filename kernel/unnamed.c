@@ -470,7 +470,8 @@ static struct hv_err *find_banner(struct hv_kernel_core *core, const struct hv_e
 	}
 	if (nr_found != 1)
 		return hv_err_new(
-			ENOENT, "%u texts are the banner of init_uts_ns's release, instead of one",
+			ENOENT,
+			"%u texts match the banner of init_uts_ns's release; exactly one must",
 			nr_found);
 	add(&core->unnamed, "linux_banner",
 	    hv_gva_add(image->all.start, (uint64_t)(found - image->bytes)));

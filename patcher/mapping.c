@@ -225,7 +225,7 @@ static struct hv_err *find_run(struct search *s, size_t nr, struct hv_gva *ret)
 			(unsigned long long)s->reach.free_range.end.v);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = hv_err_new(EIO, "kernel page tables: the host gave no random number for the "
-				      "region's place");
+				      "region's address");
 	return err ? err : walk_runs(s, nr, random % nr_runs, ret, &nr_runs);
 }
 

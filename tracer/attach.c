@@ -134,8 +134,9 @@ static struct hv_err *find_copy(const struct hv_kernel *k, struct hv_span *ret)
 {
 	*ret = hv_image_at(&k->core.image, k->text.start);
 	if (ret->len_bytes < k->text.end.v - k->text.start.v + HV_SITE_LEN_MAX)
-		return hv_err_new(EIO, "kernel text: its symbols put it beside the kernel's image, "
-				       "so it cannot be compared after detach");
+		return hv_err_new(EIO,
+				  "kernel text: its symbols place it outside the kernel's image, "
+				  "so it cannot be compared after detach");
 	return NULL;
 }
 

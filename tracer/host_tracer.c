@@ -103,9 +103,9 @@ struct hv_host_tracer *hv_host_tracer_new(struct hv_guest *guest, struct hv_cloc
 	t->clocks = clocks;
 	t->nr_cpus = nr_cpus;
 	if (!hv_clocks_has_host(clocks))
-		t->why_not = hv_err_new(EOPNOTSUPP,
-					"it is not known how the guest's clock follows the host's"
-					" (only under KVM, by its files in debugfs)");
+		t->why_not =
+			hv_err_new(EOPNOTSUPP, "cannot read how the guest's clock follows the "
+					       "host's (this needs KVM and its files in debugfs)");
 	else
 		t->why_not = find_types(t, types);
 	return t;

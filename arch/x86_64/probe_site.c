@@ -113,7 +113,7 @@ static const char *why_not(const cs_insn *insn)
 
 	if (is_in_group(insn, CS_GRP_INT) || is_in_group(insn, CS_GRP_IRET) ||
 	    is_in_group(insn, CS_GRP_PRIVILEGE))
-		return "an instruction there is only for the kernel, and is not moved";
+		return "an instruction there is privileged, so it cannot be moved";
 	switch (insn->id) {
 	case X86_INS_UD0:
 	case X86_INS_UD2:
@@ -125,7 +125,7 @@ static const char *why_not(const cs_insn *insn)
 	case X86_INS_POPFQ:
 	case X86_INS_STAC:
 	case X86_INS_CLAC:
-		return "an instruction there changes flags of the system";
+		return "an instruction there changes system flags";
 	case X86_INS_XBEGIN:
 	case X86_INS_LOOP:
 	case X86_INS_LOOPE:
@@ -162,7 +162,7 @@ const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *r
 		if (ends)
 			why = "a call, jump or return is in the way of a jump of five bytes";
 		else if (!decode(&d, rest, at.v + len))
-			why = rest.len_bytes ? "an instruction there is not known"
+			why = rest.len_bytes ? "hvtrace does not know an instruction there"
 					     : "the function ends within five bytes";
 		else
 			why = why_not(d.insn);

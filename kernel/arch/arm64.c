@@ -138,8 +138,9 @@ struct hv_err *arm64_find_level(const struct hv_kernel_core *core, enum arm64_le
 	if (err)
 		return err;
 	if (mode != ARM64_BOOTED_IN_EL1 && !reads_by_el2(core, &in_el2))
-		return hv_err_new(ENOTSUP, "the kernel was started in EL2: whether it stayed there "
-					   "is not known");
+		return hv_err_new(
+			ENOTSUP,
+			"the kernel was started in EL2: cannot tell whether it stayed there");
 	*ret = mode == ARM64_BOOTED_IN_EL1 ? ARM64_IN_EL1
 	       : in_el2			   ? ARM64_IN_EL2
 					   : ARM64_IN_EL1_ABOVE;

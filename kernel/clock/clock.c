@@ -312,11 +312,12 @@ static struct hv_err *find_cycles(const struct hv_clock *c, const char *name, st
 	struct hv_err *err = NULL;
 
 	if (!source)
-		return hv_err_new(ENOENT, "the guest's clock is not known");
+		return hv_err_new(ENOENT, "cannot find the guest's clock");
 	found.are_ns = source->ns_name && strcmp(name, source->ns_name) == 0;
 	if (!found.are_ns && strcmp(name, source->counter_name) != 0)
-		return hv_err_new(ENOENT, "the guest keeps the time by another counter than its "
-					  "trace clock");
+		return hv_err_new(
+			ENOENT,
+			"the guest's timekeeping uses another counter than its trace clock");
 	if (found.are_ns)
 		err = source->read_offset(source, &c->k->core, &found.offset_ns);
 	if (!err)
@@ -399,7 +400,7 @@ struct hv_err *hv_clock_read_global(const struct hv_clock *c, struct hv_clock_gl
 	struct hv_err *err = NULL;
 
 	if (!c->source)
-		return hv_err_new(ENOENT, "the guest's clock is not known");
+		return hv_err_new(ENOENT, "cannot find the guest's clock");
 	if (hv_core_symbol(core, "__sched_clock_stable", &key))
 		err = hv_read_u32(&core->as, key, &enabled); /* atomic_t enabled is first */
 	if (err)

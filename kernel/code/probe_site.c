@@ -222,14 +222,13 @@ static struct hv_err *look_in_table(const struct hv_kernel *k, const struct tabl
 		 * symbol. */
 		if (hv_types_are_whole(&k->core) || !hv_core_symbol(&k->core, t->start, &start))
 			return NULL;
-		return refuse("the kernel's tables of code are of a form that is not known");
+		return refuse("unknown layout of the kernel's code tables");
 	}
 	for (unsigned m = 0; m < 2 && t->members[m]; m++) {
 		if (!hv_btf_member(k->core.btf, t->type, t->members[m], &offs[m], &size) ||
 		    (size != 4 && size != 8) || entry_len < size || entry_len > ENTRY_MAX ||
 		    offs[m] > entry_len - size)
-			return refuse(
-				"the kernel's tables of code are of a form that is not known");
+			return refuse("unknown layout of the kernel's code tables");
 	}
 	err = read_table(k, t, range.start, entry_len, &start, &bytes, &len);
 	for (uint64_t off = 0; !err && off + entry_len <= len; off += entry_len)
@@ -324,7 +323,7 @@ static struct hv_err *check_all_text(const struct hv_kernel *k, struct hv_gva_ra
 	struct hv_err *err = hv_text_search(k, look_in_text, &l);
 
 	if (!err && l.found)
-		err = refuse("a jump leads between the instructions that would move");
+		err = refuse("a jump leads into the instructions that would move");
 	return err;
 }
 
@@ -366,7 +365,7 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 	if (!(w.begins & 1) && walked > p->at.v - start.v)
 		return no_boundary();
 	if (!(w.begins & 1))
-		return refuse("an instruction before it is not known");
+		return refuse("hvtrace does not know an instruction before it");
 	if (is_skipped(k, rest))
 		return no_boundary();
 	if (why)
@@ -383,7 +382,7 @@ static struct hv_err *check_code(const struct hv_kernel *k, struct hv_span code,
 	if (w.is_indirect)
 		return refuse("several instructions would move, and the function has a jump to an "
 			      "unknown address");
-	return w.is_jumped_into ? refuse("a jump leads between the instructions that would move")
+	return w.is_jumped_into ? refuse("a jump leads into the instructions that would move")
 				: check_all_text(k, w.inside);
 }
 

@@ -628,8 +628,8 @@ static struct hv_err *find_entry(struct irq_search *s)
 	hv_core_symbol(core, arch->entry.own_stacks, &s->own_stacks);
 	hv_core_symbol(core, arch->entry.nmi, &s->nmi);
 	if (arch->enters_elsewhere(core))
-		return hv_err_new(EOPNOTSUPP, "interrupts enter this kernel in a way that is not"
-					      " known (FRED)");
+		return hv_err_new(EOPNOTSUPP, "interrupts enter this kernel through FRED, which "
+					      "hvtrace does not support");
 	return NULL;
 }
 
@@ -670,8 +670,9 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 		return err;
 	}
 	if (!hv_irqs_are_paravirt(k))
-		return hv_err_new(EOPNOTSUPP, "the kernel has no room where it switches interrupts"
-					      " (CONFIG_PARAVIRT_XXL)");
+		return hv_err_new(EOPNOTSUPP,
+				  "the kernel leaves no room for calls where it switches interrupts"
+				  " (CONFIG_PARAVIRT_XXL)");
 	err = hv_orc_new(k, &s.orc);
 	if (!err)
 		err = find_entry(&s);

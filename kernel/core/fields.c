@@ -7,7 +7,7 @@ static struct hv_err *no_member(const struct hv_kernel_core *core, const char *t
 	if (core->types.from != HV_TYPES_DERIVED)
 		return hv_err_new(ENOENT, "BTF: no member %s in struct %s", path, type);
 	return hv_err_mark(hv_err_new(ENOENT,
-				      "kernel without BTF: member %s of struct %s is not known",
+				      "kernel without BTF: cannot find member %s of struct %s",
 				      path, type),
 			   HV_ERR_NEEDS_BTF);
 }
@@ -16,7 +16,7 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 			      const struct hv_field *fields, size_t nr)
 {
 	if (!core->btf)
-		return hv_err_new(ENOENT, "kernel without BTF: struct %s is not known", type);
+		return hv_err_new(ENOENT, "kernel without BTF: cannot find struct %s", type);
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t len;
 
@@ -66,7 +66,7 @@ struct hv_err *hv_enumerator_find(const struct hv_kernel_core *core, const char 
 	if (core->types.from != HV_TYPES_DERIVED)
 		return hv_err_new(ENOENT, "BTF: no enumerator %s", name);
 	return hv_err_mark(
-		hv_err_new(ENOENT, "kernel without BTF: enumerator %s is not known", name),
+		hv_err_new(ENOENT, "kernel without BTF: cannot find enumerator %s", name),
 		HV_ERR_NEEDS_BTF);
 }
 

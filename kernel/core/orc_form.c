@@ -381,7 +381,7 @@ static struct hv_err *find_tables(const struct hv_kernel_core *core, struct hv_o
 	if (!core->as.arch->follow_code)
 		return hv_err_new(EOPNOTSUPP, "ORC: not supported on %s", core->as.arch->name);
 	if (!find_members(core, form))
-		return hv_err_new(EOPNOTSUPP, "BTF: no struct orc_entry of a known form: cannot "
+		return hv_err_new(EOPNOTSUPP, "BTF: unknown layout of struct orc_entry: cannot "
 					      "read this kernel's stacks");
 	if (!hv_orc_image_table(core, form, table))
 		return hv_err_new(EOPNOTSUPP, "no ORC tables (__start_orc_unwind) in this kernel's"

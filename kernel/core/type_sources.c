@@ -143,7 +143,8 @@ static struct hv_err *read_file(struct hv_kernel_core *core, const struct hv_btf
 	if (err && err->code == EINVAL)
 		return of_another_build(err, &file, id);
 	if (err && err->code == ENOTSUP)
-		return hv_err_in(err, "whether this file is of the guest's Linux %s cannot be told",
+		return hv_err_in(err,
+				 "cannot tell whether this file belongs to the guest's Linux %s",
 				 id->release);
 	if (err)
 		return err;

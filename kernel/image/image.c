@@ -201,7 +201,7 @@ struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *reg
 	if (!nr_tried)
 		return hv_err_new(ENOENT,
 				  "no vCPU was seen in a kernel: firmware or a boot loader, or "
-				  "all of them compute in user mode");
+				  "all of them run in user mode");
 	return hv_err_new(ENOENT,
 			  "no page tables at 0x%llx: firmware or a boot loader, or a kernel "
 			  "that is starting",

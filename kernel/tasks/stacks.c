@@ -236,11 +236,10 @@ static struct hv_err *add_queued(struct scan *s)
 			   NULL))
 		return hv_types_are_whole(&s->k->core)
 			       ? NULL
-			       : hv_err_new(
-					 ENOENT,
+			       : hv_err_new(ENOENT,
 
-					 "kernel without BTF: the list of tasks in a run queue is "
-					 "not known");
+					    "kernel without BTF: cannot find the list of tasks in "
+					    "a run queue");
 	q.cfs_tasks = rq.v + off;
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++)
 		if (hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))

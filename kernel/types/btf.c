@@ -300,7 +300,7 @@ static struct hv_err *parse_header(struct hv_btf *btf, size_t len_bytes)
 	if (!hv_span_u16(all, 0, &magic) || magic != BTF_MAGIC)
 		return hv_err_new(EINVAL, "BTF: no magic (0x%x) in %zu bytes", magic, len_bytes);
 	if (all.len_bytes < HEADER_BYTES || btf->bytes[2] != 1)
-		return hv_err_new(EINVAL, "BTF: version %u in %zu bytes is not known",
+		return hv_err_new(EINVAL, "BTF: unknown version %u in %zu bytes",
 				  len_bytes > 2 ? btf->bytes[2] : 0u, len_bytes);
 	hv_span_u32(all, 4, &hdr_len);
 	if (hdr_len < HEADER_BYTES || !section(all, hdr_len, 8, &btf->types) ||

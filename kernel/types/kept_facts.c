@@ -146,7 +146,8 @@ struct hv_err *hv_kept_facts_read(struct hv_span text, const char *kernel, struc
 	if (!hv_span_has(text, 0, strlen(FIRST)) || memcmp(text.data, FIRST, strlen(FIRST)) != 0)
 		return hv_err_new(EINVAL, "they do not begin with '%s'", FIRST);
 	if (!hv_span_has(text, 0, len) || memcmp(text.data, begin, len) != 0)
-		return hv_err_new(ESTALE, "they are of another kernel or of another hvtrace");
+		return hv_err_new(ESTALE,
+				  "they belong to another kernel or another version of hvtrace");
 	lines = hv_alloc(text.len_bytes - len + 1);
 	memcpy(lines, text.data + len, text.len_bytes - len);
 	hv_facts_own(&f, lines);

@@ -183,7 +183,7 @@ def counts_the_rest(t):
     assert sorted(events) == ["irq:irq_handler_entry", "irq:irq_handler_exit"], events
     t.guest.run("cat /proc/uptime")
     out, err = (data.decode(errors="replace") for data in t.end_recording(counting))
-    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 callbacks, for which there is no room; try again when" in err, err
+    assert "sched:sched_waking is not counted: sched:sched_switch: the guest itself uses its tracepoint, with 10 callbacks, more than hvtrace has room for; try again when" in err, err
     assert "vfs_read" in out and "irq:irq_handler_entry" in out and "sched_waking" not in out, out
     status, _, err = t.hv.run("hist", "--for", "1ms", t.name, "irq:*_entry", "sched:sched_waking")
     assert status == 0 and "sched:sched_waking is not counted: " in err, err

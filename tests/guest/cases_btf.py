@@ -79,7 +79,7 @@ def traces_with_a_btf_file(t):
         t.hv.fails("attach", f"--btf={elsewhere}", t.name, says=(f"no file {release}.btf in {elsewhere}",))
         with open(path, "rb") as file:
             if b".data..percpu\0" not in file.read():  # Debian 5.10
-                t.hv.fails("attach", f"--btf={path}", t.name, says=("cannot be told", "has no per-CPU variables"))
+                t.hv.fails("attach", f"--btf={path}", t.name, says=("cannot tell whether this file belongs to", "has no per-CPU variables"))
                 t.note("refused: the file has no per-CPU variables")
                 return
         for given in (path, directory):

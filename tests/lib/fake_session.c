@@ -543,9 +543,10 @@ enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c)
 const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_GUEST)
-		return c->guest == HV_CLOCK_RAW ? "the guest's clock is not known" : NULL;
+		return c->guest == HV_CLOCK_RAW ? "cannot find the guest's clock" : NULL;
 	if (clock == HV_TRACE_CLOCK_HOST)
-		return c->has_host ? NULL : "it is not known how the guest's counter goes";
+		return c->has_host ? NULL
+				   : "cannot tell how the guest's counter follows the host's";
 	if (clock == HV_TRACE_CLOCK_GLOBAL && c->is_unstable)
 		return NULL;
 	return clock == HV_TRACE_CLOCK_TSC ? NULL : "the fake has none";

@@ -373,19 +373,18 @@ const char *hv_clocks_why_not(const struct hv_clocks *c, enum hv_trace_clock clo
 {
 	switch (clock) {
 	case HV_TRACE_CLOCK_GUEST:
-		return hv_clock_kind(c->guest) == HV_CLOCK_RAW ? "the guest's clock is not known"
+		return hv_clock_kind(c->guest) == HV_CLOCK_RAW ? "cannot find the guest's clock"
 							       : NULL;
 	case HV_TRACE_CLOCK_HOST:
-		return c->host ? NULL
-			       : "it is not known how the guest's counter follows the host's";
+		return c->host ? NULL : "cannot tell how the guest's counter follows the host's";
 	case HV_TRACE_CLOCK_MONO:
 	case HV_TRACE_CLOCK_BOOT:
 	case HV_TRACE_CLOCK_TAI:
 		return c->has_keeper ? NULL
-				     : "the guest keeps the time by another counter than its trace"
-				       " clock, or in a way that is not known";
+				     : "the guest's timekeeping uses another counter than its "
+				       "trace clock, or has an unknown layout";
 	case HV_TRACE_CLOCK_GLOBAL:
-		return c->has_global ? NULL : "the guest's clock is not known";
+		return c->has_global ? NULL : "cannot find the guest's clock";
 	default:
 		return NULL;
 	}

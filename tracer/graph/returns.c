@@ -198,9 +198,8 @@ static struct hv_err *return_finder_check(const struct return_finder *p)
 		return hv_err_new(EOPNOTSUPP, "the kernel's shadow call stacks have other return"
 					      " addresses than its frames");
 	if (p->signing.state == HV_SIGNING_UNKNOWN)
-		return hv_err_new(EOPNOTSUPP,
-				  "the vCPUs sign return addresses in a way that is not known,"
-				  " so they could not be put back");
+		return hv_err_new(EOPNOTSUPP, "the vCPUs sign return addresses in an unknown way, "
+					      "so hvtrace could not restore them");
 	return NULL;
 }
 
@@ -266,7 +265,7 @@ static struct hv_err *return_finder_word(const struct return_finder *p,
 	    now == saved->word && hv_signing_sign(k, &p->signing, saved->task, retp, address, ret))
 		return NULL;
 	if (saved->word != saved->address || p->signing.state == HV_SIGNING_UNKNOWN)
-		return hv_err_new(EBUSY, "how the return address at 0x%llx is signed is not known",
+		return hv_err_new(EBUSY, "cannot tell how the return address at 0x%llx is signed",
 				  (unsigned long long)saved->at.v);
 	*ret = address;
 	return NULL;
@@ -394,7 +393,7 @@ static struct hv_err *return_finder_find_shadow(const struct return_finder *p,
 	struct hv_err *err = NULL;
 
 	if (p->shadow.state == HV_SHADOW_UNKNOWN && nr)
-		return hv_err_new(EBUSY, "where the shadow call stacks are is not known");
+		return hv_err_new(EBUSY, "cannot find the shadow call stacks");
 	if (p->shadow.state == HV_SHADOW_KNOWN && p->shadow.is_between)
 		return hv_err_new(EBUSY, "vCPU %u is on no shadow call stack", p->shadow.vcpu);
 	for (size_t i = 0; !err && p->shadow.state == HV_SHADOW_KNOWN && i < p->shadow.nr; i++)

@@ -157,7 +157,7 @@ static struct hv_err *veneers_plan(const struct hv_tracee *t, struct hv_gva code
 		else
 			fits = plan_veneer(t, n, hv_gva_add(code, off), &writes[nr]);
 		if (!fits)
-			return hv_err_new(ERANGE, "the region is out of the reach of the veneers "
+			return hv_err_new(ERANGE, "the region is out of reach of the veneers "
 						  "that sites call");
 		nr += in_entries ? 1 : WRITES_PER_ONE;
 	}

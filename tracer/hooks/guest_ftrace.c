@@ -136,7 +136,7 @@ struct hv_err *hv_guest_ftrace_look(const struct hv_kernel *k, struct hv_text *r
 	struct hv_err *err;
 
 	if (!name || !k->core.as.arch->trampolines.ftrace_readers_off) {
-		hv_text_add(ret_reasons, "the function that reads its sites is not known");
+		hv_text_add(ret_reasons, "cannot find the function that reads its sites");
 		return NULL;
 	}
 	err = find_reads(k, hv_gva_alone(reader), &reads);

@@ -262,7 +262,7 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k, struct hv_text *re
 	if (!find_preallocate(k, &callee))
 		return NULL;
 	if (!arch->trampolines.hibernation_off || !hv_kernel_symbol(k, SLEEP, &sleep)) {
-		hv_text_add(ret_reason, "it cannot be made to wait");
+		hv_text_add(ret_reason, "hvtrace cannot make it wait");
 		return NULL;
 	}
 	err = find_hibernation_calls(k, callee, &calls);

@@ -121,8 +121,8 @@ static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
 			ret->found = 0;
 	}
 	if (ret->found != 3)
-		return hv_err_new(EOPNOTSUPP, "where this kernel's idle loop begins and ends was"
-					      " not found, or cannot be changed");
+		return hv_err_new(EOPNOTSUPP, "the start or end of this kernel's idle loop was not "
+					      "found, or cannot be changed");
 	return NULL;
 }
 
@@ -202,7 +202,7 @@ static struct hv_err *find_irqs(const struct hv_kernel *k, struct found *f,
 				  hv_irq_cover_reason(f->irqs.list[i].cover));
 	if (f->irqs.nr_entries_left && trust != SECTION_FORCED)
 		return hv_err_mark(hv_err_new(EOPNOTSUPP,
-					      "%zu of the ways into this kernel cannot be covered",
+					      "%zu of this kernel's entry points cannot be covered",
 					      f->irqs.nr_entries_left),
 				   HV_ERR_NEEDS_FORCE);
 	return check_enough(trust, nr_covered, f->irqs.nr, "interrupts");
@@ -694,7 +694,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 		err = NULL;
 	}
 	if (!err && !s->tracee->kernel->layout.has_task_line)
-		err = hv_err_new(EOPNOTSUPP, "BTF: not all of priorities and uid of a task");
+		err = hv_err_new(EOPNOTSUPP, "BTF: cannot find a task's priorities and uid");
 	if (!err)
 		err = change(s, kind);
 	if (err)

@@ -163,8 +163,7 @@ struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_ev
 
 	if (!err && type->tracepoint.faultable && c->releases.has_unknown)
 		return hv_err_new(EOPNOTSUPP,
-				  "this kernel frees its callbacks in a way that is not "
-				  "known");
+				  "hvtrace does not know how this kernel frees its callbacks");
 	return err ? err : calls_of(c, type, &set, &first, &nr);
 }
 

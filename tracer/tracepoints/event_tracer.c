@@ -102,7 +102,7 @@ static struct hv_err *check_still(const struct flagging *f)
 	struct hv_err *err = hv_tracepoints_locked(f->tracee->kernel, f->layout, &lock);
 
 	if (!err && lock)
-		return hv_err_new(EBUSY, "the guest's kernel has %s locked", lock);
+		return hv_err_new(EBUSY, "the guest's kernel holds %s", lock);
 	if (!err)
 		err = is_on(f->tracee, work_of(f), &on);
 	if (!err && on != f->sets)

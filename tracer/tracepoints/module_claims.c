@@ -81,7 +81,7 @@ static struct hv_err *claim_held(struct hv_hold *hold, void *ctx)
 	if (!is_live || !count)
 		return hv_err_new(EBUSY, "the guest is loading or removing it");
 	if (p->claims && count > HV_MODULE_USES_MAX)
-		return hv_err_new(ENOTSUP, "0x%x is no count of its uses", count);
+		return hv_err_new(ENOTSUP, "0x%x is not a possible count of its uses", count);
 	p->has_changed = true;
 	return change_count(p, hold, count);
 }

@@ -175,7 +175,7 @@ struct hv_err *hv_plug_check(const struct hv_kernel *k, const struct hv_tracepoi
 	    !is_plain(layout, &type->tracepoint))
 		return refuse_own_function(k, type);
 	if (!has_room(layout))
-		return hv_err_new(EOPNOTSUPP, "the form of this kernel's callbacks is not known");
+		return hv_err_new(EOPNOTSUPP, "unknown layout of this kernel's callbacks");
 	return NULL;
 }
 
@@ -436,8 +436,8 @@ static struct hv_err *check_static_call(const struct hv_tracee *t, const struct 
 		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
 				  (unsigned long long)state->static_call);
 	if (!state->calls.nr || !all_lead_to(&state->calls, state->static_call))
-		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by calls of a form "
-					 "that is not known");
+		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by calls that "
+					 "hvtrace does not recognize");
 	if (!can_lead(t, &state->calls, tp->iterator.v))
 		return hv_err_new(EBUSY, "the guest itself uses its tracepoint, by a call that is "
 					 "in two pages");
@@ -501,8 +501,8 @@ static struct hv_err *make_array(const struct hv_tracee *t,
 
 	if (!array_has_room(layout, state->nr_callbacks + 1))
 		return hv_err_new(EBUSY,
-				  "the guest itself uses its tracepoint, with %zu callbacks, for "
-				  "which there is no room",
+				  "the guest itself uses its tracepoint, with %zu callbacks, more "
+				  "than hvtrace has room for",
 				  state->nr_callbacks);
 	take_live(layout, state, &array);
 	if (!array.nr)
@@ -751,7 +751,7 @@ static struct hv_err *find_nop(const struct hv_tracee *t, const struct hv_tracep
 			return NULL;
 	}
 	err = hv_jump_nop_find(t->kernel, &l->jumps, key_site->len_bytes, ret);
-	return err ? hv_err_in(err, "the original instruction at 0x%llx is not known",
+	return err ? hv_err_in(err, "cannot find the original instruction at 0x%llx",
 			       (unsigned long long)key_site->at.v)
 		   : NULL;
 }

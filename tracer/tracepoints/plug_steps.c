@@ -87,7 +87,7 @@ static struct hv_err *check_locks(const struct hv_tracee *t,
 	struct hv_err *err = hv_tracepoints_locked(t->kernel, layout, &lock);
 
 	if (!err && lock)
-		err = hv_err_new(EBUSY, "the guest's kernel has %s locked", lock);
+		err = hv_err_new(EBUSY, "the guest's kernel holds %s", lock);
 	return err;
 }
 
@@ -489,7 +489,9 @@ static struct hv_err *check_registers(const struct plug_memory *m, const struct 
 		for (unsigned i = 0; i < HV_VCPU_NR_GENERAL; i++)
 			if (is_in(m, regs[cpu].general[i]))
 				return hv_err_new(EBUSY,
-						  "vCPU %u has a plug's memory in a register", cpu);
+						  "vCPU %u has the address of hvtrace's callbacks "
+						  "in a register",
+						  cpu);
 	return NULL;
 }
 
@@ -537,7 +539,8 @@ struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
 	if (!err)
 		err = check_registers(&looking.memory, regs, nr_vcpus);
 	if (!err && nr_found)
-		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack%s", where,
+		err = hv_err_new(EBUSY, "%s has the address of hvtrace's callbacks on its stack%s",
+				 where,
 				 iterators ? ", or calls the callbacks of a tracepoint" : "");
 	return err;
 }

@@ -231,7 +231,7 @@ static struct hv_err *parse_ustack(const struct hv_kprobe_parsing *p, struct hv_
 	if (err)
 		return err;
 	if (!regs_off)
-		return hv_kprobe_not_there(p, off, "the stacks of programs are not recorded here");
+		return hv_kprobe_not_there(p, off, "user-space stacks cannot be recorded here");
 	arg->source = HV_KPROBE_USTACK;
 	arg->number = (struct hv_arch_register){HV_ARCH_NO_WORD, regs_off};
 	arg->type = &ustack_type;
@@ -410,7 +410,7 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, struct hv_kp
 {
 	if (p->has_casts &&
 	    (hv_starts_with(text, "this_cpu_ptr(") || hv_starts_with(text, "this_cpu_read(")))
-		return hv_kprobe_not_there(p, off, "variables of a CPU are not supported yet");
+		return hv_kprobe_not_there(p, off, "per-CPU variables are not supported yet");
 	if (p->event)
 		return take_field_by_name(p, arg, text, off);
 	if (p->k->is_inside)
@@ -656,17 +656,17 @@ static const char *why_not_there(const struct hv_kprobe_parsing *p, const struct
 	bool is_string = hv_kprobe_is_string(arg);
 
 	if (is_text(arg) && arg->nr_derefs)
-		return "the address of a text in the record is not known";
+		return "a string of the record has no address to dereference";
 	if (is_text(arg) && !is_string)
-		return "the address of a text is not known: its type must be string";
+		return "a string field has no address: its type must be string";
 	if (is_text(arg))
 		return *arg->type->name == 'u' || arg->count
-			       ? "the text is a single one, and not in user memory"
+			       ? "the field is a single string, and not in user memory"
 			       : NULL;
 	if (is_string && arg->count && !arg->is_memory)
 		return "an array of strings needs the address of the first";
 	if ((arg->nr_derefs || is_string) && !p->event->is_recorded)
-		return "the host makes this event: no memory is read for it";
+		return "the event comes from the host, so probes cannot read guest memory for it";
 	return NULL;
 }
 

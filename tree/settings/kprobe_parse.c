@@ -67,9 +67,9 @@ static struct hv_err *take_kept_argument(const struct hv_kprobe_parsing *p,
 					 struct hv_kprobe_arg *arg, uint64_t nr, size_t off)
 {
 	if (nr > HV_NR_RETURN_ARGS)
-		return hv_kprobe_not_there(p, off,
-					   "only the first six arguments are kept until a"
-					   " function returns");
+		return hv_kprobe_not_there(
+			p, off,
+			"hvtrace keeps only the first six arguments until a function returns");
 	arg->number = (struct hv_arch_register){HV_RETURN_ARGS + (unsigned)nr - 1, 0};
 	p->k->needs_args = true;
 	return NULL;
@@ -82,7 +82,7 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 
 	if (p->k->is_return && !p->kernel->keeps_args)
 		return hv_kprobe_not_there(
-			p, off, "the arguments of a function are not known when it returns");
+			p, off, "the arguments of a function are not available when it returns");
 	if (p->k->is_inside)
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > HV_KPROBE_STACK_MAX)
@@ -528,7 +528,7 @@ struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv
 		return NULL;
 	if (end > bits)
 		return hv_kprobe_not_there(p, off,
-					   "this bit-field is in two parts of memory of its type");
+					   "this bit-field crosses a boundary of its type's size");
 	arg->is_bitfield = true;
 	arg->left = (uint8_t)(bits - end);
 	arg->right = (uint8_t)(bits - p->named->bit_len);

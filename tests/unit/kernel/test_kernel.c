@@ -251,9 +251,9 @@ static const struct {
 	const char *message;
 } differences[] = {
 	{{"linux_banner", BASE + 0x2001},
-	 "it is of another kernel: the guest has no banner at its linux_banner"},
+	 "it belongs to another kernel: the guest has no banner at its linux_banner"},
 	{{"__start_notes", BASE + 0x2110},
-	 "it is of another kernel: its build id is 11223344, the guest's is none"},
+	 "it belongs to another kernel: its build id is 11223344, the guest's is none"},
 	{{"init_top_pgt", BASE + 0x3000},
 	 "the kernel's page tables at 0xffffffff81003000 are outside its image"},
 	{{"_etext", BASE + 0x3001},

@@ -230,7 +230,7 @@ START_TEST(names_what_is_missing)
 	check_refused("BTF: member pid of struct task_struct has 2 bytes instead of 4");
 	hv_btf_free(core.btf);
 	core.btf = NULL;
-	check_refused("kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not known");
+	check_refused("kernel without BTF (CONFIG_DEBUG_INFO_BTF): cannot find its structures");
 }
 END_TEST
 

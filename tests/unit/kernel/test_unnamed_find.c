@@ -63,16 +63,14 @@ END_TEST
 START_TEST(the_banner_is_of_this_kernel)
 {
 	fk_str(&u.f, u.uts + FU_UTS_RELEASE, "6.1.0-51-cloud");
-	fails("kernel without CONFIG_KALLSYMS_ALL: 0 texts are the banner of init_uts_ns's "
-	      "release, "
-	      "instead of one");
+	fails("kernel without CONFIG_KALLSYMS_ALL: 0 texts match the banner of init_uts_ns's "
+	      "release; exactly one must");
 	fk_str(&u.f, u.uts + FU_UTS_RELEASE, FU_RELEASE);
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "SMP Debian 6.1.1");
 	find(); /* the version ends there; compiler text may follow */
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "Debian 6.1.2");
-	fails("kernel without CONFIG_KALLSYMS_ALL: 0 texts are the banner of init_uts_ns's "
-	      "release, "
-	      "instead of one");
+	fails("kernel without CONFIG_KALLSYMS_ALL: 0 texts match the banner of init_uts_ns's "
+	      "release; exactly one must");
 	fk_str(&u.f, u.uts + FU_UTS_VERSION, "");
 	fails("init_uts_ns is empty");
 }
@@ -84,7 +82,7 @@ START_TEST(the_banner_is_in_one_place)
 	fk_str(&u.f, u.nr_cpu_ids + 64, FU_BANNER);
 	find();
 	fk_str(&u.f, u.banner + 1024, FU_BANNER);
-	fails("2 texts are the banner");
+	fails("2 texts match the banner");
 }
 END_TEST
 

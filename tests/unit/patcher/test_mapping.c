@@ -82,8 +82,9 @@ START_TEST(no_random_numbers)
 {
 	static const struct failing_call calls[] = {{SCMP_SYS(getrandom), ENOSYS}, {0}};
 
-	expect_failure(calls, plan, NULL, EIO,
-		       "kernel page tables: the host gave no random number for the region's place");
+	expect_failure(
+		calls, plan, NULL, EIO,
+		"kernel page tables: the host gave no random number for the region's address");
 }
 END_TEST
 

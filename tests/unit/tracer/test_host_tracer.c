@@ -53,7 +53,7 @@ static void check_why_not(int code, const char *message)
 START_TEST(why_not)
 {
 	has_clock = false;
-	check_why_not(EOPNOTSUPP, "it is not known how the guest's clock follows the host's");
+	check_why_not(EOPNOTSUPP, "cannot read how the guest's clock follows the host's");
 	has_clock = true;
 	check_why_not(ENOENT, "this host's kernel does not have them");
 }

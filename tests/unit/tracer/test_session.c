@@ -140,8 +140,9 @@ END_TEST
 START_TEST(a_kernel_that_puts_its_text_elsewhere)
 {
 	r.t.f.k.core.image.len_bytes = r.t.f.k.text.end.v - FK_BASE;
-	attach_fails(EIO, "kernel text: its symbols put it beside the kernel's image, so it cannot "
-			  "be compared after detach");
+	attach_fails(EIO,
+		     "kernel text: its symbols place it outside the kernel's image, so it cannot "
+		     "be compared after detach");
 }
 END_TEST
 

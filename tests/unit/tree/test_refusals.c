@@ -112,7 +112,7 @@ START_TEST(raw_system_calls_have_another_form)
 	hv_fake_event_type(session, "raw_syscalls", "sys_enter", 20, REG);
 	hv_fake_syscall(session, 30, 3, "close", args, 1);
 	expect_error(put("events/syscalls/sys_enter_close/enable", "1"), EOPNOTSUPP,
-		     "the form of this kernel's raw_syscalls:sys_enter is not known");
+		     "unknown layout of this kernel's raw_syscalls:sys_enter");
 }
 END_TEST
 

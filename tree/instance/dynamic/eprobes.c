@@ -124,7 +124,7 @@ static struct hv_err *check(const struct hv_instances *all, const struct hv_cata
 				  "Given group/event name is already used by another event");
 	ret_fault->at = HV_KPROBE_NOWHERE;
 	if (state_of(all)->nr == HV_EPROBES_MAX)
-		return hv_err_new(ENOSPC, "there are %d probes of events already", HV_EPROBES_MAX);
+		return hv_err_new(ENOSPC, "there are %d event probes already", HV_EPROBES_MAX);
 	err = hv_host_made_check_id(c);
 	return err ? err : hv_kprobe_find_memory(hv_instances_session(all), &e->is);
 }
@@ -159,7 +159,7 @@ struct hv_err *hv_eprobes_define(struct hv_instances *all, char *const *words, s
 	*ret_filter = (struct hv_filter_fault){0};
 	*ret_filter_text = NULL;
 	if (!hv_kernel_symbol(k, "eprobe_dyn_event_create", &at))
-		return hv_err_new(EINVAL, "this kernel has no probes of events");
+		return hv_err_new(EINVAL, "this kernel has no event probes");
 	err = hv_event_types_catalogue(hv_instances_session(all)->types, &kernel.scope.catalogue);
 	if (err)
 		return err;

@@ -575,7 +575,7 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 		if (k->is_tracepoint && hv_kprobe_event_is_on(all, other))
 			return wrong(
 				c, 0, EBUSY,
-				"the event is on: another tracepoint is added while it is off");
+				"the event is on: disable it before you add another tracepoint");
 		if (hv_kprobe_is_same(k, &other->is))
 			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
 	}

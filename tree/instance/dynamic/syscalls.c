@@ -452,13 +452,11 @@ struct hv_err *hv_syscalls_carrier(const struct hv_instances *all, const struct 
 	int32_t nr = type->syscall->nr;
 
 	if (!carrier->is_known)
-		return hv_err_new(EOPNOTSUPP,
-				  "the form of this kernel's raw_syscalls:%s is not "
-				  "known",
+		return hv_err_new(EOPNOTSUPP, "unknown layout of this kernel's raw_syscalls:%s",
 				  known[kind_of(type)].name);
 	if (nr < 0 || nr >= HV_SYSCALL_NR_MAX || !carrier->list[nr].is_known ||
 	    carrier->list[nr].id != type->id)
-		return hv_err_new(EOPNOTSUPP, "the form of its entries is not known");
+		return hv_err_new(EOPNOTSUPP, "unknown layout of its entries");
 	*ret = hv_catalogue_by_id(c, carrier->id);
 	return *ret ? NULL
 		    : hv_err_new(ENODEV, "the guest's module that had this event was removed");

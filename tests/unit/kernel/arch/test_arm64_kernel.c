@@ -447,7 +447,7 @@ START_TEST(reach_is_not_guessed)
 	refuses("the kernel's image is larger than the reach of a call");
 	begin_reach("module_plt_base");
 	fk_u32(&f, mode_at, 0xe12);
-	refuses("the kernel was started in EL2: whether it stayed there is not known");
+	refuses("the kernel was started in EL2: cannot tell whether it stayed there");
 }
 END_TEST
 
@@ -475,7 +475,7 @@ START_TEST(the_level_of_a_kernel)
 	begin_reach("module_plt_base");
 	level_code = 0;
 	fk_u32(&f, mode_at, 0xe12);
-	refuses("the kernel was started in EL2: whether it stayed there is not known");
+	refuses("the kernel was started in EL2: cannot tell whether it stayed there");
 }
 END_TEST
 

@@ -363,8 +363,8 @@ START_TEST(a_clock_that_is_not_known)
 	fk_u32(&t.f, t.use_tsc, 0);
 	open_clock(HV_CLOCK_RAW);
 	timekeeper(0, "tsc", 7000, 90000000);
-	no_keeper(ENOENT, "the guest's clock is not known");
-	expect_error(hv_clock_read_global(c, &global), ENOENT, "the guest's clock is not known");
+	no_keeper(ENOENT, "cannot find the guest's clock");
+	expect_error(hv_clock_read_global(c, &global), ENOENT, "cannot find the guest's clock");
 }
 END_TEST
 

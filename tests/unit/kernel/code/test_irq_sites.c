@@ -318,11 +318,12 @@ START_TEST(kernels_that_are_refused)
 	tear_down();
 	is_paravirt = false;
 	set_up();
-	check_refused("the kernel has no room where it switches interrupts (CONFIG_PARAVIRT_XXL)");
+	check_refused("the kernel leaves no room for calls where it switches interrupts "
+		      "(CONFIG_PARAVIRT_XXL)");
 	tear_down();
 	has_fred = true;
 	set_up();
-	check_refused("interrupts enter this kernel in a way that is not known (FRED)");
+	check_refused("interrupts enter this kernel through FRED, which hvtrace does not support");
 	o.f.k.core.as.arch = &hv_arch_riscv64;
 	check_refused("not supported yet on riscv64");
 }

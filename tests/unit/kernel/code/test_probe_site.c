@@ -142,15 +142,15 @@ START_TEST(what_leads_between_them)
 	int32_t distance;
 
 	PUT(0, PUSH SUB "\xeb\xfa" RET); /* jmp to after the push */
-	is_refused(0, EOPNOTSUPP, "a jump leads between");
+	is_refused(0, EOPNOTSUPP, "a jump leads into the instructions");
 	PUT(5, "\xeb\xfb"); /* one byte later: unusual, but inside */
-	is_refused(0, EOPNOTSUPP, "a jump leads between");
+	is_refused(0, EOPNOTSUPP, "a jump leads into the instructions");
 	PUT(5, "\xeb\xf9"); /* to the push */
 	is_possible(0, 5, 2);
 	distance = (int32_t)(FUNCTION + 6 - (COLD + 5));
 	*fk_host(&f, COLD) = 0xe9;
 	memcpy(fk_host(&f, COLD + 1), &distance, sizeof(distance));
-	is_refused(0, EOPNOTSUPP, "a jump leads between");
+	is_refused(0, EOPNOTSUPP, "a jump leads into the instructions");
 	*fk_host(&f, COLD + 1) -= 1; /* to the push */
 	is_possible(0, 5, 2);
 }
@@ -252,8 +252,7 @@ END_TEST
 START_TEST(tables_of_a_form_that_is_not_known)
 {
 	static const char unknown[] =
-		"no probe is possible there: the kernel's tables of code are of a form that is not "
-		"known";
+		"no probe is possible there: unknown layout of the kernel's code tables";
 
 	fk_deinit(&f);
 	key_form = SHORTS;
@@ -355,11 +354,11 @@ START_TEST(instructions_that_cannot_move)
 		 "the kernel itself changes the prefix of an instruction there"},
 		{"\x0f\x0b\x90\x90\x90", "raises an exception"},
 		{"\xff\xd0\x90\x90\x90", "an indirect jump or call is there"},
-		{"\x0f\x01\xf8\x90\x90", "only for the kernel"}, /* swapgs */
+		{"\x0f\x01\xf8\x90\x90", "is privileged, so it cannot be moved"}, /* swapgs */
 		{"\xf3\x0f\x1e\xfa\x90", "an indirect branch leads there"},
 		{"\xe3\x01\x90\x90\x90", "longer form"}, /* jrcxz */
-		{"\x9d\x90\x90\x90\x90", "flags of the system"},
-		{"\xfb\x90\x90\x90\x90", "only for the kernel"}, /* sti */
+		{"\x9d\x90\x90\x90\x90", "changes system flags"},
+		{"\xfb\x90\x90\x90\x90", "is privileged, so it cannot be moved"}, /* sti */
 		{"\xc3\x90\x90\x90\x90", "in the way"},
 		/* movabsq %rax, 8 bytes: 10, after 4 other bytes */
 		{"\x90\x90\x90\x90\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08", "too long"},
@@ -406,8 +405,8 @@ START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
 	make_kernel("bool");
 	memset(fk_host(&f, FUNCTION + 5), 0x90, 32);
 	PUT(0, "\x90\x67\x0f\xff\x40\x02"); /* nop; ud0 2(%eax), %eax */
-	is_refused(4, EOPNOTSUPP, "an instruction before it is not known");
-	is_refused(6, EOPNOTSUPP, "an instruction before it is not known");
+	is_refused(4, EOPNOTSUPP, "hvtrace does not know an instruction before it");
+	is_refused(6, EOPNOTSUPP, "hvtrace does not know an instruction before it");
 }
 END_TEST
 

@@ -99,15 +99,15 @@ START_TEST(derived_types_lack_more)
 
 	make(HV_TYPES_DERIVED);
 	needs_btf(find_member("event", "name", 8),
-		  "kernel without BTF: member name of struct event is not known");
+		  "kernel without BTF: cannot find member name of struct event");
 	needs_btf(find_any("nr", "number", &off),
-		  "kernel without BTF: member nr of struct event is not known");
+		  "kernel without BTF: cannot find member nr of struct event");
 	needs_btf(hv_enumerator_find(&f.k.core, "STATE_GONE", &live),
-		  "kernel without BTF: enumerator STATE_GONE is not known");
+		  "kernel without BTF: cannot find enumerator STATE_GONE");
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
 	expect_error(find_member("event", "id", 4), ENOENT,
-		     "kernel without BTF: struct event is not known");
+		     "kernel without BTF: cannot find struct event");
 }
 END_TEST
 

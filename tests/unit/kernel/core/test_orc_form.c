@@ -27,7 +27,7 @@ START_TEST(kernels_without)
 	fo_init(&o, FO_END);
 	hv_btf_free(o.f.k.core.btf);
 	o.f.k.core.btf = NULL;
-	refused("no struct orc_entry");
+	refused("unknown layout of struct orc_entry");
 	fo_deinit(&o);
 	fo_init(&o, FO_END);
 	o.f.k.core.symbols.nr = 0;
@@ -107,7 +107,7 @@ START_TEST(tables_that_do_not_fit)
 	refused("no ORC tables");
 	fo_deinit(&o);
 	fo_init(&o, FO_BEYOND);
-	refused("no struct orc_entry");
+	refused("unknown layout of struct orc_entry");
 	fo_deinit(&o);
 }
 END_TEST

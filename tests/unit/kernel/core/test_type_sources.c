@@ -90,7 +90,7 @@ END_TEST
 static void check_unknown(const char *why)
 {
 	HV_AUTO_FREE char *message = hv_format(
-		"x.btf: whether this file is of the guest's Linux " RELEASE " cannot be told: %s",
+		"x.btf: cannot tell whether this file belongs to the guest's Linux " RELEASE ": %s",
 		why);
 	HV_AUTO_ERR struct hv_err *err = find_types();
 

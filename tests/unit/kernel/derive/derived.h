@@ -29,7 +29,7 @@ static inline void check_unknown(const char *type, const char *member)
 	const struct hv_field field = {member, 1, &off};
 	HV_AUTO_ERR struct hv_err *err = hv_fields_find(&fk.k.core, type, &field, 1);
 	HV_AUTO_FREE char *expected =
-		hv_format("kernel without BTF: member %s of struct %s is not known", member, type);
+		hv_format("kernel without BTF: cannot find member %s of struct %s", member, type);
 
 	ck_assert_msg(err, "%s of %s is known", member, type);
 	ck_assert_str_eq(err->message, expected);

@@ -168,7 +168,7 @@ START_TEST(run_queues_that_are_not_known)
 	t.f.k.core.types.from = HV_TYPES_DERIVED;
 	err = hv_stacks_scan(&t.f.k, &wanted, regs, FK_NR_CPUS, &nr, NULL);
 	expect_error(err, ENOENT,
-		     "kernel without BTF: the list of tasks in a run queue is not known");
+		     "kernel without BTF: cannot find the list of tasks in a run queue");
 }
 END_TEST
 

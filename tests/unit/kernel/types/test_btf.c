@@ -368,7 +368,7 @@ START_TEST(refuses_what_is_not_btf)
 	check_refused(hv_btf_new((struct hv_span){later, (64 << 20) + 1}, NULL, &btf),
 		      "BTF: 67108865 bytes are too many");
 	check_refused(hv_btf_new((struct hv_span){later, sizeof(later)}, NULL, &btf),
-		      "BTF: version 2 in 24 bytes is not known");
+		      "BTF: unknown version 2 in 24 bytes");
 	check_refused(hv_btf_new((struct hv_span){cut, sizeof(cut)}, NULL, &btf),
 		      "BTF: sections end outside its 24 bytes");
 	strings.data[strings.len_bytes - 1] = 'x';

@@ -96,7 +96,7 @@ START_TEST(facts_of_another_kernel_are_stale)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(texts); i++)
 		refuse(texts[i], strlen(texts[i]), ESTALE,
-		       "they are of another kernel or of another hvtrace");
+		       "they belong to another kernel or another version of hvtrace");
 }
 END_TEST
 

@@ -48,8 +48,8 @@ START_TEST(a_way_that_is_not_known_is_refused)
 	for (unsigned nr = 0; nr < NR_RECORDS; nr++)
 		fk_u64(&r.t.f, saved_at(r.task, nr),
 		       word_for(r.task, nr, FR_CALLER + nr) ^ 1ull << 60);
-	check_graph(EOPNOTSUPP, "the vCPUs sign return addresses in a way that is not known,"
-				" so they could not be put back");
+	check_graph(EOPNOTSUPP, "the vCPUs sign return addresses in an unknown way, so hvtrace "
+				"could not restore them");
 	fr_frame(&r, 0, retp_of(r.task, 4), FR_CALLER + 4);
 	fk_u64(&r.t.f, saved_at(r.task, 4), word_for(r.task, 4, FR_HANDLER));
 	check_refused(EBUSY, "how the return address at 0x");
@@ -62,7 +62,7 @@ START_TEST(a_word_that_proves_nothing_is_left_alone)
 {
 	open_frame(r.task, 4);
 	fk_u64(&r.t.f, saved_at(r.task, 4), word_for(r.task, 5, FR_HANDLER));
-	check_refused(EBUSY, "is signed is not known");
+	check_refused(EBUSY, "cannot tell how the return address at");
 	/* A function that does not sign, in a kernel that does. */
 	fk_u64(&r.t.f, saved_at(r.task, 4), FR_HANDLER);
 	ck_assert_ptr_null(fr_put_back(&r));

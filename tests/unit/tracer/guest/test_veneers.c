@@ -272,7 +272,7 @@ START_TEST(what_no_instruction_reaches)
 	t->veneers = (struct hv_gva_range){hv_gva(VENEERS - (8ull << 30)),
 					   hv_gva(VENEERS - (8ull << 30) + HV_REGION_UNIT)};
 	expect_error(hv_trampolines_link(t), ERANGE,
-		     "the region is out of the reach of the veneers that sites call");
+		     "the region is out of reach of the veneers that sites call");
 	tear_down();
 	set_up_at(0);
 	r.t.f.k.core.as.arch = &hv_arch_x86_64;

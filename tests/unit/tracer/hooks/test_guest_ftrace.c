@@ -227,7 +227,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
 	check_reasons("its call of copy_from_kernel_nofault was not found");
 	r.t.f.k.core.symbols.nr = 0;
-	check_reasons("the function that reads its sites is not known");
+	check_reasons("cannot find the function that reads its sites");
 }
 END_TEST
 

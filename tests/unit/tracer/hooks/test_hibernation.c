@@ -178,7 +178,7 @@ START_TEST(whether_a_guest_will_wait_is_known_before)
 	check_reason(
 		"its call of hibernate_preallocate_memory at 0xffffffff81030ffe is in two pages");
 	r.t.f.k.core.as.arch = &never_waits;
-	check_reason("it cannot be made to wait");
+	check_reason("hvtrace cannot make it wait");
 	r.t.f.k.core.symbols.nr = 0;
 	check_reason(""); /* it cannot hibernate */
 }

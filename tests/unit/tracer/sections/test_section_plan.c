@@ -68,9 +68,9 @@ static void teardown(void)
 START_TEST(an_idle_loop_that_is_not_found)
 {
 	memset(fk_host(&o.f, IDLE + 5), 0x90, 5);
-	expect_error(hv_section_tracer_start(tracer, HV_SECTION_IRQ), EOPNOTSUPP,
-		     "where this kernel's idle loop begins and ends was not found, or cannot be"
-		     " changed");
+	expect_error(
+		hv_section_tracer_start(tracer, HV_SECTION_IRQ), EOPNOTSUPP,
+		"the start or end of this kernel's idle loop was not found, or cannot be changed");
 }
 END_TEST
 
@@ -80,7 +80,15 @@ START_TEST(a_way_in_that_is_not_found)
 	struct hv_err *err = hv_section_tracer_start(tracer, HV_SECTION_IRQ);
 
 	ck_assert(err && err->facts & HV_ERR_NEEDS_FORCE);
-	expect_error(err, EOPNOTSUPP, "1 of the ways into this kernel cannot be covered");
+	expect_error(err, EOPNOTSUPP, "1 of this kernel's entry points cannot be covered");
+}
+END_TEST
+
+START_TEST(a_kernel_without_priorities_and_uid)
+{
+	o.f.k.layout.has_task_line = false;
+	expect_error(hv_section_tracer_start(tracer, HV_SECTION_IRQ), EOPNOTSUPP,
+		     "BTF: cannot find a task's priorities and uid");
 }
 END_TEST
 
@@ -89,6 +97,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, an_idle_loop_that_is_not_found);
 	tcase_add_test(tc, a_way_in_that_is_not_found);
+	tcase_add_test(tc, a_kernel_without_priorities_and_uid);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ START_TEST(a_tracepoint_whose_callbacks_may_sleep)
 	hv_event_tracer_free(e);
 	e = hv_event_tracer_new(&r.tracee);
 	put_call(ADD + 0x40, SLEEPING_TRACE);
-	set_type(&type, "this kernel frees its callbacks in a way that is not known");
+	set_type(&type, "hvtrace does not know how this kernel frees its callbacks");
 	set(NULL);
 	ck_assert_ptr_null(restore("1 event"));
 }

@@ -272,9 +272,9 @@ START_TEST(a_bit_that_is_no_claim)
 	ck_assert_uint_eq(hv_module_claims_read(&r.tracee, 2, names), 0);
 	ck_assert_ptr_null(restore(NULL));
 	ck_assert_uint_eq(uses(), CLAIM + 2);
-	set_type(&of_a_module, "0x20000002 is no count of its uses");
+	set_type(&of_a_module, "0x20000002 is not a possible count of its uses");
 	fk_u32(f, module + MODULE_COUNT, 0xc0123480); /* part of an address */
-	set_type(&of_a_module, "0xc0123480 is no count of its uses");
+	set_type(&of_a_module, "0xc0123480 is not a possible count of its uses");
 	ck_assert_ptr_null(restore(NULL));
 	ck_assert_uint_eq(uses(), 0xc0123480);
 	fk_u32(f, module + MODULE_COUNT, 1);
@@ -352,7 +352,7 @@ START_TEST(the_guest_comes_first)
 	fk_u32(f, tp.type.tracepoint.key.v, 0);
 	memcpy(fk_host(f, FTP_CODE), before, sizeof(before));
 	fk_u64(f, tp.locks[3], 1);
-	set("static_call_mutex locked");
+	set("the guest's kernel holds static_call_mutex");
 	fk_u64(f, tp.locks[3], 0);
 	hv_event_tracer_stat(e, &stat);
 	ck_assert(!stat.nr_on && funcs() == 0);

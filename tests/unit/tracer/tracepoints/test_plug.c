@@ -239,7 +239,7 @@ START_TEST(in_one_hold_or_not_at_all)
 {
 	hv_plug_prepare(&r.tracee, &plug);
 	fk_u64(f, tp.locks[2], 1);
-	in_fails("has jump_label_mutex locked");
+	in_fails("the guest's kernel holds jump_label_mutex");
 	fk_u64(f, tp.locks[2], 0);
 	r.regs[1].ip = hv_gva(FTP_SITE(1) + 1);
 	in_fails("is in use");
@@ -392,12 +392,15 @@ START_TEST(who_uses_a_plug_still)
 	r.tracee.plan.drafts_off = HV_REGION_STACKS_OFF + 0x1000;
 	check_unused(NULL);
 	r.regs[1].general[3] = word;
-	check_unused(words[_i].counts ? "vCPU 1 has a plug's memory in a register" : NULL);
+	check_unused(words[_i].counts
+			     ? "vCPU 1 has the address of hvtrace's callbacks in a register"
+			     : NULL);
 	r.regs[1].general[3] = 0;
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, word);
 	check_unused(NULL); /* a task cannot be switched out in a callback */
 	sleepers = HV_PLUG_SLEEPERS;
-	check_unused(words[_i].counts ? "task 71 (cat) has a plug's memory" : NULL);
+	check_unused(words[_i].counts ? "task 71 (cat) has the address of hvtrace's callbacks"
+				      : NULL);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM - 0x80, word); /* left over */
 	check_unused(NULL);
@@ -414,8 +417,8 @@ START_TEST(who_goes_through_an_older_array)
 		{hv_gva(FK_BASE + 0x700), hv_gva(FK_BASE + 0x740)},
 		{hv_gva(FK_BASE + 0x800), hv_gva(FK_BASE + 0x880)}};
 	const struct hv_iterators all = {(struct hv_gva_range *)functions, 2};
-	const char *found =
-		"task 71 (cat) has a plug's memory on its stack, or calls the callbacks";
+	const char *found = "task 71 (cat) has the address of hvtrace's callbacks on its stack, or "
+			    "calls the callbacks";
 	bool have_left[2] = {false};
 
 	sleepers = HV_PLUG_NO_SLEEPERS;
@@ -425,7 +428,8 @@ START_TEST(who_goes_through_an_older_array)
 	r.regs[1].ip = functions[1].start;
 	check_unused(NULL);
 	iterators = &all;
-	check_unused("vCPU 1 has a plug's memory on its stack, or calls the callbacks");
+	check_unused("vCPU 1 has the address of hvtrace's callbacks on its stack, or calls the "
+		     "callbacks");
 	r.regs[1].ip = functions[1].end;
 	check_unused(NULL);
 	r.regs[1].ip = hv_gva(FK_BASE + 0x10);

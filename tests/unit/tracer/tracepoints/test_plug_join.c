@@ -168,7 +168,7 @@ END_TEST
 START_TEST(what_cannot_be_joined)
 {
 	fp_guest_is_on(HV_PLUG_CALLBACKS_MAX);
-	fp_fails(true, EBUSY, "with 10 callbacks, for which there is no room");
+	fp_fails(true, EBUSY, "with 10 callbacks, more than hvtrace has room for");
 	fp_guest_is_on(1);
 	fk_u32(f, tp.type.tracepoint.key.v, 0);
 	fp_fails(true, EINVAL, "has callbacks and is off");
@@ -180,13 +180,13 @@ START_TEST(what_cannot_be_joined)
 	fp_fails(true, EBUSY, "its static call leads to");
 	fp_guest_is_on(1);
 	fk_u32(f, FTP_CALL(1) + 1, 0x100); /* as with call depth tracking */
-	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	fp_fails(true, EBUSY, "by calls that hvtrace does not recognize");
 	fp_guest_is_on(1);
 	*(uint8_t *)fk_host(f, FTP_CALL(2)) = 0x0f;
-	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	fp_fails(true, EBUSY, "by calls that hvtrace does not recognize");
 	fp_guest_is_on(1);
 	layout.has_calls = false;
-	fp_fails(true, EBUSY, "by calls of a form that is not known");
+	fp_fails(true, EBUSY, "by calls that hvtrace does not recognize");
 	layout.has_calls = true;
 	ck_assert_uint_eq(funcs(), tp.array);
 }
@@ -247,7 +247,7 @@ START_TEST(what_is_being_changed_is_tried_again)
 	fk_u64(f, tp.locks[0], 1);
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
-	ck_assert_ptr_nonnull(strstr(step.why_not->message, "tracepoints_mutex locked"));
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "holds tracepoints_mutex"));
 	fk_u64(f, tp.locks[0], 0);
 	fk_u64(f, tp.static_call, FTP_OTHER);
 	hv_plug_step_plan(&r.tracee, &layout, &step);

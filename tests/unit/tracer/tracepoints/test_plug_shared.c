@@ -206,10 +206,10 @@ START_TEST(what_is_refused_with_a_reason)
 	refused("with a special function");
 	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;
-	refused("the form of this kernel's callbacks is not known");
+	refused("unknown layout of this kernel's callbacks");
 	layout.file_flags = 72;
 	layout.callback_len_bytes = 128;
-	refused("is not known");
+	refused("unknown layout of this kernel's callbacks");
 }
 END_TEST
 
