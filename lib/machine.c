@@ -82,7 +82,8 @@ static struct hvt_error *check_config(const struct hvt_config *config, const cha
 				      const char **ret_program)
 {
 	if (config && config->size_bytes != sizeof(*config))
-		return error_new(EINVAL, "a config of %zu bytes is not known", config->size_bytes);
+		return error_new(EINVAL, "unknown size of the config: %zu bytes",
+				 config->size_bytes);
 	*ret_run_dir = config && config->run_dir ? config->run_dir : RUN_DIR;
 	*ret_program = config && config->program ? config->program : HVTRACE_PROGRAM;
 	return NULL;

@@ -28,7 +28,7 @@ struct hvt_error *session_check(const struct hvt_session *s)
 	if (!s)
 		return error_null("session");
 	if (s->pid != getpid())
-		return error_new(ESRCH, "domain '%s': the session is of the parent process",
+		return error_new(ESRCH, "domain '%s': the session belongs to the parent process",
 				 s->domain);
 	if (s->closes)
 		return error_new(ENOTCONN, "domain '%s': the session was closed", s->domain);
@@ -214,7 +214,7 @@ struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
 	if (!path || !text)
 		return error_null(path ? "text" : "path");
 	if (mode != HVT_WRITE_REPLACE && mode != HVT_WRITE_APPEND)
-		return error_new(EINVAL, "mode %d is not known", (int)mode);
+		return error_new(EINVAL, "unknown mode %d", (int)mode);
 	return conn_write_file(session->conn, path, mode, text);
 }
 

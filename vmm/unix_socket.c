@@ -127,8 +127,8 @@ struct hv_err *hv_unix_peer(int fd, const char *path, pid_t expected, struct hv_
 				  "visible here: run hvtrace in the pid namespace of the host",
 				  path);
 	if (expected && peer.pid != expected)
-		return hv_err_new(ESRCH, "socket %s: it is process %d's, not process %d's", path,
-				  (int)peer.pid, (int)expected);
+		return hv_err_new(ESRCH, "socket %s: it belongs to process %d, not to process %d",
+				  path, (int)peer.pid, (int)expected);
 	*ret = (struct hv_unix_peer){.pid = peer.pid, .pidfd = -1};
 	return open_peer(fd, path, &peer, &ret->pidfd);
 }

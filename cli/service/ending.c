@@ -99,9 +99,10 @@ static void detached(struct service *s, const struct hv_session_stat *before)
 	}
 	if (s->hibernates) {
 		s->stays_known = true;
-		ending_because(s, hv_err_new(ENODEV, "detached, since the guest hibernates (S4): "
-						     "the image on its disk must not have "
-						     "anything of hvtrace"));
+		ending_because(
+			s, hv_err_new(ENODEV,
+				      "detached, since the guest hibernates (S4): "
+				      "the image on its disk must not contain changes of hvtrace"));
 	}
 }
 

@@ -326,7 +326,7 @@ static struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, con
 	else if (strcmp(name, "cpus") == 0)
 		hv_text_add(ret, "0\n");
 	else
-		return hv_err_new(ENOENT, "/proc/%s of the guest is not known", name);
+		return hv_err_new(ENOENT, "hvtrace does not provide the guest's /proc/%s", name);
 	return NULL;
 }
 

@@ -86,7 +86,7 @@ static void copy(const uint8_t *bytes, size_t len_bytes, uint8_t **ret, size_t *
 struct hv_err *kept_facts_take(struct kept_facts *f, const struct hv_message *question)
 {
 	if (!question->len_bytes || question->len_bytes > KEPT_FACTS_BYTES_MAX)
-		return hv_err_new(E2BIG, "derived facts of %zu bytes", question->len_bytes);
+		return hv_err_new(E2BIG, "too many derived facts: %zu bytes", question->len_bytes);
 	kept_facts_deinit(f);
 	copy(question->bytes, question->len_bytes, &f->bytes, &f->len_bytes);
 	return NULL;

@@ -72,7 +72,7 @@ static void keep_budget(struct service *s, uint64_t now_ns)
 	step = trail_begin(s);
 	err = hv_tree_keep_budget(s->tree, limit_ppm, now_ns, &nr);
 	if (err)
-		audit_log(&s->audit, "costly functions are not put back: %s", err->message);
+		audit_log(&s->audit, "cannot restore costly functions: %s", err->message);
 	else if (nr)
 		audit_put_back(s, limit_ppm, nr, &step);
 	hv_err_free(err);

@@ -447,7 +447,7 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
 		err = do_request(s, p, frame);
 	else
-		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
+		err = hv_err_new(ENOSYS, "unknown request %u", frame->kind);
 	if (err)
 		peer_answer_error(p, advise_in_session(err, service_name(s)));
 }

@@ -42,7 +42,7 @@ static bool add_subjects(struct cli *cli, char **subjects, int nr, struct record
 		} else if (!add_event(s, subjects[i])) {
 			*ret_exit = usage_error(
 				cli,
-				"'%s': no known event ends it: wanted *_entry, "
+				"'%s': hvtrace knows no event that ends it: wanted *_entry, "
 				"*_enter, *_begin, *_start, syscalls:sys_enter_*, "
 				"raw_syscalls:sys_enter, block:block_rq_insert, "
 				"block:block_rq_issue, block:block_bio_queue, sched:sched_waking, "

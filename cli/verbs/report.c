@@ -393,8 +393,10 @@ static struct hv_err *show_file(struct plain *p, const struct report_options *o)
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
 		return show_dat(p, o);
 	if (o->nr_paths > 1)
-		return hv_err_new(EINVAL, "%s: no trace.dat: only those can be shown together",
-				  p->path);
+		return hv_err_new(
+			EINVAL,
+			"%s: not a trace.dat file: only trace.dat files can be shown together",
+			p->path);
 	return show_plain(p, o);
 }
 

@@ -99,7 +99,7 @@ def files_have_the_time_of_day(t):
             if "guest_time" not in json.loads(t.hv("stat", "--json", t.name)):
                 counter = counter_of(t)
                 assert counter not in KNOWN_COUNTERS, counter
-                t.hv.fails(*words, "-o", made[".dat"], t.name, says=("the guest's time of day is not known",))
+                t.hv.fails(*words, "-o", made[".dat"], t.name, says=("cannot read the guest's time of day",))
                 raise Skip(f"this guest keeps its time by {counter}: --date is refused")
             recordings = [t.hv.start(*words, "-o", path, t.name) for path in made.values()]
             recordings.append(t.hv.start(*words, "-o", "-", "--format=jsonl", t.name))

@@ -375,8 +375,8 @@ static struct hv_err *answer_host_trace(struct hv_broker_server *s, const struct
 	const char *id = hv_guest_info(s->guest)->id, *tracefs;
 	pid_t *tids = room_for(r, THREADS_MAX * sizeof(*tids));
 	size_t nr = 0;
-	struct hv_err *err = q->args[0] >> HV_NR_HOST_EVENTS ? bad("events that are not known")
-							     : hv_host_tracefs(&tracefs);
+	struct hv_err *err =
+		q->args[0] >> HV_NR_HOST_EVENTS ? bad("unknown events") : hv_host_tracefs(&tracefs);
 
 	if (!err && !q->args[0])
 		err = hv_host_trace_remove(tracefs, id);
@@ -509,7 +509,7 @@ struct hv_err *hv_broker_server_answer(struct hv_broker_server *s, int socket,
 	struct hv_err *err;
 
 	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind].fn)
-		return hv_err_new(ENOSYS, "question %u is not known", question->kind);
+		return hv_err_new(ENOSYS, "unknown question %u", question->kind);
 	err = check_when(s, answers[question->kind].when);
 	if (!err)
 		err = answers[question->kind].fn(s, question, &r);

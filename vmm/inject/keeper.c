@@ -193,7 +193,7 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 
 static struct hv_err *not_held(const struct keeper *k)
 {
-	return k->expired ? hv_err_new(ETIMEDOUT, "hold: it had ended by itself")
+	return k->expired ? hv_err_new(ETIMEDOUT, "hold: timed out, so the guest is running again")
 			  : hv_err_new(EINVAL, "hold: the threads are not held");
 }
 

@@ -112,10 +112,10 @@ static struct hv_err *check_one(const struct hv_filters *f, pid_t tid, unsigned 
 		return NULL;
 	name = name_of(&call->data);
 	if (!is_definite)
-		return hv_err_new(EPERM,
-				  "seccomp filter %u of %u of thread %d: its answer to %s is not "
-				  "known in advance",
-				  at + 1, f->nr, (int)tid, name);
+		return hv_err_new(
+			EPERM,
+			"seccomp filter %u of %u of thread %d: cannot predict its answer to %s",
+			at + 1, f->nr, (int)tid, name);
 	return hv_err_new(EPERM, "seccomp filter %u of %u of thread %d answers %s with %s", at + 1,
 			  f->nr, (int)tid, name, hv_filter_action_name(action));
 }

@@ -178,7 +178,7 @@ static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 
 static struct hv_err *over(void)
 {
-	return hv_err_new(ETIMEDOUT, "hold: it had ended by itself");
+	return hv_err_new(ETIMEDOUT, "hold: timed out, so the guest is running again");
 }
 
 static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret, size_t nr)

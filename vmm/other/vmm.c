@@ -170,7 +170,7 @@ static struct hv_err *vcpu_threads(void *self, pid_t *ret, size_t max, size_t *r
 	for (unsigned i = 0; !err && i < o->kvm.nr_vcpus; i++) {
 		err = hv_kernel_kvm_thread(o->kernel, o->kvm.vcpu_fds[i], &ret[i]);
 		if (!err && !hv_process_has_thread(o->process.pid, ret[i]))
-			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
+			err = hv_err_new(ESRCH, "vCPU %u is not a thread of process %d", i,
 					 (int)o->process.pid);
 	}
 	if (!err)
@@ -247,7 +247,7 @@ static void nothing(void *self hv_unused)
 
 static struct hv_err *pages_are_its_own(void *self hv_unused)
 {
-	return hv_err_new(ENOTSUP, "it is not known whether devices of this VMM access the guest's "
+	return hv_err_new(ENOTSUP, "cannot tell whether devices of this VMM access the guest's "
 				   "RAM without the VMM's mappings");
 }
 

@@ -317,7 +317,7 @@ static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	const struct hv_machine *m = self;
 
 	if (m->accel != HV_ACCEL_KVM)
-		return hv_err_new(ENOTSUP, "%s: the offset of its clock is known under KVM only",
+		return hv_err_new(ENOTSUP, "%s: the offset of its clock can be read only under KVM",
 				  m->name);
 	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
 }

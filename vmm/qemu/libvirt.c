@@ -338,7 +338,7 @@ static struct hv_err *read_state(struct domain *d, const struct hv_libvirt_domai
 
 	if (!dir)
 		return hv_err_new(ENOTSUP,
-				  "libvirt: the process of a domain of %s is not known (it can be "
+				  "libvirt: cannot find the process of a domain of %s (it can be "
 				  "named without libvirt: pid:N)",
 				  uri ? uri : "this connection");
 	return hv_libvirt_state_read(dir, of->name, of->uuid, ret);

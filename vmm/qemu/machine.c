@@ -229,7 +229,7 @@ static struct hv_err *vcpu_threads(const struct hv_machine *m, pid_t **ret, unsi
 		return err;
 	found = hv_process_find_threads(m->process.pid, tids, nr);
 	if (found < nr)
-		return hv_err_new(ESRCH, "vCPU %u is no thread of process %d", found,
+		return hv_err_new(ESRCH, "vCPU %u is not a thread of process %d", found,
 				  (int)m->process.pid);
 	*ret = hv_take(tids);
 	*ret_nr = nr;

@@ -279,7 +279,7 @@ static struct hv_err *ask(struct hv_parser *p, struct asked *a)
 		err = start(p);
 	if (!err)
 		err = ask_once(p, a, &failed);
-	return err ? hv_err_in(err, "the VMM's answer is not known") : failed;
+	return err ? hv_err_in(err, "cannot tell how the VMM answered") : failed;
 }
 
 /* Requests an answer of exactly SIZE bytes. Does not change TO on error. */
@@ -526,7 +526,7 @@ struct hv_err *hv_parser_devices(struct hv_parser *p, enum hv_vmm_device *ret)
 	struct hv_err *err = ask(p, &a);
 
 	if (!err && a.args[0] >= HV_NR_VMM_DEVICES)
-		err = dropped(p, "a device that is not known");
+		err = dropped(p, "an unknown device");
 	if (!err)
 		*ret = (enum hv_vmm_device)a.args[0];
 	return err;

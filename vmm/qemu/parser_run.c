@@ -786,7 +786,7 @@ struct hv_err *parser_answer(struct hv_monitor *m, const struct parser_head *que
 			     const char *bytes, uint64_t args[3], struct hv_text *out)
 {
 	if (question->kind >= PARSER_NR_KINDS || !answers[question->kind])
-		return hv_err_new(EPROTO, "question %u is not known", question->kind);
+		return hv_err_new(EPROTO, "unknown question %u", question->kind);
 	return answers[question->kind](m, question->args, bytes, args, out);
 }
 

@@ -38,9 +38,9 @@ static struct hv_err *check_device(const struct hv_machine *m, const struct hv_v
 	if (!d->nr)
 		return no_device(m, d);
 	if (d->nr > 1)
-		return hv_err_new(
-			ENOTUNIQ,
-			"%u ivshmem devices: it is not known which of them is for tracing", d->nr);
+		return hv_err_new(ENOTUNIQ,
+				  "%u ivshmem devices: cannot tell which one is for tracing",
+				  d->nr);
 	if (!d->is_on)
 		return hv_err_new(ENXIO,
 				  "ivshmem device %s: the guest has switched its memory off or not "

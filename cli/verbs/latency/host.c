@@ -398,7 +398,7 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 				     vmm_pid);
 	else if (!h->nr_vcpus)
 		*ret_why = hv_format("no thread of the VMM (pid %" PRIu64
-				     ") is named as one that runs a vCPU (QEMU: `-name "
+				     ") has the name of a vCPU's thread (QEMU: `-name "
 				     "debug-threads=on`, as libvirt starts it)",
 				     vmm_pid);
 	if (dir)

@@ -225,8 +225,9 @@ static struct hv_err *record_head_read_date(struct record_head *h, struct client
 		return err;
 	h->head.clock_epoch_ns = session_stat_number(stat, "guest_time.epoch_ns");
 	if (!h->head.clock_epoch_ns)
-		return hv_err_new(ENOTSUP, "--date: the guest's time of day is not known, since "
-					   "it keeps it by another counter than its trace clock");
+		return hv_err_new(ENOTSUP,
+				  "--date: cannot read the guest's time of day: the guest's "
+				  "timekeeping uses another counter than its trace clock");
 	return NULL;
 }
 

@@ -328,7 +328,7 @@ struct hv_err *report_ctf(const char *path, const char *dir)
 
 	if (!ctf || !utils)
 		err = hv_err_new(ENOTSUP,
-				 "%s: a trace in CTF: libbabeltrace2's plugins are not there",
+				 "%s: a trace in CTF: libbabeltrace2's plugins are not installed",
 				 path);
 	else if (!run(&r, dir) && !r.cannot_print)
 		err = hv_err_new(EINVAL,

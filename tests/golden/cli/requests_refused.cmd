@@ -31,6 +31,7 @@ def connect():
 
 client = connect()
 print(ask(client, READ, handle=9))
+print(ask(client, 99))
 print(ask(client, OPEN, b"tra\0ce"))
 print(ask(client, OPEN_PROC, b"self/maps"))
 for directory in (b"/a\0b", b"", b"a"):

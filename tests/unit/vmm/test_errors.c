@@ -75,7 +75,7 @@ START_TEST(peers_that_are_not_the_vmm)
 {
 	struct hv_unix_peer peer;
 	HV_AUTO_FREE char *other =
-		hv_format("socket s: it is process %d's, not process 1's", (int)getpid());
+		hv_format("socket s: it belongs to process %d, not to process 1", (int)getpid());
 	HV_AUTO_FD int alone = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int ends[2];
 

@@ -195,8 +195,7 @@ static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 static struct hv_err *over(const struct guard *g)
 {
 	return hv_err_new(ETIMEDOUT,
-			  "guardian: the hold ended by itself after %" PRIu64
-			  " ms; the guest runs again",
+			  "guardian: the hold timed out after %" PRIu64 " ms; the guest runs again",
 			  g->held_ns / HV_NS_PER_MS);
 }
 
@@ -232,10 +231,9 @@ static struct hv_err *do_describe(struct guard *g, const char *name)
 
 static struct hv_err *check_described(const struct guard *g)
 {
-	return g->vcpus.arch
-		       ? NULL
-		       : hv_err_new(EINVAL,
-				    "guardian: the registers of this architecture are not known");
+	return g->vcpus.arch ? NULL
+			     : hv_err_new(EINVAL, "guardian: hvtrace does not know the registers "
+						  "of this architecture");
 }
 
 static struct hv_err *do_look(struct guard *g, uint64_t expected, struct hv_text *out)

@@ -120,7 +120,7 @@ START_TEST(the_length_of_a_message_is_limited)
 	question.len_bytes = KEPT_FACTS_BYTES_MAX + 1;
 	many = kept_facts_take(&f, &question);
 	ck_assert(many && many->code == E2BIG);
-	ck_assert_str_eq(many->message, "derived facts of 262145 bytes");
+	ck_assert_str_eq(many->message, "too many derived facts: 262145 bytes");
 	ck_assert_uint_eq(f.len_bytes, 5);
 	hv_message_deinit(&answer);
 	kept_facts_deinit(&f);

@@ -357,7 +357,7 @@ START_TEST(what_no_service_asks_for_is_refused)
 		  .len_bytes = sizeof(descending)},
 		 "the service asks for text that is not in order"},
 		{{.kind = HV_ASK_HOST_TRACE, .args = {UINT64_MAX}},
-		 "the service asks for events that are not known"},
+		 "the service asks for unknown events"},
 		{{.kind = HV_ASK_HOST_PIPES, .args = {UINT16_MAX + 1}},
 		 "the service asks for CPUs that are not there"},
 	};
@@ -376,8 +376,7 @@ START_TEST(a_question_that_there_is_not)
 	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
 	const struct hv_message unknown = {.kind = 999};
 
-	expect_error(hv_broker_server_answer(server, -1, &unknown), ENOSYS,
-		     "question 999 is not known");
+	expect_error(hv_broker_server_answer(server, -1, &unknown), ENOSYS, "unknown question 999");
 	hv_broker_server_free(server);
 	hv_guest_free(guest);
 }

@@ -411,7 +411,7 @@ START_TEST(a_hold_that_ends_by_itself)
 
 		err = hv_keeper_calls(k, &call, 1, NULL, 0);
 	}
-	expect_error(err, ETIMEDOUT, "hold: it had ended by itself");
+	expect_error(err, ETIMEDOUT, "hold: timed out, so the guest is running again");
 	hv_keeper_free(k);
 	end_victim(&v);
 }

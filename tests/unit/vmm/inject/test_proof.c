@@ -308,8 +308,7 @@ START_TEST(not_known_in_advance)
 	hold(&v);
 	err = hv_keeper_prove(v.keeper, &call, 1);
 	ck_assert(err && err->code == EPERM);
-	ck_assert_ptr_nonnull(
-		strstr(err->message, "its answer to madvise is not known in advance"));
+	ck_assert_ptr_nonnull(strstr(err->message, "cannot predict its answer to madvise"));
 	hv_err_free(err);
 	call.unknown_args = 0;
 	ck_assert_ptr_null(hv_keeper_prove(v.keeper, &call, 1));

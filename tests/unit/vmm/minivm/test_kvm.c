@@ -506,8 +506,9 @@ START_TEST(a_hold_that_ends_by_itself)
 	expect_success(hv_hold_begin(guest, 1, &hold));
 	while (!err)
 		err = hv_hold_registers(hold, regs, 1);
-	expect_error(err, ETIMEDOUT, "hold: it had ended by itself");
-	expect_error(hv_hold_end(hold, NULL), ETIMEDOUT, "hold: it had ended by itself");
+	expect_error(err, ETIMEDOUT, "hold: timed out, so the guest is running again");
+	expect_error(hv_hold_end(hold, NULL), ETIMEDOUT,
+		     "hold: timed out, so the guest is running again");
 	hv_guest_free(guest);
 }
 END_TEST

@@ -136,7 +136,7 @@ START_TEST(what_is_not_known_of_a_vmm_without_a_monitor)
 		expect_error(vmm.ops->find_free_gpa(vmm.self, 32, PAGE, &gpa), ENOSPC,
 			     "inject: no free guest-physical addresses for the region below 2^32");
 		expect_error(vmm.ops->pages_are_its_own(vmm.self), ENOTSUP,
-			     "it is not known whether devices of this VMM access the guest's RAM "
+			     "cannot tell whether devices of this VMM access the guest's RAM "
 			     "without the VMM's mappings");
 	}
 	free_machine(&m);
@@ -160,7 +160,8 @@ START_TEST(paused_guests)
 		hv_format("the guest is paused: no vCPU thread of process %d is "
 			  "in KVM_RUN",
 			  (int)getpid());
-	HV_AUTO_FREE char *stranger = hv_format("vCPU 0 is no thread of process %d", (int)getpid());
+	HV_AUTO_FREE char *stranger =
+		hv_format("vCPU 0 is not a thread of process %d", (int)getpid());
 	volatile pid_t tid = 0;
 	struct machine m;
 	pthread_t thread;

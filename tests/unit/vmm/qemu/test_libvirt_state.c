@@ -177,7 +177,7 @@ START_TEST(domains_that_are_not_of_qemu)
 	expect_error(hv_libvirt_open("web1", uri, &domain), ENOENT,
 		     "libvirt: no domain has that name, id or UUID (test:///default)");
 	expect_error(hv_libvirt_open("test", uri, &domain), ENOTSUP,
-		     "libvirt: the process of a domain of test:///default is not known (it can be "
+		     "libvirt: cannot find the process of a domain of test:///default (it can be "
 		     "named without libvirt: pid:N)");
 	expect_success(hv_domain_list(uri, &list, &nr));
 	ck_assert_uint_eq(nr, 1);

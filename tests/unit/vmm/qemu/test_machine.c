@@ -101,7 +101,7 @@ static const struct {
 } devices[] = {
 	{{DEVICES(DEVICE("3", "4294967296", MIB_64) "," DEVICE("4", "8589934592", MIB_64))},
 	 ENOTUNIQ,
-	 "2 ivshmem devices: it is not known which of them is for tracing"},
+	 "2 ivshmem devices: cannot tell which one is for tracing"},
 	{{DEVICES(DEVICE("3", "-1", MIB_64))},
 	 ENXIO,
 	 "ivshmem device 0:3.0: the guest has switched its memory off or not given it an address "
@@ -284,7 +284,8 @@ END_TEST
 START_TEST(vcpus_that_are_not_the_vmms)
 {
 	HV_AUTO_FREE char *ours = hv_format("{\"return\": [{\"thread-id\": %d}]}", (int)getpid());
-	HV_AUTO_FREE char *message = hv_format("vCPU 0 is no thread of process %d", (int)getpid());
+	HV_AUTO_FREE char *message =
+		hv_format("vCPU 0 is not a thread of process %d", (int)getpid());
 	struct answer list[] = {{"query-cpus-fast", RETURN("[{\"thread-id\": 1}]")}, {0}};
 	unsigned nr;
 	size_t nr_found;
@@ -459,7 +460,7 @@ START_TEST(a_clock_under_tcg)
 	};
 	guest = hv_machine_guest(m);
 	expect_error(hv_guest_tsc(guest, 0, &tsc), ENOTSUP,
-		     "web1: the offset of its clock is known under KVM only");
+		     "web1: the offset of its clock can be read only under KVM");
 	hv_guest_free(guest);
 }
 END_TEST
@@ -473,8 +474,7 @@ START_TEST(questions_that_the_parser_does_not_answer)
 	char path[PARSER_ASKED_MAX_BYTES + 2], said[HV_VMM_TEXT_BYTES];
 	uint64_t args[3];
 
-	expect_error(parser_answer(m, &unknown, "", args, &out), EPROTO,
-		     "question 999 is not known");
+	expect_error(parser_answer(m, &unknown, "", args, &out), EPROTO, "unknown question 999");
 	expect_error(parser_answer(m, &registers, "vax", args, &out), ENOTSUP,
 		     "the architecture vax is not supported");
 	memset(path, 'x', sizeof(path));

@@ -155,7 +155,7 @@ START_TEST(no_answer)
 {
 	does.times = 0;
 	does.ends = true;
-	refused(ask(), EPIPE, "the VMM's answer is not known: parser: it has ended");
+	refused(ask(), EPIPE, "cannot tell how the VMM answered: parser: it has ended");
 	does.ends = false;
 	does.is_silent = true;
 	refused(ask(), ETIME, "no answer");
@@ -237,7 +237,7 @@ START_TEST(numbers_out_of_range)
 		"an answer that is too long");
 	put(NULL, 0);
 	does.head.args[0] = HV_NR_VMM_DEVICES;
-	refused(hv_parser_devices(parser, &device), EPROTO, "parser: a device that is not known");
+	refused(hv_parser_devices(parser, &device), EPROTO, "parser: an unknown device");
 	put(&stub, sizeof(stub));
 	ck_assert_ptr_null(hv_parser_stub(parser, &stub));
 	ck_assert_int_eq(stub.state, HV_STUB_ANOTHER);

@@ -326,7 +326,7 @@ START_TEST(another_process)
 	struct hv_monitor *m = NULL;
 
 	expected = 1;
-	fails(open_with(lines, &m), ESRCH, "not process 1's");
+	fails(open_with(lines, &m), ESRCH, "not to process 1");
 	expected = getpid();
 	unlink(path);
 	ck_assert_ptr_null(open_with(lines, &m));
