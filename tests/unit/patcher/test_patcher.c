@@ -248,7 +248,7 @@ static const struct {
 	{0, false, 0},
 	{0x50000, false, 0},
 	{MODULE_GPA, true, 0},
-	{MODULE_GPA, false, 1}, /* it was not removed */
+	{MODULE_GPA, false, 1}, /* the module was not removed */
 };
 
 START_TEST(what_the_guest_took_away_is_forgotten)

@@ -246,7 +246,7 @@ START_TEST(memory_of_one_and_of_all)
 	ck_assert_uint_eq(collector.guests[0]->counts.events, 100);
 	ck_assert_ptr_null(strstr(strstr(notes, "of memory; all") + 1, "of memory; all"));
 
-	/* none of these is too much, but all together are */
+	/* each of these fits, all together do not */
 	notes[0] = '\0';
 	collector.budget.memory_max = 8 * MIB;
 	for (unsigned i = 0; i < 40; i++) {

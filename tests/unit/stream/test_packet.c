@@ -54,7 +54,7 @@ START_TEST(wrong_packets)
 		{12, 0x09}, /* not IP */
 		{14, 0x55}, /* another version of IP */
 		{14, 0x44}, /* a header that is too short */
-		{14, 0x4f}, /* and one that is too long */
+		{14, 0x4f}, /* a header that is too long */
 		{20, 0x20}, /* a fragment */
 		{21, 1},    /* a later fragment */
 		{23, 6},    /* TCP */

@@ -163,7 +163,7 @@ START_TEST(a_clock_that_is_not_stable_follows_the_ticks)
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 150 * ms), 154 * ms + 1000);
 	tick(1, 204 * ms, 212 * ms);
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 206 * ms), 210 * ms + 2000);
-	tick(1, 304 * ms, 312 * ms); /* it is stable again */
+	tick(1, 304 * ms, 312 * ms); /* the clock is stable again */
 	ck_assert_uint_eq(at(HV_TRACE_CLOCK_GLOBAL, 2 * 306 * ms), 314 * ms);
 	tick(1, 404 * ms, UINT64_MAX / 2); /* an untrusted value */
 	tick(1, 1, UINT64_MAX);

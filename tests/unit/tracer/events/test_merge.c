@@ -148,7 +148,7 @@ START_TEST(final_waits_for_nothing)
 	start(2, 8);
 	set_head(0, 2); /* both unwritten */
 	add(0, 30);
-	reserve(0); /* and one after it */
+	reserve(0); /* another unwritten one */
 	add(1, 20);
 	expect_at(0, HV_MERGE_FINAL, 1, 20);
 	expect_at(0, HV_MERGE_FINAL, 0, 30);

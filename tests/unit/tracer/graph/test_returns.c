@@ -283,7 +283,7 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 		r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
 		check_refused(EBUSY, "vCPU 0 is in the guest's own return probe");
 	}
-	/* a probe of another call does not matter */
+	/* a return probe of another call does not matter */
 	r.regs[0].ip = hv_gva(FK_BASE);
 	fk_u64(&r.t.f, fr_retp(&r, 2), FT_TRAMPOLINE);
 	check_put_back(1);

@@ -243,7 +243,7 @@ START_TEST(an_address_without_a_frame)
 }
 END_TEST
 
-/* Otherwise the handler's address could be paired with a record of another call. */
+/* Refused because the handler's address could be paired with another call's record. */
 START_TEST(a_word_without_a_record)
 {
 	open_call(r.task, 3);
@@ -277,7 +277,7 @@ START_TEST(what_is_no_shadow_call_stack)
 }
 END_TEST
 
-/* Otherwise thousands of tasks could each cause a walk of the same records. */
+/* Refused because thousands of tasks could each cause a walk of the same records. */
 START_TEST(two_for_one_kernel_stack)
 {
 	uint64_t task = ft_process(&r.t, 80, "other", 0x100), stack = ft_stack(&r.t, r.task);

@@ -81,7 +81,7 @@ START_TEST(recording_is_one_bit_of_the_mode)
 }
 END_TEST
 
-/* In a pause, the guest can still switch recording. */
+/* While recording is paused, the guest can still switch it. */
 START_TEST(a_pause_is_another_bit)
 {
 	hv_scope_set_paused(scope, HV_ON);

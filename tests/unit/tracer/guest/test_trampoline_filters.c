@@ -72,7 +72,7 @@ START_TEST(each_event_has_its_own)
 }
 END_TEST
 
-/* As when the event is enabled again. */
+/* Enabling an event again clears its word. */
 START_TEST(a_file_that_was_cleared_gets_its_filter_again)
 {
 	uint64_t first = set(5, 7);

@@ -89,7 +89,7 @@ START_TEST(a_program_stays_when_it_is_replaced)
 }
 END_TEST
 
-/* As when the event is enabled again. */
+/* Enabling an event again clears its word. */
 START_TEST(a_file_that_was_cleared_gets_its_program_again)
 {
 	set(5, 7, 1);

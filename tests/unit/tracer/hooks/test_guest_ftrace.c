@@ -39,8 +39,8 @@ static void setup(void)
 	traced_init(&t, &r, NR_SITES, nop);
 	symbols();
 	call(PLACE, READER);
-	call(PLACE + 0x20, READER + 1);		  /* another function is called */
-	call(VERIFY + 0x110, READER);		  /* another function calls */
+	call(PLACE + 0x20, READER + 1);		  /* a call of another function */
+	call(VERIFY + 0x110, READER);		  /* a call by another function */
 	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like one of hvtrace's calls */
 	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 }

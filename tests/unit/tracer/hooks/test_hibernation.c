@@ -180,7 +180,7 @@ START_TEST(whether_a_guest_will_wait_is_known_before)
 	r.t.f.k.core.as.arch = &never_waits;
 	check_reason("hvtrace cannot make it wait");
 	r.t.f.k.core.symbols.nr = 0;
-	check_reason(""); /* it cannot hibernate */
+	check_reason(""); /* the kernel cannot hibernate */
 }
 END_TEST
 

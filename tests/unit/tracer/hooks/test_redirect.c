@@ -135,7 +135,7 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 }
 END_TEST
 
-/* Otherwise recover would unmap the code that it leads to. */
+/* If it were not, recover would unmap the code that the call leads to. */
 START_TEST(a_call_under_a_breakpoint_is_ours_still)
 {
 	struct hv_journal_entry e;

@@ -84,7 +84,7 @@ START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 	size_t nr;
 
 	patch(0);
-	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of the jump */
+	*fk_host(&r.t.f, INC) = 0xcc; /* the guest's kprobe keeps a copy of the jump */
 	expect_error(hv_detours_put_back(&r.tracee, HV_CHANGE_DETOUR, NULL, NULL, &nr), EBUSY,
 		     "0xffffffff81040000: the guest has its own kprobe, on or off, on an "
 		     "instruction that leads to a detour");

@@ -213,7 +213,7 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 	else if (_i == 2)
 		*fk_host(&r.t.f, SITE) = 0xcc;
 	else if (_i == 3)
-		sleep_in(DETOUR(SITE_FIRST) + 20); /* it will return to +6 */
+		sleep_in(DETOUR(SITE_FIRST) + 20); /* the task will return to +6 */
 	else if (_i == 4)
 		r.regs[1].ip = hv_gva(DETOUR(SITE_FIRST) + 3);
 	else

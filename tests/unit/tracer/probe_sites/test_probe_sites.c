@@ -131,7 +131,7 @@ START_TEST(probe_sites_come_and_go)
 {
 	want(1u << 1);
 	check_jumps(1u << 1);
-	want(1u << 1 | 1u << 5); /* by the same jump */
+	want(1u << 1 | 1u << 5); /* the same jump serves both */
 	check_jumps(1u << 1);
 	ck_assert_uint_eq(called_by(1), 1u << 1 | 1u << 5);
 	want(1u << 5); /* the jump stays */

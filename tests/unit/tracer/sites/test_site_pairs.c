@@ -154,7 +154,7 @@ START_TEST(first_instructions_come_first)
 }
 END_TEST
 
-/* As in kernels since 6.16. */
+/* Kernels since 6.16 keep their own first instruction. */
 START_TEST(what_the_kernel_keeps_stays)
 {
 	for (unsigned i = 0; i < NR_SITES; i++)

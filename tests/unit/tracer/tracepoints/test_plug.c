@@ -456,7 +456,7 @@ START_TEST(who_goes_through_an_older_array)
 	ft_current(&r.t, 1, r.t.init_task);
 	r.regs[1].ip = hv_gva(0x401000);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, functions[0].start.v);
-	check_unused(NULL); /* it sleeps */
+	check_unused(NULL); /* the task sleeps */
 	sleepers = HV_PLUG_SLEEPERS;
 	check_unused(found);
 	r.tracee.have_left = have_left;

@@ -83,7 +83,7 @@ START_TEST(beside_several)
 	array_has(4, 0, 0, 0);
 	fp_apply(false, 1);
 	guest_is_alone(3);
-	layout.has_calls = false; /* they need not be known */
+	layout.has_calls = false; /* the calls need not be known */
 	fp_apply(true, 1);
 	fp_apply(false, 1);
 	guest_is_alone(3);
@@ -253,7 +253,7 @@ START_TEST(what_is_being_changed_is_tried_again)
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
 	fk_u64(f, tp.static_call, FTP_ITERATOR);
-	r.when_read = the_guest_goes_on; /* and no longer holds a lock */
+	r.when_read = the_guest_goes_on; /* the guest no longer holds a lock */
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
 	ck_assert_ptr_nonnull(strstr(step.why_not->message, "is changing its tracepoint"));

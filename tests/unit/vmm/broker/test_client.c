@@ -206,7 +206,7 @@ START_TEST(a_guest_is_what_it_is)
 	ck_assert(regs[0].root == (SMALL_TABLES | 11) && regs[1].root == (SMALL_TABLES | 22));
 	ck_assert_ptr_null(hv_guest_region(g, &region));
 	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
-	region.host[5] = 1; /* it is writable */
+	region.host[5] = 1; /* the region is writable */
 	end(g);
 }
 END_TEST

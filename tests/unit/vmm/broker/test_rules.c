@@ -237,7 +237,7 @@ START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
 }
 END_TEST
 
-/* As when the guardian is killed in the middle of a list. */
+/* The guardian may be killed in the middle of a list. */
 START_TEST(a_write_that_was_not_made_is_tried_again)
 {
 	struct hv_hold_write call, back;
@@ -458,7 +458,7 @@ START_TEST(an_earlier_session_is_put_back_by_its_journal)
 }
 END_TEST
 
-/* The guest added its probe next to an earlier session's, in a new array, and removed it again. */
+/* The guest added its callback beside an earlier session's, in a new array, and removed it. */
 START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
 {
 	const uint64_t array = WORD + 0x100, none = 0, left = SMALL_TEXT + array;

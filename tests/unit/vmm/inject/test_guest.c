@@ -23,7 +23,7 @@
 static int vm_fd, vcpu_fd;
 static struct kvm_run *run; /* of the vCPU; a page */
 static bool has_shadow_stack, has_no_code;
-static const char *status;  /* of threads, instead of the real one */
+static const char *status;  /* of the threads; NULL: the real one */
 static unsigned nr_threads; /* of vCPUs, as the monitor reports them */
 
 /* -- the process, as /proc shows it ------------------------------------------------------------- */

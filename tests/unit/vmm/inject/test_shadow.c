@@ -404,7 +404,7 @@ START_TEST(ram_that_cannot_be_put_back)
 }
 END_TEST
 
-/* Creates a window's file as the VMM does, with the values of S in its name. */
+/* Creates a file for copies as the VMM does, with the values of S in its name. */
 static int make_window_file(struct hv_shadow s)
 {
 	char name[HV_SHADOW_NAME_LEN];
@@ -422,7 +422,7 @@ static struct hv_shadow window_of(uint64_t off, uint64_t len_bytes)
 				  .ram_off = off};
 }
 
-/* The copy of a page would reach beyond the mapping of such a window. */
+/* The copy of a page would reach beyond the mapping of such a range. */
 START_TEST(a_window_is_of_whole_pages_of_ram)
 {
 	const struct hv_shadow bad[] = {

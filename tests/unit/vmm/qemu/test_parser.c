@@ -268,7 +268,7 @@ START_TEST(killed)
 	ck_assert_int_eq(waitid(P_PID, (id_t)first, NULL, WEXITED | WNOWAIT), 0);
 	ck_assert_ptr_null(hv_parser_status(parser, &s));
 	ck_assert_int_ne(hv_parser_pid(parser), first);
-	ck_assert_int_ne(kill(first, 0), 0); /* it has been reaped */
+	ck_assert_int_ne(kill(first, 0), 0); /* the first parser has been reaped */
 }
 END_TEST
 

@@ -267,7 +267,7 @@ START_TEST(asleep)
 		ck_assert(!m->runs); /* the guardian did not resume it */
 	}
 	ck_assert_uint_eq(m->nr_stops, 0);
-	m->runs = 1; /* it wakes up */
+	m->runs = 1; /* the guest wakes up */
 	is_as_good_as_new(g);
 	hv_guardian_free(g);
 }
@@ -345,7 +345,7 @@ START_TEST(a_stop_that_has_come_is_not_forgotten)
 	ck_assert_int_eq(waitpid(hv_guardian_pid(g), NULL, WUNTRACED), hv_guardian_pid(g));
 	m->deaf = 0;
 	ck_assert(comes(&m->nr_stops));
-	usleep(50000); /* its reply is sent */
+	usleep(50000); /* the stub sends its reply */
 	pid = fork();
 	if (!pid) {
 		usleep(100000); /* the request is sent */
@@ -377,7 +377,7 @@ START_TEST(falls_asleep_when_asked_to_stop)
 	ck_assert_uint_eq(m->nr_writes, 100);
 	ok(hv_guardian_release(g, &held_ns));
 	ck_assert(!m->runs);
-	m->runs = 1; /* it wakes up */
+	m->runs = 1; /* the guest wakes up */
 	is_as_good_as_new(g);
 	hv_guardian_free(g);
 }

@@ -465,7 +465,7 @@ START_TEST(no_description)
 END_TEST
 
 /* A megabyte of tags without attributes. A search past the end of each tag would take hours while
- * the guest is paused. */
+ * the guest is held. */
 START_TEST(a_long_description)
 {
 	HV_AUTO_TEXT struct hv_text tags = {0};
