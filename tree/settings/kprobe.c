@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/guard.h"
+#include "tracer/events/fetch_results.h"
 #include "tree/settings/kprobe_parse.h"
 
 #define GROUP		 "kprobes"
@@ -665,54 +666,24 @@ struct filling {
 	uint32_t end, max_bytes; /* END: offset of the next string */
 };
 
-/* A result in the recorded data. */
-struct result {
-	uint32_t tag;
-	bool is_fault;
-	struct hv_span bytes;
-};
-
-/* Reads the result at *AT and advances *AT. Returns false after the last one. */
-static bool next_result(struct hv_span all, uint64_t *at, struct result *ret)
-{
-	uint32_t head[2];
-	uint64_t len;
-
-	if (!hv_span_copy(all, *at, head, sizeof(head)))
-		return false;
-	*at += HV_FETCH_HEAD;
-	ret->tag = head[0];
-	ret->is_fault = head[1] == HV_FETCH_FAULT;
-	len = ret->is_fault ? 0 : head[1];
-	if (len > all.len_bytes - *at)
-		return false;
-	ret->bytes = (struct hv_span){all.data + *at, len};
-	*at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
-	return true;
-}
-
 /* Finds the bytes of a result. Returns false if it is absent or could not be read. */
 static bool find_result(const struct filling *f, unsigned number, struct hv_span *ret)
 {
 	uint32_t tag = ((uint32_t)f->k->serial << 16) + number;
-	struct result r;
-	uint64_t at = 0;
+	struct hv_fetch_result r;
 
-	while (next_result(f->call->results, &at, &r)) {
-		if (r.tag != tag)
-			continue;
-		*ret = r.bytes;
-		return !r.is_fault;
-	}
-	return false;
+	if (!hv_fetch_results_find(f->call->results, tag, &r))
+		return false;
+	*ret = r.bytes;
+	return !r.is_fault;
 }
 
 bool hv_kprobe_has_results(const struct hv_kprobe *k, struct hv_span results)
 {
-	struct result r;
+	struct hv_fetch_result r;
 	uint64_t at = 0;
 
-	while (next_result(results, &at, &r))
+	while (hv_fetch_results_next(results, &at, &r))
 		if (r.tag >> 16 == k->serial)
 			return true;
 	return false;

@@ -5,6 +5,7 @@
 
 #include "base/guard.h"
 #include "kernel/events/catalogue.h"
+#include "tracer/events/fetch_results.h"
 #include "tree/instance/core/instance.h"
 
 /* -- memory that arguments point to ------------------------------------------------------------ */
@@ -182,30 +183,6 @@ struct hv_err *hv_syscall_reads_add(const struct hv_instances *all, const struct
 
 /* -- the entry --------------------------------------------------------------------------------- */
 
-struct result {
-	bool is_there, is_fault;
-	struct hv_span bytes;
-};
-
-static struct result find_result(struct hv_span all, uint32_t tag)
-{
-	uint32_t head[2];
-	uint64_t at = 0;
-
-	while (hv_span_copy(all, at, head, sizeof(head))) {
-		bool is_fault = head[1] == HV_FETCH_FAULT;
-		uint64_t len = is_fault ? 0 : head[1];
-
-		at += HV_FETCH_HEAD;
-		if (len > all.len_bytes - at)
-			break;
-		if (head[0] == tag)
-			return (struct result){true, is_fault, {all.data + at, len}};
-		at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
-	}
-	return (struct result){0};
-}
-
 /* isprint() of the kernel, which uses Latin-1. */
 static bool is_printable(uint8_t c)
 {
@@ -241,15 +218,15 @@ static uint32_t put_fault(uint8_t *to, const uint8_t *word)
 }
 
 static uint32_t put(const struct hv_syscall_memory *m, const struct hv_syscall_filling *f,
-		    unsigned arg, const struct result *r, uint8_t *to)
+		    unsigned arg, const struct hv_fetch_result *r, uint8_t *to)
 {
 	size_t len = r->bytes.len_bytes;
 
 	if (!f->user_bytes)
 		return 0;
 	if (!m->is_sized)
-		return r->is_there && !r->is_fault ? put_string(to, r->bytes, f->user_bytes)
-						   : put_fault(to, f->words + arg * WORD);
+		return !r->is_fault ? put_string(to, r->bytes, f->user_bytes)
+				    : put_fault(to, f->words + arg * WORD);
 	len = len > f->user_bytes ? f->user_bytes : len;
 	if (len)
 		memcpy(to, r->bytes.data, len);
@@ -264,13 +241,12 @@ uint32_t hv_syscall_memory_fill(const struct hv_syscall_memory *m,
 	bool any = !m->mask;
 
 	for (unsigned arg = 0; arg < HV_SYSCALL_ARGS_MAX; arg++) {
-		struct result r;
+		struct hv_fetch_result r = {.is_fault = true};
 		uint32_t loc;
 
 		if (!(m->mask >> arg & 1))
 			continue;
-		r = find_result(f->results, tag_of(arg, way_of(m), f->nr));
-		any = any || r.is_there;
+		any |= hv_fetch_results_find(f->results, tag_of(arg, way_of(m), f->nr), &r);
 		len = put(m, f, arg, &r, f->entry + end);
 		loc = len << LOC_LEN_SHIFT | end;
 		memcpy(f->entry + loc_off, &loc, sizeof(loc));
