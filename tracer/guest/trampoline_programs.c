@@ -65,14 +65,24 @@ void hv_trampoline_filters_set(struct hv_trampoline_filters *s, const struct hv_
 
 _Static_assert(HV_REGION_NR_EVENTS < UINT16_MAX, "index of a file");
 _Static_assert(HV_REGION_NR_READS > 1, "room for a change");
+_Static_assert(HV_REGION_NR_READS < UINT8_MAX, "number of an entry + 1");
 
-/* Returns the first entry from START on with the owner OF, or HV_REGION_NR_READS. */
-static unsigned find_program(const struct hv_trampoline_programs *s, unsigned of, unsigned start)
+static bool has_steps(const struct hv_fetch_step *now, const struct hv_trampoline_program *program)
 {
-	for (unsigned i = 0; i < HV_REGION_NR_READS; i++) {
-		unsigned bank = (start + i) % HV_REGION_NR_READS;
+	return memcmp(now, program->steps, sizeof(program->steps)) == 0;
+}
 
-		if (s->owners[bank] == of)
+/* Returns the entry whose program is PROGRAM, or a free one, or HV_REGION_NR_READS. */
+static unsigned find_program(const struct hv_trampoline_programs *s, const struct hv_region *r,
+			     const struct hv_trampoline_program *program)
+{
+	for (unsigned i = 0; i < HV_REGION_NR_READS; i++)
+		if (s->nr_users[i] && has_steps(hv_region_reads(r, i), program))
+			return i;
+	for (unsigned i = 0; i < HV_REGION_NR_READS; i++) {
+		unsigned bank = (s->next + i) % HV_REGION_NR_READS;
+
+		if (!s->nr_users[bank])
 			return bank;
 	}
 	return HV_REGION_NR_READS;
@@ -85,34 +95,39 @@ static void write_program(struct hv_fetch_step *to, const struct hv_trampoline_p
 	memcpy(to, from->steps, from->nr * sizeof(*to));
 }
 
-static bool has_steps(const struct hv_fetch_step *now, const struct hv_trampoline_program *program)
+/* Gives the file INDEX the program in entry BANK. */
+static void use(struct hv_trampoline_programs *s, const struct hv_region *r, unsigned index,
+		unsigned bank, const struct hv_trampoline_program *program)
 {
-	return memcmp(now, program->steps, sizeof(program->steps)) == 0;
+	if (!s->nr_users[bank]) {
+		s->next = (bank + 1) % HV_REGION_NR_READS;
+		write_program(hv_region_reads(r, bank), program);
+	}
+	s->nr_users[bank]++;
+	s->banks[index] = (uint8_t)(bank + 1);
+	__atomic_store_n(&hv_region_event_file(r, index)->filter, READS | bank, __ATOMIC_RELEASE);
 }
 
 void hv_trampoline_programs_set(struct hv_trampoline_programs *s, const struct hv_region *r,
 				unsigned index, const struct hv_trampoline_program *program)
 {
 	uint64_t *word = &hv_region_event_file(r, index)->filter;
-	unsigned now = find_program(s, index + 1, 0), bank;
-	bool has_one = now < HV_REGION_NR_READS;
+	unsigned has_one = s->banks[index], now = has_one - 1, bank = HV_REGION_NR_READS;
 
 	if (!has_one && (!program || !program->nr))
 		return;
 	if (has_one && program && *word == (READS | now) &&
 	    has_steps(hv_region_reads(r, now), program))
 		return;
-	bank = program && program->nr ? find_program(s, 0, s->next) : HV_REGION_NR_READS;
+	if (program && program->nr)
+		bank = find_program(s, r, program);
 	if (has_one)
-		s->owners[now] = 0;
-	if (bank == HV_REGION_NR_READS) {
+		s->nr_users[now]--;
+	s->banks[index] = 0;
+	if (bank == HV_REGION_NR_READS)
 		__atomic_store_n(word, 0, __ATOMIC_RELAXED);
-		return;
-	}
-	s->owners[bank] = (uint16_t)(index + 1);
-	s->next = (bank + 1) % HV_REGION_NR_READS;
-	write_program(hv_region_reads(r, bank), program);
-	__atomic_store_n(word, READS | bank, __ATOMIC_RELEASE);
+	else
+		use(s, r, index, bank, program);
 }
 
 /* -- words of event files ---------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
  * An event's program can change at any time, even while vCPUs execute the old one: the old one
  * stays unchanged until its entry has been free for longer than all others. So nothing needs to
  * stop for a change. Events recorded during the change have the results of the old or the new
- * program.
+ * program. Events with the same program share an entry.
  *
  * tree/settings/kprobe.h defines the reads, tree/instance/dynamic/eprobes.h lists the probes. */
 
@@ -28,13 +28,14 @@ struct hv_trampoline_program {
 	size_t nr;
 };
 
-/* Maximum number of events with a program; one entry stays free for changes. */
+/* Maximum number of different programs; one entry stays free for changes. */
 #define HV_TRAMPOLINE_PROGRAMS_MAX (HV_REGION_NR_READS - 1)
 
 /* Use of the programs in the region. Zero-initialised: none is used. */
 struct hv_trampoline_programs {
-	uint16_t owners[HV_REGION_NR_READS]; /* index of the file + 1; 0: free */
-	unsigned next;			     /* the entry used longest ago, if it is free */
+	uint16_t nr_users[HV_REGION_NR_READS]; /* number of files that have the program; 0: free */
+	uint8_t banks[HV_REGION_NR_EVENTS];    /* each file's entry + 1; 0: none */
+	unsigned next;			       /* the entry used longest ago, if it is free */
 };
 
 /* Gives the file INDEX the program PROGRAM (NULL: none). Such a file must have no filter

@@ -64,14 +64,18 @@ END_TEST
 /* All programs are in use, and the last file's program ends. */
 START_TEST(what_loses_a_program_makes_place_first)
 {
+	static struct hv_trampoline_program programs[HV_REGION_NR_READS];
 	struct hv_event_file_word list[HV_REGION_NR_READS + 1];
 	unsigned nr = HV_TRAMPOLINE_PROGRAMS_MAX;
 
-	for (unsigned i = 0; i <= nr; i++)
-		list[i] = (struct hv_event_file_word){i, NULL, i == 0 ? NULL : &program};
+	for (unsigned i = 0; i <= nr; i++) {
+		programs[i] = program;
+		programs[i].steps[0].value = i;
+		list[i] = (struct hv_event_file_word){i, NULL, i == 0 ? NULL : &programs[i]};
+	}
 	hv_event_words_set(&words, &region, list, nr + 1);
 	ck_assert_uint_eq(word(nr) & READS, READS);
-	list[0].program = &program;
+	list[0].program = &programs[0];
 	list[nr].program = NULL;
 	hv_event_words_set(&words, &region, list, nr + 1);
 	ck_assert_uint_eq(word(0) & READS, READS);

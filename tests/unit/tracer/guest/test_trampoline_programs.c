@@ -66,13 +66,33 @@ START_TEST(each_event_has_its_own)
 }
 END_TEST
 
+/* As when only user stacks are read for each of them. */
+START_TEST(events_with_the_same_program_share_it)
+{
+	uint64_t shared = set(5, 7, 2);
+
+	for (unsigned i = 0; i < 2 * HV_REGION_NR_READS; i++)
+		ck_assert_uint_eq(set(100 + i, 7, 2), shared);
+	ck_assert_uint_ne(set(5, 8, 2), shared);
+	for (unsigned i = 0; i < 2 * HV_REGION_NR_READS; i++) {
+		ck_assert_uint_eq(steps_of(100 + i)[1].value, 7);
+		ck_assert_uint_eq(set(100 + i, 0, 0), 0);
+	}
+	/* The entry is free again: the others and it suffice for as many programs. */
+	for (unsigned i = 0; i + 1 < HV_REGION_NR_READS; i++)
+		ck_assert_uint_ne(set(100 + i, 1000 + i, 1), 0);
+	ck_assert_uint_eq(set(99, 1, 1), 0);
+	ck_assert_uint_eq(steps_of(5)[1].value, 8);
+}
+END_TEST
+
 /* A vCPU may still execute the previous one. */
 START_TEST(a_program_stays_when_it_is_replaced)
 {
 	const struct hv_fetch_step *before;
 
 	for (unsigned i = 1; i < HV_TRAMPOLINE_PROGRAMS_MAX; i++)
-		set(100 + i, 1, 1);
+		set(100 + i, 1000 + i, 1);
 	set(5, 7, 1);
 	before = steps_of(5);
 	set(5, 8, 2);
@@ -85,7 +105,7 @@ START_TEST(a_program_stays_when_it_is_replaced)
 		ck_assert_uint_eq(before->value, 7);
 		set(5, 100 + i, 1);
 	}
-	ck_assert_uint_eq(steps_of(101)->value, 1);
+	ck_assert_uint_eq(steps_of(101)->value, 1001);
 }
 END_TEST
 
@@ -119,6 +139,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, each_event_has_its_own);
+	tcase_add_test(tc, events_with_the_same_program_share_it);
 	tcase_add_test(tc, a_program_stays_when_it_is_replaced);
 	tcase_add_test(tc, a_file_that_was_cleared_gets_its_program_again);
 	tcase_add_test(tc, more_than_there_are);
