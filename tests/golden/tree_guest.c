@@ -343,6 +343,8 @@ bool golden_guest_line(struct golden_guest *g, const char *command, char *args)
 		hv_fake_syscalls_sleep(g->session);
 	else if (strcmp(command, "scheduler") == 0)
 		hv_fake_scheduler(g->session);
+	else if (strcmp(command, "user_stacks") == 0)
+		hv_fake_user_stacks(g->session);
 	else if (strcmp(command, "forks") == 0)
 		hv_fake_event_forks(g->session);
 	else if (strcmp(command, "notypes") == 0)

@@ -22,6 +22,7 @@
  *   syscall ID NR NAME ARGUMENT...   the types of a system call: sys_enter with ID, sys_exit
  *                                    with ID + 1; raw_syscalls:* have 20 and 21
  *   scheduler                        the types for the wakeup tracers (fake_session.h)
+ *   user_stacks                      the type for user stacks, and a process (fake_session.h)
  *   forks                            the types for the option event-fork (fake_session.h)
  *   notypes                          removes all types
  *   string ADDRESS TEXT              a string of printk_formats; at most four

@@ -210,6 +210,18 @@ void hv_fake_scheduler(struct hv_session *s)
 	s->kernel->symbols_version++;
 }
 
+void hv_fake_user_stacks(struct hv_session *s)
+{
+	static const struct hv_event_field stack[] = {
+		{"tgid", "unsigned int", 8, 4, 0, 0, false},
+		{"caller", "unsigned long[8]", 16, 64, 8, 0, false}};
+	struct hv_catalogue *c = &s->types->catalogue;
+
+	add_type(c, "ftrace", "user_stack", 12, stack, HV_ARRAY_LEN(stack))->is_available = false;
+	hv_catalogue_index(c);
+	s->kernel->symbols_version++;
+}
+
 void hv_fake_event_forks(struct hv_session *s)
 {
 	static const struct hv_event_field forked[] = {{"parent_pid", "pid_t", 8, 4, 0, 0, true},

@@ -86,6 +86,12 @@ void hv_fake_scheduler(struct hv_session *s);
  *    sched_process_fork (320): parent_pid child_pid
  *    sched_process_free (321): pid */
 void hv_fake_event_forks(struct hv_session *s);
+/* Adds the type that the option userstacktrace needs: ftrace:user_stack (12), with tgid at 8 and eight
+ * callers from 16 on. Process 7 has these mappings with code:
+ *
+ *    401000 - 403000  /bin/frames		7000000000 - 7000001000  the vdso
+ *    403000 - 404000  /lib/a<newline>b.so (deleted) */
+void hv_fake_user_stacks(struct hv_session *s);
 /* Returns whether calls in sections are recorded. */
 bool hv_fake_logs(const struct hv_session *s);
 

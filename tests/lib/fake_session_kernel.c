@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/fake_session_kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/core/function_code.h"
+#include "kernel/programs/program.h"
 #include "kernel/tasks/tasks.h"
 
 /* These registers are known at a call. */
@@ -48,6 +50,27 @@ const struct hv_arch fake_arch = {
 	.has_register = has_register,
 	.argument_registers = {"di", "si"},
 };
+
+bool hv_program_read(struct hv_kernel *k hv_unused, uint32_t pid, struct hv_program *ret)
+{
+	static const struct hv_program_map maps[] = {
+		{.start = 0x401000, .end = 0x403000, .path = "/bin/frames"},
+		{.start = 0x403000, .end = 0x404000, .path = "/lib/a\nb.so (deleted)"},
+		{.start = 0x7000000000, .end = 0x7000001000, .path = "[vdso]"}};
+
+	if (pid != 7)
+		return false;
+	*ret = (struct hv_program){.tgid = pid, .nr = HV_ARRAY_LEN(maps)};
+	ret->maps = hv_alloc(sizeof(maps));
+	memcpy(ret->maps, maps, sizeof(maps));
+	return true;
+}
+
+void hv_program_deinit(struct hv_program *p)
+{
+	free(p->maps);
+	*p = (struct hv_program){0};
+}
 
 struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
 {

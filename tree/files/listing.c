@@ -8,6 +8,7 @@
 #include "tree/format/graph.h"
 #include "tree/format/style.h"
 #include "tree/format/symbol.h"
+#include "tree/format/user_objects.h"
 #include "tree/instance/budget.h"
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/latency/sections.h"
@@ -91,6 +92,7 @@ void hv_lines_deinit(struct hv_lines *l)
 	hv_graph_free(l->graph);
 	hv_symbol_texts_free(l->symbols);
 	hv_line_texts_free(l->line_texts);
+	hv_user_objects_free(l->user_objects);
 }
 
 struct hv_style hv_lines_style(struct hv_lines *l)
@@ -103,6 +105,8 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 		l->line_texts = hv_line_texts_new();
 	}
 	hv_symbol_texts_of(l->symbols, hv_instance_session(in)->kernel->symbols_version);
+	if (!l->user_objects && hv_options_on(hv_instance_options(in), HV_OPT_SYM_USEROBJ))
+		l->user_objects = hv_user_objects_new(hv_instance_session(in)->kernel);
 	if (shows_sections(in)) {
 		l->options = hv_section_graph_options(hv_instance_options(in));
 		/* Show interrupts: one that began in the section may end after it. */
@@ -120,6 +124,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 		.line_texts = l->line_texts,
 		.names = hv_instance_session(in)->names,
 		.events = hv_instances_event_texts(hv_instance_all(in)),
+		.user_objects = l->user_objects,
 	};
 }
 

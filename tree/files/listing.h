@@ -46,6 +46,7 @@ struct hv_lines {
 	struct hv_graph *graph;		 /* owned; NULL until a call or return is read */
 	struct hv_symbol_texts *symbols; /* owned, like line_texts; NULL until the first line */
 	struct hv_line_texts *line_texts;
+	struct hv_user_objects *user_objects; /* owned; NULL until an option needs it */
 	struct hv_latency latency;
 	struct hv_options options; /* for the columns of a section's graph */
 	unsigned is_latency;	   /* latency format */

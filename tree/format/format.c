@@ -15,6 +15,7 @@
 #include "tree/format/event_texts.h"
 #include "tree/format/style.h"
 #include "tree/format/symbol.h"
+#include "tree/format/user_objects.h"
 
 /* -- line starts ------------------------------------------------------------------------------- */
 
@@ -142,6 +143,58 @@ char *hv_line_texts_put_time(struct hv_line_texts *t, uint64_t time_ns, char *at
 	return put_pair(at, rest % 100);
 }
 
+/* -- user stacks ------------------------------------------------------------------------------- */
+
+/* The record ftrace:user_stack of the option userstacktrace, which the kernel prints without its
+ * print_fmt (trace_user_stack_print, seq_print_user_ip in kernel/trace/trace_output.c):
+ *
+ *	<user stack trace>
+ *	 =>  <00007f3a5c1e2f10>
+ *	 => /usr/bin/frames[+0x1234]		with the option sym-userobj
+ */
+
+#define WORD 8u
+
+static bool read_field(const struct hv_event_type *type, const char *name, struct hv_span entry,
+		       void *ret, size_t len_bytes);
+
+static bool is_user_stack(const struct hv_event_type *type)
+{
+	return type && strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "user_stack") == 0;
+}
+
+static void add_user_address(struct hv_text *out, const struct hv_style *style, uint32_t tgid,
+			     uint64_t address)
+{
+	bool named = style->user_objects && hv_style_is_on(style, HV_OPT_SYM_USEROBJ) &&
+		     hv_user_objects_add(style->user_objects, out, tgid, address);
+
+	if (!named || hv_style_is_on(style, HV_OPT_SYM_ADDR))
+		hv_text_printf(out, " <%016" PRIx64 ">", address);
+}
+
+/* The addresses end at a 0. */
+static void add_user_stack(struct hv_text *out, const struct hv_style *style,
+			   const struct hv_event_type *type, const struct hv_event *e)
+{
+	const struct hv_event_field *callers = NULL;
+	uint64_t address;
+	uint32_t tgid = 0;
+
+	for (size_t i = 0; i < type->fields.nr; i++)
+		if (strcmp(type->fields.list[i].name, "caller") == 0)
+			callers = &type->fields.list[i];
+	(void)read_field(type, "tgid", e->entry, &tgid, sizeof(tgid));
+	hv_text_add(out, "<user stack trace>\n");
+	for (uint32_t at = 0; callers && at + WORD <= callers->size_bytes; at += WORD) {
+		if (!hv_span_u64(e->entry, (size_t)callers->off + at, &address) || !address)
+			return;
+		hv_text_add(out, " => ");
+		add_user_address(out, style, tgid, address);
+		hv_text_add(out, "\n");
+	}
+}
+
 /* -- wakeups and context switches -------------------------------------------------------------- */
 
 /* The records ftrace:wakeup and ftrace:context_switch of the wakeup tracers, which the kernel
@@ -170,11 +223,10 @@ static bool read_field(const struct hv_event_type *type, const char *name, struc
 	return false;
 }
 
-/* Reads E, an HV_EVENT_GUESTS. Returns false if it is another record or too short. */
-static bool read_context_switch(const struct hv_style *style, const struct hv_event *e,
+/* Reads E, an HV_EVENT_GUESTS of TYPE. Returns false if it is another record or too short. */
+static bool read_context_switch(const struct hv_event_type *type, const struct hv_event *e,
 				struct context_switch *ret)
 {
-	const struct hv_event_type *type = hv_event_texts_type(style->events, e->id);
 	struct context_switch s;
 
 	if (!type || strcmp(type->system, "ftrace") != 0)
@@ -541,10 +593,15 @@ static void add_switch(struct hv_text *out, const struct hv_style *style, enum s
 static void add_guests(struct hv_text *out, const struct hv_style *style, enum shape shape,
 		       const struct hv_event *e)
 {
+	const struct hv_event_type *type = hv_event_texts_type(style->events, e->id);
 	struct context_switch found;
 
-	if (read_context_switch(style, e, &found)) {
+	if (read_context_switch(type, e, &found)) {
 		add_switch(out, style, shape, &found);
+		return;
+	}
+	if (shape == SHAPE_TEXT && is_user_stack(type)) {
+		add_user_stack(out, style, type, e);
 		return;
 	}
 	if (shape == SHAPE_TEXT)

@@ -18,6 +18,7 @@ struct hv_line_texts;
 struct hv_names;
 struct hv_section;
 struct hv_symbol_texts;
+struct hv_user_objects;
 
 /* All pointers are borrowed. */
 struct hv_style {
@@ -31,6 +32,7 @@ struct hv_style {
 	struct hv_names *names;		  /* task names; NULL: only those in events */
 	const struct hv_section *section; /* has its own symbols; NULL: use the kernel's */
 	struct hv_event_texts *events;	  /* NULL: guest event types are unknown */
+	struct hv_user_objects *user_objects; /* files of programs; NULL: unknown */
 };
 
 struct hv_header {

@@ -15,6 +15,7 @@
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/events/user_stacks.h"
 #include "tree/instance/functions.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/housekeeping.h"
@@ -35,6 +36,7 @@ static const struct hv_part *const parts[HV_NR_PARTS] = {
 	[HV_PART_HISTS] = &hv_hists_part,
 	[HV_PART_EVENT_PIDS] = &hv_event_pids_part,
 	[HV_PART_EVENT_STACKS] = &hv_event_stacks_part,
+	[HV_PART_USER_STACKS] = &hv_user_stacks_part,
 	[HV_PART_HOST_MADE] = &hv_host_made_part,
 	[HV_PART_SYSCALLS] = &hv_syscalls_part,
 	[HV_PART_KPROBES] = &hv_kprobes_part,

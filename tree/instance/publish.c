@@ -19,6 +19,7 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/events/user_stacks.h"
 #include "tree/instance/functions.h"
 
 /* -- skipped events ---------------------------------------------------------------------------- */
@@ -189,6 +190,14 @@ static bool any_wants_stacks(const struct hv_instances *all, const struct hv_eve
 	return false;
 }
 
+static bool any_wants_user_stacks(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		if (hv_user_stacks_are_wanted(in, type))
+			return true;
+	return false;
+}
+
 /* Stores the types that are recorded with stacks. */
 static void note_stacks(struct hv_instances *all, const struct wanted *w)
 {
@@ -234,6 +243,8 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 			want->type = type;
 		}
 		want->has_stacks |= any_wants_stacks(all, &c->types[i]);
+		if (any_wants_user_stacks(all, &c->types[i]))
+			want->program = hv_user_stacks_program(all);
 	}
 }
 
@@ -255,13 +266,13 @@ static bool makes_syscalls(const struct hv_instances *all, const struct hv_event
 }
 
 /* Returns whether IN needs events of TYPE that its filter rejects, or needs them for something
- * other than the event file. */
+ * other than the event file, or the guest cannot filter them because it reads user stacks. */
 static bool needs_others(const struct hv_instance *in, const struct hv_event_type *type)
 {
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	return hv_instance_acts_on(in, ref) || hv_instance_probes(in, ref) ||
-	       hv_instance_follows(in, type);
+	       hv_instance_follows(in, type) || hv_user_stacks_are_wanted(in, type);
 }
 
 static bool find_filter(const struct hv_instances *all, const struct hv_event_type *type,
@@ -311,11 +322,14 @@ static void find_filters(const struct hv_instances *all, struct wanted *w)
 			w->list[i].filter = &w->filters[nr++];
 }
 
-/* Builds the programs that read memory for the events of W. */
+/* Builds the programs that read memory for the events of W. The events that need only a user stack
+ * share a program. */
 static struct hv_err *find_programs(const struct hv_instances *all, const struct hv_catalogue *c,
 				    struct wanted *w)
 {
+	const struct hv_trampoline_program none = {0}, *first;
 	struct hv_err *err = NULL;
+	bool has_shared = false;
 	size_t nr = 0;
 
 	if (!hv_eprobes_nr(all) && !hv_syscalls_are_known(all))
@@ -324,15 +338,19 @@ static struct hv_err *find_programs(const struct hv_instances *all, const struct
 	for (size_t i = 0; !err && i < w->nr; i++) {
 		struct hv_trampoline_program *program = &w->programs[nr];
 
+		first = w->list[i].program ? w->list[i].program : &none;
+		*program = *first;
 		err = hv_eprobes_program(all, c, w->list[i].type, program);
 		if (!err)
 			err = hv_syscall_reads_add(all, c, w->list[i].type, program);
-		if (program->nr) {
-			w->list[i].program = program;
-			nr++;
+		if (program->nr == first->nr) {
+			has_shared |= first->nr != 0;
+			continue;
 		}
+		w->list[i].program = program;
+		nr++;
 	}
-	if (!err && nr > HV_TRAMPOLINE_PROGRAMS_MAX)
+	if (!err && nr + has_shared > HV_TRAMPOLINE_PROGRAMS_MAX)
 		err = hv_err_new(ENOSPC, "probes read memory for more than %zu events",
 				 (size_t)HV_TRAMPOLINE_PROGRAMS_MAX);
 	return err;

@@ -12,6 +12,7 @@
 #include "tree/instance/core/sharing.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/events/user_stacks.h"
 #include "tree/instance/functions.h"
 #include "tree/instance/latency/sections.h"
 #include "tree/instance/latency/wakeups.h"
@@ -299,6 +300,13 @@ static struct hv_err *follow_forks(struct hv_instance *in, enum hv_switch to)
 	return err;
 }
 
+static struct hv_err *prepare_user_stacks(struct hv_instance *in)
+{
+	struct hv_err *err = hv_user_stacks_prepare(hv_instance_all(in));
+
+	return err ? err : hv_instances_begin_sharing(hv_instance_all(in));
+}
+
 /* Prepares the guest or the host for setting OPTION to TO. */
 static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option,
 				     enum hv_switch to)
@@ -311,6 +319,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	case HV_OPT_FUNC_STACK_TRACE:
 	case HV_OPT_STACKTRACE:
 		return to ? hv_callers_prepare(hv_instance_session(in)->callers) : NULL;
+	case HV_OPT_USERSTACKTRACE:
+		return to ? prepare_user_stacks(in) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, to);
 	case HV_OPT_EVENT_FORK:
@@ -342,6 +352,13 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 	       hv_instance_is_live(in);
 }
 
+/* Returns whether a change of OPTION changes what the guest records with an event. */
+static bool changes_events(const struct hv_instance *in, enum hv_option option)
+{
+	return (option == HV_OPT_STACKTRACE || option == HV_OPT_USERSTACKTRACE) &&
+	       hv_instance_has_events(in);
+}
+
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option,
 				      enum hv_switch to)
 {
@@ -359,14 +376,14 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 	hv_sites_publish_graph(in);
 	if (changes_sites(in, option))
 		err = hv_instance_retrace(in);
-	if (option == HV_OPT_STACKTRACE && hv_instance_has_events(in))
+	if (changes_events(in, option))
 		err = hv_instance_publish_events(in);
 	if (err) {
 		*hv_instance_options(in) = before;
 		hv_sites_publish_graph(in);
 	}
 	/* Other events may have been changed before one was refused. */
-	if (err && option == HV_OPT_STACKTRACE)
+	if (err && changes_events(in, option))
 		hv_err_free(hv_instance_publish_events(in));
 	if (option == HV_OPT_FUNCTION_TRACE)
 		hv_sections_use_functions(in);

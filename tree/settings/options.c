@@ -19,6 +19,8 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_BIN] = {.name = "bin"},
 	[HV_OPT_BLOCK] = {.name = "block"},
 	[HV_OPT_ANNOTATE] = {.name = "annotate", .on = 1},
+	[HV_OPT_USERSTACKTRACE] = {.name = "userstacktrace", .need = HV_RIGHT_EVENTS},
+	[HV_OPT_SYM_USEROBJ] = {.name = "sym-userobj", .need = HV_RIGHT_ROOT},
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
 	[HV_OPT_LATENCY_FORMAT] = {.name = "latency-format"},
 	[HV_OPT_RECORD_CMD] = {.name = "record-cmd", .on = 1, .only_top = 1},

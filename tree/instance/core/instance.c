@@ -11,7 +11,7 @@
 #include "tree/instance/core/tracer.h"
 
 /* Returns a mask of the options that this guest does not support. The option stacktrace
- * needs both stacks and guest events. */
+ * needs both stacks and guest events, userstacktrace saved registers of programs and guest events. */
 static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_check(s->callers);
@@ -22,6 +22,8 @@ static uint64_t absent_options(struct hv_session *s)
 		absent |= UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE;
 	if (err || no_events)
 		absent |= UINT64_C(1) << HV_OPT_STACKTRACE;
+	if (no_events || !s->kernel->core.as.arch->user_regs_bytes)
+		absent |= UINT64_C(1) << HV_OPT_USERSTACKTRACE | UINT64_C(1) << HV_OPT_SYM_USEROBJ;
 	return absent;
 }
 

@@ -21,6 +21,7 @@
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/match.h"
+#include "tree/instance/events/user_stacks.h"
 #include "tree/instance/hist/hists.h"
 #include "tree/instance/latency/stack_tracer.h"
 #include "tree/instance/latency/wakeups.h"
@@ -195,18 +196,34 @@ struct taken {
 	const struct hv_record *of;
 	const struct hv_event *event;
 	unsigned depth; /* recursion depth of synthetic events */
+	/* The user stack recorded with the event, as an event; or NULL. */
+	const struct hv_event *user_stack;
+	bool has_stack; /* a stack of the event follows */
 };
 
 static void take_one(const struct taken *taken);
 
-static void put(const struct taken *t)
+static void put(const struct taken *t, const struct hv_event *event)
 {
 	if (t->of)
-		hv_buffer_put_late(hv_instance_buffers(t->in)->host, t->of, t->cursor, t->event);
+		hv_buffer_put_late(hv_instance_buffers(t->in)->host, t->of, t->cursor, event);
 	else if (t->cursor)
-		hv_buffer_put(hv_instance_buffers(t->in)->host, t->cursor, t->event);
+		hv_buffer_put(hv_instance_buffers(t->in)->host, t->cursor, event);
 	else
-		hv_buffer_put_made(hv_instance_buffers(t->in)->host, t->mark_tsc, t->event);
+		hv_buffer_put_made(hv_instance_buffers(t->in)->host, t->mark_tsc, event);
+}
+
+/* The kernel writes the stack in the kernel first. */
+static void put_user_stack(const struct taken *t)
+{
+	struct hv_event stack = *t->user_stack;
+
+	stack.deeper = t->event->deeper;
+	stack.is_as_deep = t->event->is_as_deep;
+	if (t->has_stack && hv_options_on(hv_instance_options(t->in), HV_OPT_STACKTRACE))
+		hv_event_stacks_put_after(t->in, &stack);
+	else
+		put(t, &stack);
 }
 
 static void take_if_wanted(void *ctx, enum hv_trigger_time time)
@@ -215,9 +232,11 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 
 	if (time != HV_TRIGGER_IN_TIME || !hv_matches_guests(t->in, t->event))
 		return;
-	put(t);
+	put(t, t->event);
 	if (hv_options_on(hv_instance_options(t->in), HV_OPT_STACKTRACE))
 		hv_event_stacks_want(t->in);
+	if (t->user_stack && hv_options_on(hv_instance_options(t->in), HV_OPT_USERSTACKTRACE))
+		put_user_stack(t);
 }
 
 /* A hist trigger's action made EVENT for all instances (trace_synth). It has no stack: the next
@@ -230,8 +249,12 @@ static void take_made(void *ctx, const struct hv_event *event)
 	if (from->depth == SYNTH_DEPTH_MAX)
 		return;
 	for (struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in)) {
-		const struct taken made = {in,	     from->cursor, from->mark_tsc,
-					   from->of, event,	   from->depth + 1};
+		const struct taken made = {.in = in,
+					   .cursor = from->cursor,
+					   .mark_tsc = from->mark_tsc,
+					   .of = from->of,
+					   .event = event,
+					   .depth = from->depth + 1};
 		unsigned nr_stacks = hv_event_stacks_nr_wanted(in);
 
 		take_one(&made);
@@ -283,7 +306,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_kprobes_count(hv_instance_all(in), call);
 	for (size_t i = 0; i < hv_kprobes_nr(hv_instance_all(in)); i++)
 		if (hv_kprobes_event(hv_instance_all(in), i, call, &event, entry))
-			take_one(&(struct taken){in, cursor, 0, NULL, &event, 0});
+			take_one(&(struct taken){.in = in, .cursor = cursor, .event = &event});
 }
 
 static void put_waking(void *ctx, const struct hv_event *event)
@@ -297,7 +320,7 @@ static void put_waking(void *ctx, const struct hv_event *event)
 static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
 			   const struct hv_event *event)
 {
-	struct taken taken = {in, cursor, 0, NULL, event, 0};
+	struct taken taken = {.in = in, .cursor = cursor, .event = event};
 	const struct hv_wakeups_consumer consumer = {hv_instance_takes_on(in, event->cpu),
 						     put_waking, &taken};
 
@@ -308,20 +331,26 @@ static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *curso
 static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
 {
-	uint8_t entry[HV_SYSCALL_ENTRY_MAX];
-	struct hv_event call;
+	uint8_t entry[HV_SYSCALL_ENTRY_MAX], stack_entry[HV_USER_STACK_ENTRY_MAX];
+	struct taken taken = {.in = in, .cursor = cursor, .event = event};
+	struct hv_event call, user_stack;
 
 	if (hv_kprobes_is_call(event)) {
 		take_probed(in, cursor, event);
 		return;
 	}
 	hv_event_stacks_begin(in);
+	taken.has_stack = hv_event_stacks_are_recorded(in, event->id);
+	if (event->results &&
+	    hv_user_stacks_event(hv_instance_all(in), event, &user_stack, stack_entry))
+		taken.user_stack = &user_stack;
 	hv_event_forks_end_task(in, event);
-	take_one(&(struct taken){in, cursor, 0, NULL, event, 0});
+	take_one(&taken);
 	hv_event_forks_add_child(in, event);
 	follow_wakeups(in, cursor, event);
+	taken.event = &call;
 	if (hv_syscalls_event(hv_instance_all(in), event, &call, entry))
-		take_one(&(struct taken){in, cursor, 0, NULL, &call, 0});
+		take_one(&taken);
 	hv_event_stacks_end(in, cursor, event);
 }
 
@@ -337,7 +366,8 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 	if (due.kept)
 		hv_cursor_callers(cursor, list, &found);
 	for (const struct hv_kept_event *k = due.kept; k; k = k->next) {
-		struct taken taken = {in, cursor, 0, &due.record, &k->event, 0};
+		struct taken taken = {
+			.in = in, .cursor = cursor, .of = &due.record, .event = &k->event};
 		const struct hv_hist_output out = {&taken, take_made};
 
 		hv_instance_count_with_stack(in, &k->event, &found, &out);
@@ -345,6 +375,9 @@ static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cur
 	hv_kept_events_free(due.kept);
 	while (due.nr--)
 		hv_buffer_put(hv_instance_buffers(in)->host, cursor, stack);
+	for (const struct hv_kept_event *k = due.after; k; k = k->next)
+		hv_buffer_put_late(hv_instance_buffers(in)->host, &due.record, cursor, &k->event);
+	hv_kept_events_free(due.after);
 }
 
 static void take(struct hv_consumer *consumer, const struct hv_cursor *cursor,
@@ -387,7 +420,7 @@ static void take_nothing(void *ctx, enum hv_trigger_time time)
  * must be shared. */
 static void take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc)
 {
-	struct taken taken = {in, NULL, tsc, NULL, marker, 0};
+	struct taken taken = {.in = in, .mark_tsc = tsc, .event = marker};
 	const struct hv_trigger_taker taker = {&taken, take_nothing, take_made};
 
 	hv_instance_pull_triggers(in, marker, &taker);

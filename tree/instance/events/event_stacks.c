@@ -19,9 +19,10 @@ struct stacks_due {
 };
 
 struct hv_event_stacks {
-	unsigned nr_wanted;	    /* number of stacks wanted for the current event */
-	struct hv_kept_event *kept; /* owned; the current event, if it waits for its stack */
-	struct stacks_due *due;	    /* owned, one per vCPU */
+	unsigned nr_wanted;	     /* number of stacks wanted for the current event */
+	struct hv_kept_event *kept;  /* owned; the current event, if it waits for its stack */
+	struct hv_kept_event *after; /* owned; as in struct hv_stack_due, of the current event */
+	struct stacks_due *due;	     /* owned, one per vCPU */
 };
 
 static struct hv_event_stacks *state_of(const struct hv_instance *in)
@@ -48,8 +49,10 @@ void hv_kept_events_free(struct hv_kept_event *kept)
 /* Drops the entries of DUE from FIRST on. */
 static void forget_from(struct stacks_due *due, unsigned first)
 {
-	for (unsigned i = first; i < due->nr; i++)
+	for (unsigned i = first; i < due->nr; i++) {
 		hv_kept_events_free(due->list[i].kept);
+		hv_kept_events_free(due->list[i].after);
+	}
 	if (due->nr > first)
 		due->nr = first;
 }
@@ -68,6 +71,7 @@ static void deinit(struct hv_instance *in)
 	for (unsigned cpu = 0; cpu < hv_instances_nr_cpus(hv_instance_all(in)); cpu++)
 		forget_from(&s->due[cpu], 0);
 	hv_kept_events_free(s->kept);
+	hv_kept_events_free(s->after);
 	free(s->due);
 }
 
@@ -90,7 +94,8 @@ void hv_event_stacks_begin(struct hv_instance *in)
 
 	s->nr_wanted = 0;
 	hv_kept_events_free(s->kept);
-	s->kept = NULL;
+	hv_kept_events_free(s->after);
+	s->kept = s->after = NULL;
 }
 
 unsigned hv_event_stacks_nr_wanted(const struct hv_instance *in)
@@ -103,9 +108,10 @@ void hv_event_stacks_restore(struct hv_instance *in, unsigned nr_wanted)
 	state_of(in)->nr_wanted = nr_wanted;
 }
 
-void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
+/* Appends a copy of EVENT to the list at AT. */
+static void keep(struct hv_kept_event **at, const struct hv_event *event)
 {
-	struct hv_kept_event **at = &state_of(in)->kept, *kept;
+	struct hv_kept_event *kept;
 
 	kept = hv_alloc(sizeof(*kept) + event->entry.len_bytes);
 	kept->event = *event;
@@ -122,6 +128,21 @@ void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
 	*at = kept;
 }
 
+void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event)
+{
+	keep(&state_of(in)->kept, event);
+}
+
+void hv_event_stacks_put_after(struct hv_instance *in, const struct hv_event *event)
+{
+	keep(&state_of(in)->after, event);
+}
+
+bool hv_event_stacks_are_recorded(const struct hv_instance *in, uint16_t id)
+{
+	return hv_event_set_has_id(recorded_of(hv_instance_all(in)), id);
+}
+
 void hv_event_stacks_want(struct hv_instance *in)
 {
 	state_of(in)->nr_wanted++;
@@ -134,17 +155,19 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 	struct hv_event_stacks *s = state_of(in);
 	struct stacks_due *due = &s->due[event->cpu];
 
-	if (!hv_event_set_has_id(recorded_of(hv_instance_all(in)), event->id))
+	if (!hv_event_stacks_are_recorded(in, event->id))
 		return;
 	if (due->nr == DUE_MAX) {
 		hv_kept_events_free(due->list[0].kept);
+		hv_kept_events_free(due->list[0].after);
 		memmove(due->list, due->list + 1, --due->nr * sizeof(due->list[0]));
 	}
 	due->list[due->nr].pid = event->pid;
 	due->list[due->nr].record = hv_cursor_last_record(cursor);
 	due->list[due->nr].kept = s->kept;
+	due->list[due->nr].after = s->after;
 	due->list[due->nr++].nr = s->nr_wanted;
-	s->kept = NULL;
+	s->kept = s->after = NULL;
 }
 
 /* Missing stacks may be among the lost records. */

@@ -9,7 +9,7 @@
  *	          `---- interrupt ----'
  *
  * Histograms with the event's stack as a key or variable count the event, and make synthetic
- * events, when the stack arrives. tracer/tracepoints/event_tracer.h controls recording;
+ * events, when the stack arrives. User stacks (user_stacks.h) are put into the buffer after it. tracer/tracepoints/event_tracer.h controls recording;
  * tracer/events/callers.h decodes stacks. */
 #pragma once
 
@@ -44,6 +44,8 @@ struct hv_stack_due {
 	unsigned nr;		    /* number of stacks wanted */
 	struct hv_record record;    /* last record of the event */
 	struct hv_kept_event *kept; /* owned; oldest first */
+	/* Owned: made by the host, to be put into the buffer after the stacks; oldest first. */
+	struct hv_kept_event *after;
 };
 
 /* Call begin and end before and after IN processes EVENT, a guest event recorded by the guest,
@@ -57,9 +59,13 @@ void hv_event_stacks_want(struct hv_instance *in);
 unsigned hv_event_stacks_nr_wanted(const struct hv_instance *in);
 void hv_event_stacks_restore(struct hv_instance *in, unsigned nr_wanted);
 void hv_event_stacks_keep(struct hv_instance *in, const struct hv_event *event);
+/* Returns whether the guest records a stack after events of type ID. */
+bool hv_event_stacks_are_recorded(const struct hv_instance *in, uint16_t id);
+/* Keeps EVENT, made by the host from an event with a stack, until the stack arrives. */
+void hv_event_stacks_put_after(struct hv_instance *in, const struct hv_event *event);
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_cursor *cursor,
 			 const struct hv_event *event);
-/* STACK arrived: removes the event that it belongs to and stores it in *RET. The caller frees its
- * kept events. Returns false if it belongs to no event. */
+/* STACK arrived: removes the event that it belongs to and stores it in *RET. The caller frees both
+ * lists of kept events. Returns false if it belongs to no event. */
 bool hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack,
 			  struct hv_stack_due *ret);

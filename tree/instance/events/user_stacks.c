@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/events/user_stacks.h"
+
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "kernel/kernel.h"
+#include "kernel/tasks/user_regs.h"
+#include "tracer/events/fetch_results.h"
+#include "tracer/guest/actions.h"
+#include "tracer/tracepoints/event_types.h"
+#include "tree/instance/core/instance.h"
+
+#define WORD 8u
+
+/* Its upper half is 0, as in the tags of system calls' memory, which are higher (syscalls.c). Tags
+ * of event probes with this half are lower because a probe has fewer results. */
+#define TAG 0xefffu
+
+/* struct userstack_entry in kernel/trace/trace_entries.h */
+struct hv_user_stacks {
+	struct hv_trampoline_program program; /* NR 0: not prepared yet */
+	uint16_t id;
+	uint32_t tgid_off, callers_off, nr_callers, entry_len;
+};
+
+static struct hv_user_stacks *state_of(const struct hv_instances *all)
+{
+	return hv_instances_state(all, HV_PART_USER_STACKS);
+}
+
+static struct hv_err *find_entry(const struct hv_instances *all, struct hv_user_stacks *ret)
+{
+	const struct hv_event_field *tgid = NULL, *callers = NULL;
+	const struct hv_event_type *type;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
+	uint64_t tgid_end, end;
+
+	if (err)
+		return err;
+	type = hv_catalogue_find(c, "ftrace", "user_stack");
+	if (type) {
+		tgid = hv_event_type_field(c, type, "tgid");
+		callers = hv_event_type_field(c, type, "caller");
+	}
+	if (!tgid || !callers || tgid->size_bytes != sizeof(uint32_t) ||
+	    tgid->off < HV_ENTRY_HEADER_LEN || callers->off < HV_ENTRY_HEADER_LEN)
+		return hv_err_new(EOPNOTSUPP, "the guest's event ftrace:user_stack is not known");
+	tgid_end = (uint64_t)tgid->off + tgid->size_bytes;
+	end = (uint64_t)callers->off + callers->size_bytes;
+	if (tgid_end > callers->off || end > HV_USER_STACK_ENTRY_MAX || callers->size_bytes < WORD)
+		return hv_err_new(EOPNOTSUPP, "the guest's event ftrace:user_stack is not known");
+	ret->id = (uint16_t)type->id;
+	ret->tgid_off = tgid->off;
+	ret->callers_off = callers->off;
+	ret->nr_callers = callers->size_bytes / WORD;
+	ret->entry_len = (uint32_t)end;
+	return NULL;
+}
+
+struct hv_err *hv_user_stacks_prepare(struct hv_instances *all)
+{
+	struct hv_session *session = hv_instances_session(all);
+	struct hv_user_stacks *s = state_of(all);
+	uint32_t regs_off = 0;
+	struct hv_err *err;
+
+	if (s->program.nr)
+		return NULL;
+	err = hv_actions_check_fetch(session->actions);
+	if (!err)
+		err = find_entry(all, s);
+	if (!err)
+		err = hv_user_regs_find(session->kernel, &regs_off);
+	if (err)
+		return err;
+	if (!regs_off)
+		return hv_err_new(EOPNOTSUPP, "the stacks of programs are not recorded here");
+	s->program.steps[s->program.nr++] =
+		(struct hv_fetch_step){.does = HV_FETCH_USER_STACK,
+				       .len_bytes = (uint16_t)(s->nr_callers * WORD),
+				       .tag = TAG,
+				       .value = regs_off};
+	return NULL;
+}
+
+static bool is_on(const struct hv_instance *in)
+{
+	return hv_options_on(hv_instance_options(in), HV_OPT_USERSTACKTRACE);
+}
+
+bool hv_user_stacks_are_wanted(const struct hv_instance *in, const struct hv_event_type *type)
+{
+	return is_on(in) && hv_instance_needs_event(in, hv_event_ref_of(type));
+}
+
+const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_instances *all)
+{
+	return &state_of(all)->program;
+}
+
+/* The kernel adds an empty stack to events of kernel threads, and none to those in NMIs. */
+bool hv_user_stacks_event(const struct hv_instances *all, const struct hv_event *event,
+			  struct hv_event *ret, uint8_t *entry)
+{
+	const struct hv_user_stacks *s = state_of(all);
+	struct hv_fetch_result stack;
+	size_t len_bytes;
+
+	if (!s->program.nr || event->flags & HV_TRACE_NMI ||
+	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN ||
+	    !hv_fetch_results_find((struct hv_span){event->results, event->results_len}, TAG,
+				   &stack))
+		return false;
+	len_bytes = stack.bytes.len_bytes / WORD * WORD;
+	if (len_bytes > s->nr_callers * WORD)
+		len_bytes = s->nr_callers * WORD;
+	memset(entry, 0, s->entry_len);
+	memcpy(entry, event->entry.data, HV_ENTRY_HEADER_LEN);
+	memcpy(entry, &s->id, sizeof(s->id));
+	memcpy(entry + s->tgid_off, &event->tgid, sizeof(event->tgid));
+	if (len_bytes)
+		memcpy(entry + s->callers_off, stack.bytes.data, len_bytes);
+	*ret = *event;
+	ret->id = s->id;
+	ret->lost_before = 0;
+	ret->results = NULL;
+	ret->results_len = 0;
+	ret->entry = (struct hv_span){entry, s->entry_len};
+	return true;
+}
+
+static bool takes_rings(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		if (is_on(in))
+			return true;
+	return false;
+}
+
+const struct hv_part hv_user_stacks_part = {
+	.all_bytes = sizeof(struct hv_user_stacks),
+	.takes_rings = takes_rings,
+};
