@@ -17,7 +17,7 @@
 
 #include "base/text.h"
 #include "bench/clock.h"
-#include "lib/conn.h"
+#include "lib/frames.h"
 #include "lib/hvtrace/hvtrace.h"
 #include "tests/lib/event_formats.h"
 
@@ -380,28 +380,25 @@ static void measure(struct hvt_session *session, const char *name, struct hvt_op
 }
 
 /* Reads pages like a program without the library's callbacks, such as `hvtrace record -o`. */
-static void measure_raw(unsigned nr_pages)
+static void measure_raw(const struct hvt_machine *machine, unsigned nr_pages)
 {
-	HV_AUTO_FREE char *dir = hv_format("%s/" ID, run_dir);
-	struct wire_frame reply;
-	struct conn *c = NULL;
+	struct hvt_session *session = NULL;
+	struct hvt_file *file = NULL;
 	struct moment begin;
-	uint32_t handle;
+	const void *data;
+	size_t len_bytes;
 
-	check(conn_open(dir, "web1", CONN_TIMEOUT_MS, &c));
-	check(conn_write_file(c, "tracing_on", HVT_WRITE_REPLACE, "1"));
-	check(conn_call_path(c, WIRE_OPEN, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &reply));
-	handle = reply.handle;
+	check(hvt_session_join(machine, &session));
+	check(hvt_file_write(session, "tracing_on", HVT_WRITE_REPLACE, "1"));
+	check(hvt_file_open(session, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &file));
 	begin = now();
 	for (unsigned i = 0; i < nr_pages; i++) {
-		check(conn_call(c,
-				&(struct wire_frame){
-					.kind = WIRE_READ, .handle = handle, .arg = PAGE_BYTES},
-				&reply));
+		check(hvt_file_read_part(file, 0, &data, &len_bytes));
 		nr_seen += nr_events[PAGE_CALLS];
 	}
 	print_row("trace_pipe_raw, page by page", begin);
-	conn_close(c);
+	check(hvt_file_close(file));
+	hvt_session_close(session);
 }
 
 int main(int argc, char **argv)
@@ -418,7 +415,7 @@ int main(int argc, char **argv)
 	check(hvt_machine_find(&config, "web1", &machine));
 	check(hvt_session_join(machine, &session));
 	printf("| received as | million events/s | CPU ns/event |\n|---|---:|---:|\n");
-	measure_raw(nr_pages);
+	measure_raw(machine, nr_pages);
 	check(hvt_ops_new(see_call, NULL, NULL, &ops));
 	check(hvt_ops_set_pages(ops, see_page));
 	measure(session, "pages", ops, (uint64_t)nr_pages * nr_events[PAGE_CALLS]);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "lib/wire.h"
+#include "lib/frames.h"
 
 /* Appends FRAME with the version filled in. FRAME has at most WIRE_DATA_MAX bytes of data. */
 void wire_encode(struct hv_text *out, const struct wire_frame *frame);

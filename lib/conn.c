@@ -13,59 +13,83 @@
 
 #include "base/clock.h"
 #include "lib/alloc.h"
+#include "lib/frames.h"
 
 #define READ_FIRST (64u << 10)
+
+/* 0: no limit. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	if (!a_ns || !b_ns)
+		return a_ns ? a_ns : b_ns;
+	return a_ns < b_ns ? a_ns : b_ns;
+}
 
 void conn_close(struct conn *c)
 {
 	if (!c)
 		return;
 	close(c->fd);
+	free(c->out);
 	free(c);
 }
 
 /* Without a limit, connect(2) blocks while the service accepts no connections and its queue is
  * full. */
-static void limit_connect(int fd, unsigned timeout_ms)
+static void limit_connect(int fd, uint64_t deadline_ns)
 {
-	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000 + 1};
+	int left_ms = hv_left_ms(deadline_ns);
+	struct timeval limit = {left_ms / 1000, left_ms % 1000 * 1000 + 1};
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-static struct hvt_error *connect_to(const char *path, const char *domain, unsigned timeout_ms,
-				    int *ret)
+struct hvt_error *conn_connect(const char *dir, const struct conn_peer *peer, int *ret)
 {
+	unsigned timeout_ms = peer->timeout_ms ? peer->timeout_ms : CONN_TIMEOUT_MS;
+	uint64_t deadline_ns = earlier(hv_now_ns() + timeout_ms * HV_NS_PER_MS, peer->until_ns);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	HV_AUTO_FD int fd = -1;
 
-	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", path) >=
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", dir) >=
 	    sizeof(address.sun_path))
 		return error_new(ENAMETOOLONG, "domain '%s': the path of the socket is too long",
-				 domain);
+				 peer->domain);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_new(errno, "domain '%s': cannot make a socket: %s", domain,
+		return error_new(errno, "domain '%s': cannot make a socket: %s", peer->domain,
 				 strerror(errno));
-	limit_connect(fd, timeout_ms);
+	limit_connect(fd, deadline_ns);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-		return error_new(errno, "domain '%s': the session cannot be reached: %s", domain,
-				 strerror(errno));
+		return error_new(errno, "domain '%s': service (pid %d) does not answer: %s",
+				 peer->domain, (int)peer->service_pid, strerror(errno));
 	*ret = hv_take_fd(&fd);
 	return NULL;
 }
 
-struct hvt_error *conn_open(const char *path, const char *domain, unsigned timeout_ms,
-			    struct conn **ret)
+struct hvt_error *conn_adopt(int fd, const struct conn_peer *peer, struct conn **ret)
 {
 	struct conn *c = lib_alloc(sizeof(*c));
-	struct hvt_error *error;
 
 	if (!c)
 		return error_no_memory();
-	c->timeout_ms = timeout_ms;
-	c->domain = domain;
-	error = connect_to(path, domain, timeout_ms, &c->fd);
+	c->fd = fd;
+	c->domain = peer->domain;
+	c->service_pid = peer->service_pid;
+	c->timeout_ms = peer->timeout_ms ? peer->timeout_ms : CONN_TIMEOUT_MS;
+	c->until_ns = peer->until_ns;
+	*ret = c;
+	return NULL;
+}
+
+struct hvt_error *conn_open(const char *dir, const struct conn_peer *peer, struct conn **ret)
+{
+	struct conn *c = NULL;
+	struct hvt_error *error = conn_adopt(-1, peer, &c);
+
+	if (error)
+		return error;
+	error = conn_connect(dir, peer, &c->fd);
 	if (error) {
 		free(c);
 		return error;
@@ -99,9 +123,9 @@ static struct hvt_error *other_version(struct conn *c, unsigned version)
 {
 	c->broken = EPROTO;
 	return error_new(EPROTO,
-			 "domain '%s': the service speaks protocol %u, this library %d: use the "
-			 "library of the hvtrace that attached",
-			 c->domain, version, WIRE_VERSION);
+			 "domain '%s': the service (pid %d) speaks protocol %u, this hvtrace %d: "
+			 "use the hvtrace that attached, or end the service with SIGTERM",
+			 c->domain, (int)c->service_pid, version, WIRE_VERSION);
 }
 
 static struct hvt_error *check(struct conn *c)
@@ -115,17 +139,18 @@ static struct hvt_error *check(struct conn *c)
 
 uint64_t conn_deadline(const struct conn *c)
 {
-	return hv_now_ns() + c->timeout_ms * HV_NS_PER_MS;
+	return earlier(hv_now_ns() + c->timeout_ms * HV_NS_PER_MS, c->until_ns);
 }
 
+/* DEADLINE_NS 0: no limit. */
 static struct hvt_error *wait_for(struct conn *c, short events, uint64_t deadline_ns)
 {
 	struct pollfd fd = {c->fd, events, 0};
 
 	do
-		if (hv_now_ns() >= deadline_ns)
+		if (deadline_ns && hv_now_ns() >= deadline_ns)
 			return late(c); /* even if data keeps arriving */
-	while (poll(&fd, 1, hv_left_ms(deadline_ns)) <= 0);
+	while (poll(&fd, 1, deadline_ns ? hv_left_ms(deadline_ns) : -1) <= 0);
 	return NULL;
 }
 
@@ -196,11 +221,14 @@ struct hvt_error *conn_send_many(struct conn *c, const struct wire_frame *reques
 	return error;
 }
 
-/* Receives available bytes. *RET_ANY is false if there are no bytes. */
-static struct hvt_error *receive(struct conn *c, bool *ret_any)
+struct hvt_error *conn_fill(struct conn *c, bool *ret_any)
 {
+	struct hvt_error *error = check(c);
 	ssize_t n;
 
+	*ret_any = false;
+	if (error)
+		return error;
 	memmove(c->in, c->in + c->at, c->end - c->at);
 	c->end -= c->at;
 	c->at = 0;
@@ -213,7 +241,7 @@ static struct hvt_error *receive(struct conn *c, bool *ret_any)
 }
 
 /* A frame has at most WIRE_HEAD_LEN + WIRE_DATA_MAX bytes, so an incomplete one leaves room. */
-static struct hvt_error *decode(struct conn *c, bool *ret_has, struct wire_frame *ret)
+struct hvt_error *conn_next(struct conn *c, bool *ret_has, struct wire_frame *ret)
 {
 	struct hv_span in = {c->in + c->at, c->end - c->at};
 	size_t used;
@@ -243,10 +271,10 @@ struct hvt_error *conn_take(struct conn *c, bool *ret_has, struct wire_frame *re
 
 	*ret_has = false;
 	while (!error && any) {
-		error = decode(c, ret_has, ret);
+		error = conn_next(c, ret_has, ret);
 		if (error || *ret_has)
 			return error;
-		error = receive(c, &any);
+		error = conn_fill(c, &any);
 	}
 	return error;
 }
@@ -258,29 +286,55 @@ struct hvt_error *conn_receive(struct conn *c, uint64_t deadline_ns, struct wire
 	for (;;) {
 		struct hvt_error *error = conn_take(c, &has, ret);
 
-		if (!error && !has)
+		if (!error && !has) {
+			if (!deadline_ns && c->end > c->at)
+				deadline_ns = conn_deadline(c); /* for the rest of the frame */
 			error = wait_for(c, POLLIN, deadline_ns);
-		if (!error && has && hv_now_ns() >= deadline_ns)
+		}
+		if (!error && has && deadline_ns && hv_now_ns() >= deadline_ns)
 			error = late(c);
 		if (error || has)
 			return error;
 	}
 }
 
+/* The time limit for the reply to a request that may wait in the service. */
+static uint64_t reply_deadline(const struct conn *c, const struct wire_frame *request,
+			       uint64_t deadline_ns)
+{
+	if (request->wait_ms == WIRE_WAIT_FOREVER)
+		return c->until_ns;
+	return earlier(deadline_ns + request->wait_ms * HV_NS_PER_MS, c->until_ns);
+}
+
+/* A note without memory for it is skipped. */
+static void pass_note(const struct conn *c, const struct wire_frame *note)
+{
+	HV_AUTO_FREE char *text = NULL;
+
+	if (!c->on_note || memchr(note->data.data, '\0', note->data.len_bytes))
+		return;
+	text = lib_strndup((const char *)note->data.data, note->data.len_bytes);
+	if (!text)
+		return;
+	error_make_safe(text);
+	c->on_note(text, c->note_data);
+}
+
 struct hvt_error *conn_call(struct conn *c, const struct wire_frame *request,
 			    struct wire_frame *ret)
 {
-	uint64_t deadline_ns = conn_deadline(c);
+	uint64_t deadline_ns = reply_deadline(c, request, conn_deadline(c));
 	struct wire_frame reply;
 	uint32_t tag;
 	struct hvt_error *error = conn_send(c, request, &tag);
 
 	while (!error && !(error = conn_receive(c, deadline_ns, &reply))) {
 		if (reply.kind == WIRE_NOTE)
-			continue;
-		if (reply.tag == tag)
+			pass_note(c, &reply);
+		else if (reply.tag == tag)
 			break;
-		if (c->on_reply)
+		else if (c->on_reply)
 			c->on_reply(c->data, &reply);
 	}
 	if (error)
@@ -291,13 +345,67 @@ struct hvt_error *conn_call(struct conn *c, const struct wire_frame *request,
 	return NULL;
 }
 
+/* -- requests in a poll loop ------------------------------------------------------------------ */
+
+struct hvt_error *conn_queue(struct conn *c, const struct wire_frame *request, uint32_t *ret_tag)
+{
+	size_t len = WIRE_HEAD_LEN + request->data.len_bytes;
+	struct wire_frame frame = *request;
+	uint8_t *grown;
+
+	if (c->out_at == c->out_end)
+		c->out_at = c->out_end = 0;
+	if (c->out_room - c->out_end < len) {
+		grown = lib_realloc_array(c->out, c->out_end + len, 2);
+		if (!grown)
+			return error_no_memory();
+		c->out = grown;
+		c->out_room = (c->out_end + len) * 2;
+	}
+	frame.tag = ++c->tag;
+	wire_head(&frame, c->out + c->out_end);
+	if (frame.data.len_bytes)
+		memcpy(c->out + c->out_end + WIRE_HEAD_LEN, frame.data.data, frame.data.len_bytes);
+	c->out_end += len;
+	*ret_tag = frame.tag;
+	return NULL;
+}
+
+bool conn_has_output(const struct conn *c)
+{
+	return c->out_at < c->out_end;
+}
+
+struct hvt_error *conn_flush(struct conn *c)
+{
+	struct hvt_error *error = check(c);
+
+	while (!error && conn_has_output(c)) {
+		ssize_t n = send(c->fd, c->out + c->out_at, c->out_end - c->out_at,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0)
+			c->out_at += (size_t)n;
+		else if (errno == EAGAIN)
+			break;
+		else if (errno != EINTR)
+			error = ended(c);
+	}
+	return error;
+}
+
 /* -- files ------------------------------------------------------------------------------------ */
+
+static struct hvt_error *path_too_long(size_t len)
+{
+	return error_new(ENAMETOOLONG, "path of %zu bytes: too long", len);
+}
 
 struct hvt_error *conn_path(const char *dir, const char *name, char ret[WIRE_PATH_MAX])
 {
-	if (snprintf(ret, WIRE_PATH_MAX, "%s/%s", dir, name) >= WIRE_PATH_MAX)
-		return error_new(ENAMETOOLONG, "the path is too long");
-	return NULL;
+	int len = snprintf(ret, WIRE_PATH_MAX, "%s/%s", dir, name);
+
+	return len < WIRE_PATH_MAX ? NULL : path_too_long((size_t)len);
 }
 
 struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char *path,
@@ -306,7 +414,7 @@ struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char
 	size_t len = strlen(path);
 
 	if (len >= WIRE_PATH_MAX)
-		return error_new(ENAMETOOLONG, "the path is too long");
+		return path_too_long(len);
 	return conn_call(c,
 			 &(struct wire_frame){.kind = (uint16_t)kind,
 					      .arg = arg,
@@ -417,25 +525,26 @@ struct hvt_error *conn_read_lines(struct conn *c, enum wire_kind kind, const cha
 	return error;
 }
 
-static struct hvt_error *write_part(struct conn *c, uint32_t handle, const char *text, size_t len)
+struct hvt_error *conn_write_all(struct conn *c, uint32_t handle, const void *data,
+				 size_t len_bytes)
 {
-	while (len) {
-		size_t part = len < WIRE_DATA_MAX ? len : WIRE_DATA_MAX;
+	const uint8_t *at = data;
+
+	while (len_bytes) {
+		size_t part = len_bytes < WIRE_DATA_MAX ? len_bytes : WIRE_DATA_MAX;
 		struct wire_frame reply;
-		struct hvt_error *error =
-			conn_call(c,
-				  &(struct wire_frame){.kind = WIRE_WRITE,
-						       .handle = handle,
-						       .arg = 1,
-						       .data = {(const uint8_t *)text, part}},
-				  &reply);
+		struct hvt_error *error = conn_call(
+			c,
+			&(struct wire_frame){
+				.kind = WIRE_WRITE, .handle = handle, .arg = 1, .data = {at, part}},
+			&reply);
 
 		if (error)
 			return error;
 		if (!reply.arg || reply.arg > part)
 			return error_new(EIO, "only %u of %zu bytes were written", reply.arg, part);
-		text += reply.arg;
-		len -= reply.arg;
+		at += reply.arg;
+		len_bytes -= reply.arg;
 	}
 	return NULL;
 }
@@ -459,7 +568,7 @@ struct hvt_error *conn_write_file(struct conn *c, const char *path, enum hvt_wri
 	/* The newline ends the last word, so that its error is an error of the write. */
 	memcpy(line, text, len);
 	line[len] = '\n';
-	error = write_part(c, handle, line, len ? len + 1 : 0);
+	error = conn_write_all(c, handle, line, len ? len + 1 : 0);
 	/* A filter that is written in part would be another filter. */
 	return end_file(c, error ? WIRE_ABANDON : WIRE_CLOSE, handle, error);
 }
@@ -472,19 +581,23 @@ struct hvt_error *conn_write_in(struct conn *c, const char *dir, const char *nam
 	return error ? error : conn_write_file(c, path, HVT_WRITE_REPLACE, text);
 }
 
+struct hvt_error *conn_text(struct conn *c, const struct wire_frame *reply, char **ret)
+{
+	char *text;
+
+	if (memchr(reply->data.data, '\0', reply->data.len_bytes))
+		return not_understood(c);
+	text = lib_strndup((const char *)reply->data.data, reply->data.len_bytes);
+	if (!text)
+		return error_no_memory();
+	*ret = text;
+	return NULL;
+}
+
 struct hvt_error *conn_list(struct conn *c, const char *path, char **ret)
 {
 	struct wire_frame reply;
 	struct hvt_error *error = conn_call_path(c, WIRE_LIST, path, 0, &reply);
-	char *names;
 
-	if (error)
-		return error;
-	if (memchr(reply.data.data, '\0', reply.data.len_bytes))
-		return not_understood(c);
-	names = lib_strndup((const char *)reply.data.data, reply.data.len_bytes);
-	if (!names)
-		return error_no_memory();
-	*ret = names;
-	return NULL;
+	return error ? error : conn_text(c, &reply, ret);
 }

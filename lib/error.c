@@ -12,18 +12,19 @@
 
 struct hvt_error {
 	int code;
+	size_t reason_off; /* where the reason starts in the message */
 	char message[];
 };
 
 /* Never freed, so that it needs no memory. */
-static struct hvt_error no_memory = {ENOMEM, {"out of memory"}};
+static struct hvt_error no_memory = {ENOMEM, 0, {"out of memory"}};
 
 struct hvt_error *error_no_memory(void)
 {
 	return &no_memory;
 }
 
-static void make_safe(char *text)
+void error_make_safe(char *text)
 {
 	size_t left = strlen(text);
 
@@ -37,33 +38,40 @@ static void make_safe(char *text)
 	}
 }
 
+/* Copies LEN_BYTES of TEXT, which can be unsafe. */
+static struct hvt_error *with_text(int code, const char *text, size_t len_bytes)
+{
+	struct hvt_error *error = lib_alloc(sizeof(*error) + len_bytes + 1);
+
+	if (!error)
+		return error_no_memory();
+	error->code = code;
+	memcpy(error->message, text, len_bytes);
+	error_make_safe(error->message);
+	return error;
+}
+
 struct hvt_error *error_new(int code, const char *fmt, ...)
 {
 	char text[LIB_MESSAGE_MAX];
-	struct hvt_error *error;
 	va_list args;
 	int len;
 
 	va_start(args, fmt);
 	len = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (len < 0)
-		text[0] = '\0';
-	make_safe(text);
-	error = lib_alloc(sizeof(*error) + strlen(text) + 1);
-	if (!error)
-		return error_no_memory();
-	error->code = code;
-	strcpy(error->message, text);
-	return error;
+	return with_text(code, text, len < 0 ? 0 : strlen(text));
 }
 
 struct hvt_error *error_received(const struct wire_frame *answer)
 {
-	int len = answer->data.len_bytes < LIB_MESSAGE_MAX ? (int)answer->data.len_bytes
-							   : LIB_MESSAGE_MAX;
+	const char *text = (const char *)answer->data.data;
+	size_t len = strnlen(text, answer->data.len_bytes);
+	struct hvt_error *error = with_text(hv_err_code(answer->arg), text, len);
 
-	return error_new(hv_err_code(answer->arg), "%.*s", len, (const char *)answer->data.data);
+	if (error != &no_memory && answer->handle <= len)
+		error->reason_off = answer->handle;
+	return error;
 }
 
 struct hvt_error *error_null(const char *name)
@@ -79,6 +87,11 @@ int hvt_error_errno(const struct hvt_error *error)
 const char *hvt_error_message(const struct hvt_error *error)
 {
 	return error ? error->message : "";
+}
+
+const char *hvt_error_reason(const struct hvt_error *error)
+{
+	return error ? error->message + error->reason_off : "";
 }
 
 void hvt_error_free(struct hvt_error *error)

@@ -339,7 +339,11 @@ struct hvt_error *hvt_ops_register(struct hvt_ops *ops, struct hvt_session *sess
 		error = error_new(EALREADY, "domain '%s': the ops are registered",
 				  ops->session->domain);
 	if (!error)
-		error = conn_open(session->path, session->domain, session->timeout_ms, &ops->conn);
+		error = conn_open(session->path,
+				  &(struct conn_peer){.domain = session->domain,
+						      .service_pid = session->service_pid,
+						      .timeout_ms = session->timeout_ms},
+				  &ops->conn);
 	if (error)
 		return error;
 	ops->conn->on_reply = take_reply;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/clock.h"
 #include "lib/alloc.h"
 #include "lib/machine.h"
 
@@ -59,16 +60,36 @@ struct hvt_error *session_epoll_failed(const struct hvt_session *s)
 			 strerror(errno));
 }
 
-static struct hvt_error *join(const struct rundir_info *info, struct hvt_session *s)
+static struct hvt_error *copy_names(const struct rundir_info *info, const char *domain,
+				    struct hvt_session *s)
 {
-	s->path = lib_strdup(info->path);
-	s->domain = lib_strdup(info->name);
-	if (!s->path || !s->domain)
+	s->service_pid = info->service_pid;
+	s->path = lib_strdup(info->path ? info->path : "");
+	s->domain = lib_strdup(domain);
+	return s->path && s->domain ? NULL : error_no_memory();
+}
+
+struct hvt_error *session_join(const struct rundir_info *info, int fd, const struct conn_peer *peer,
+			       struct hvt_session **ret)
+{
+	hv_cleanup(free_at) struct hvt_session *s = lib_alloc(sizeof(*s));
+	struct conn_peer own = *peer;
+	struct hvt_error *error;
+
+	if (!s)
 		return error_no_memory();
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0)
-		return session_epoll_failed(s);
-	return conn_open(s->path, s->domain, s->timeout_ms, &s->conn);
+	s->pid = getpid();
+	s->epoll_fd = -1;
+	s->timeout_ms = peer->timeout_ms ? peer->timeout_ms : CONN_TIMEOUT_MS;
+	error = copy_names(info, peer->domain, s);
+	own.domain = s->domain;
+	own.service_pid = s->service_pid;
+	if (!error)
+		error = fd < 0 ? conn_open(s->path, &own, &s->conn)
+			       : conn_adopt(fd, &own, &s->conn);
+	if (!error)
+		*ret = hv_take(s);
+	return error;
 }
 
 struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt_session **ret)
@@ -81,16 +102,14 @@ struct hvt_error *hvt_session_join(const struct hvt_machine *machine, struct hvt
 		return error_null(info ? "ret" : "machine");
 	if (hvt_machine_state(machine) != HVT_MACHINE_ATTACHED)
 		return error_new(ENOTCONN, "domain '%s': there is no session", info->name);
-	s = lib_alloc(sizeof(*s));
-	if (!s)
-		return error_no_memory();
-	s->pid = getpid();
-	s->epoll_fd = -1;
-	s->timeout_ms = CONN_TIMEOUT_MS;
-	error = join(info, s);
-	if (!error)
-		*ret = hv_take(s);
-	return error;
+	error = session_join(info, -1, &(struct conn_peer){.domain = info->name}, &s);
+	if (error)
+		return error;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return session_epoll_failed(s);
+	*ret = hv_take(s);
+	return NULL;
 }
 
 /* Unregisters ops and removes instances by requests to the service, so that the guest is restored
@@ -124,6 +143,8 @@ static void close_now(struct hvt_session *s)
 		s->instances = in->next;
 		in->session = NULL;
 	}
+	for (struct hvt_file *file = s->files; file; file = file->next)
+		file->session = NULL;
 	session_free(s);
 }
 
@@ -146,25 +167,41 @@ struct hvt_error *hvt_session_set_timeout(struct hvt_session *session, unsigned 
 	return NULL;
 }
 
+struct hvt_error *hvt_session_set_deadline(struct hvt_session *session, unsigned total_ms)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (!error)
+		session->conn->until_ns = total_ms ? hv_now_ns() + total_ms * HV_NS_PER_MS : 0;
+	return error;
+}
+
+struct hvt_error *hvt_session_set_notes(struct hvt_session *session, hvt_note_t note, void *data)
+{
+	struct hvt_error *error = session_check(session);
+
+	if (error)
+		return error;
+	session->conn->on_note = note;
+	session->conn->note_data = data;
+	return NULL;
+}
+
 /* -- requests --------------------------------------------------------------------------------- */
 
-static struct hvt_error *call(struct hvt_session *s, enum wire_kind kind, struct wire_frame *ret)
+static struct hvt_error *call_with(struct hvt_session *s, enum wire_kind kind, uint32_t arg,
+				   struct wire_frame *ret)
 {
 	struct hvt_error *error = session_check(s);
 
 	return error ? error
-		     : conn_call(s->conn, &(struct wire_frame){.kind = (uint16_t)kind}, ret);
+		     : conn_call(s->conn, &(struct wire_frame){.kind = (uint16_t)kind, .arg = arg},
+				 ret);
 }
 
-/* Copies the text of a reply. Names in it can come from the guest. */
-static struct hvt_error *take_text(const struct wire_frame *reply, char **ret)
+static struct hvt_error *call(struct hvt_session *s, enum wire_kind kind, struct wire_frame *ret)
 {
-	char *text = lib_strndup((const char *)reply->data.data, reply->data.len_bytes);
-
-	if (!text)
-		return error_no_memory();
-	*ret = text;
-	return NULL;
+	return call_with(s, kind, 0, ret);
 }
 
 struct hvt_error *hvt_session_own(struct hvt_session *session)
@@ -174,12 +211,26 @@ struct hvt_error *hvt_session_own(struct hvt_session *session)
 	return call(session, WIRE_OWN, &reply);
 }
 
+struct hvt_error *hvt_session_watch(struct hvt_session *session)
+{
+	struct wire_frame reply;
+
+	return call(session, WIRE_WATCH, &reply);
+}
+
+struct hvt_error *hvt_session_set_max_overhead(struct hvt_session *session, uint32_t max_ppm)
+{
+	struct wire_frame reply;
+
+	return call_with(session, WIRE_BUDGET, max_ppm, &reply);
+}
+
 struct hvt_error *hvt_session_detach(struct hvt_session *session, char **ret)
 {
 	struct wire_frame reply;
 	struct hvt_error *error = call(session, WIRE_DETACH, &reply);
 
-	return error || !ret ? error : take_text(&reply, ret);
+	return error || !ret ? error : conn_text(session->conn, &reply, ret);
 }
 
 struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret)
@@ -189,44 +240,7 @@ struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret)
 
 	if (!error)
 		error = call(session, WIRE_STAT, &reply);
-	return error ? error : take_text(&reply, ret);
-}
-
-struct hvt_error *hvt_file_read(struct hvt_session *session, const char *path, char **ret,
-				size_t *ret_bytes)
-{
-	struct hvt_error *error = session_check(session);
-
-	if (error)
-		return error;
-	if (!path || !ret)
-		return error_null(path ? "ret" : "path");
-	return conn_read_file(session->conn, WIRE_OPEN, path, ret, ret_bytes);
-}
-
-struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
-				 enum hvt_write_mode mode, const char *text)
-{
-	struct hvt_error *error = session_check(session);
-
-	if (error)
-		return error;
-	if (!path || !text)
-		return error_null(path ? "text" : "path");
-	if (mode != HVT_WRITE_REPLACE && mode != HVT_WRITE_APPEND)
-		return error_new(EINVAL, "unknown mode %d", (int)mode);
-	return conn_write_file(session->conn, path, mode, text);
-}
-
-struct hvt_error *hvt_file_list(struct hvt_session *session, const char *path, char **ret)
-{
-	struct hvt_error *error = session_check(session);
-
-	if (error)
-		return error;
-	if (!path || !ret)
-		return error_null(path ? "ret" : "path");
-	return conn_list(session->conn, path, ret);
+	return error ? error : conn_text(session->conn, &reply, ret);
 }
 
 /* -- instances -------------------------------------------------------------------------------- */

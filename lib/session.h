@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a session that the parts of the library share. hvtrace/hvtrace.h is the
- * contract. */
+/* The state of a session that the parts of the library share, and sessions of hvtrace's own
+ * commands. hvtrace/hvtrace.h is the contract. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +13,12 @@ struct hvt_session {
 	struct conn *conn;
 	char *path;   /* owned; the directory of the socket, for more connections */
 	char *domain; /* owned */
+	pid_t service_pid;
 	pid_t pid;    /* of the process that joined */
-	int epoll_fd; /* contains the connections of the registered ops */
+	int epoll_fd; /* contains the connections of the registered ops; -1: there can be none */
 	unsigned timeout_ms;
-	struct hvt_ops *ops; /* the registered ones, borrowed */
+	struct hvt_file *files; /* the open ones, borrowed */
+	struct hvt_ops *ops;	/* the registered ones, borrowed */
 	struct hvt_instance *instances;
 	struct hvt_probe *probes;
 	struct task_names *names; /* owned, or NULL */
@@ -25,6 +27,21 @@ struct hvt_session {
 	bool closes;		  /* a callback has closed the session */
 };
 
+/* An open file. */
+struct hvt_file {
+	struct hvt_session *session; /* NULL: the session was closed */
+	struct hvt_file *next;
+	uint32_t handle;
+};
+
+/* Connects to the service of INFO, or adopts the connection FD if it is not -1. FD is taken on
+ * success. PEER->domain is how messages name the guest, and is copied. The session cannot register
+ * ops. */
+struct hvt_error *session_join(const struct rundir_info *info, int fd, const struct conn_peer *peer,
+			       struct hvt_session **ret) hv_must_use;
+/* Opens a file with KIND, WIRE_OPEN or WIRE_OPEN_PROC. */
+struct hvt_error *session_open(struct hvt_session *s, enum wire_kind kind, const char *path,
+			       int flags, struct hvt_file **ret) hv_must_use;
 /* Refuses a missing session, one of the parent process, and one that a callback has closed. */
 struct hvt_error *session_check(const struct hvt_session *s) hv_must_use;
 /* Returns the error for errno of a call of epoll. */

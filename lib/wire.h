@@ -8,8 +8,8 @@
  *      0        4        6      8        12       16       20       24
  *      | bytes  | version| kind | handle | arg    | wait_ms| tag    | data ...
  *
- * Encodes and decodes frames. Pure. cli/service/peer.h, cli/client.h and conn.h do the socket I/O,
- * cli/service/requests.h the operations. */
+ * frames.h encodes and decodes frames, conn.h sends them for all clients, cli/service/peer.h for the
+ * service, and cli/service/requests.h has the operations. */
 #pragma once
 
 #include <stdint.h>
@@ -67,16 +67,3 @@ struct wire_frame {
 	uint32_t tag;	     /* chosen by the client */
 	struct hv_span data; /* borrowed */
 };
-
-enum wire_result {
-	WIRE_MORE,  /* the frame is incomplete */
-	WIRE_FRAME, /* *ret is a frame of *ret_used bytes */
-	WIRE_BAD,   /* not a frame; the connection is out of sync */
-};
-
-/* Decodes the first frame of IN. Its data points into IN. */
-enum wire_result wire_decode(struct hv_span in, struct wire_frame *ret, size_t *ret_used);
-
-/* Encodes the head of FRAME, with the version filled in. FRAME has at most WIRE_DATA_MAX bytes of
- * data, which follow the head. */
-void wire_head(const struct wire_frame *frame, uint8_t ret[WIRE_HEAD_LEN]);

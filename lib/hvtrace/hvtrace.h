@@ -50,6 +50,7 @@ extern "C" {
 struct hvt_error;
 struct hvt_machine;
 struct hvt_session;
+struct hvt_file;
 struct hvt_instance;
 struct hvt_probe;
 struct hvt_ops;
@@ -76,6 +77,16 @@ int hvt_error_errno(const struct hvt_error *error);
  * Return: the text, valid until the error is freed; "" if @error is NULL.
  */
 const char *hvt_error_message(const struct hvt_error *error);
+
+/**
+ * hvt_error_reason() - Get the part of an error's text that follows the names of objects
+ * @error: the error, or NULL
+ *
+ * For a program that names the object itself, such as the file that it wrote.
+ *
+ * Return: the end of the text, or all of it, valid until the error is freed; "" if @error is NULL.
+ */
+const char *hvt_error_reason(const struct hvt_error *error);
 
 /**
  * hvt_error_free() - Free an error
@@ -282,6 +293,67 @@ struct hvt_error *hvt_session_stat(struct hvt_session *session, char **ret);
  */
 struct hvt_error *hvt_session_set_timeout(struct hvt_session *session, unsigned timeout_ms);
 
+/**
+ * hvt_session_set_deadline() - Limit the time of all following requests together
+ * @session: the session
+ * @total_ms: the limit in milliseconds from now; 0: no limit, the default
+ *
+ * For a program that must be done in time, whatever the service does. The limit of
+ * hvt_session_set_timeout() applies to each request nevertheless. A request that exceeds one of
+ * them fails with ESHUTDOWN, and so do all later ones. Does not apply to ops.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_set_deadline(struct hvt_session *session, unsigned total_ms);
+
+/**
+ * typedef hvt_note_t - Called for each line that a service sends while a request runs
+ * @text: one line of UTF-8 for people, without control characters, valid during the call
+ * @data: the pointer given to hvt_session_set_notes()
+ *
+ * The callback must not use the session.
+ */
+typedef void (*hvt_note_t)(const char *text, void *data);
+
+/**
+ * hvt_session_set_notes() - Receive what a service reports while a request runs
+ * @session: the session
+ * @note: called with each line; NULL: the lines are ignored, the default
+ * @data: for the callback
+ *
+ * hvt_session_detach() reports what it waits for. A line without memory for it is skipped.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_set_notes(struct hvt_session *session, hvt_note_t note, void *data);
+
+#define HVT_NO_LIMIT UINT32_MAX
+
+/**
+ * hvt_session_set_max_overhead() - Limit the part of the guest's time that tracing takes
+ * @session: the session
+ * @max_ppm: the limit for each vCPU, in parts per million; HVT_NO_LIMIT: only measure the cost
+ *
+ * If tracing exceeds the lowest limit of the session's clients, the service stops tracing the most
+ * expensive functions (hvtrace-attach(8), --max-overhead). hvt_session_stat() has the cost and
+ * names the functions. The limit lasts until the session is closed. A limit needs root.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_set_max_overhead(struct hvt_session *session, uint32_t max_ppm);
+
+/**
+ * hvt_session_watch() - Do not keep an idle session alive
+ * @session: the session
+ *
+ * For a program that watches guests for long: the session ends after its idle time
+ * (hvtrace-attach(8), --idle) although this program is connected. The service measures the cost of
+ * tracing for the next two minutes; hvt_session_stat() has it.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_session_watch(struct hvt_session *session);
+
 /* -- files ------------------------------------------------------------------------------------ */
 
 /* Paths are relative to the top of the guest's tracefs tree: "current_tracer",
@@ -337,6 +409,95 @@ struct hvt_error *hvt_file_write(struct hvt_session *session, const char *path,
  * Return: NULL, or an error.
  */
 struct hvt_error *hvt_file_list(struct hvt_session *session, const char *path, char **ret);
+
+/**
+ * hvt_file_open() - Open a file, to read or write it in parts
+ * @session: the session
+ * @path: its path
+ * @flags: O_RDONLY, O_WRONLY or O_RDWR of open(2), with O_TRUNC or O_APPEND
+ * @ret: the file; free it with hvt_file_close() or hvt_file_abandon()
+ *
+ * A file that is open can keep others from changing settings, as in the kernel. When the session is
+ * closed, the service closes the file as hvt_file_abandon() does; the program must still free it.
+ *
+ * Other flags are ignored.
+ *
+ * Return: NULL, or an error: EMFILE if the program has too many open files.
+ */
+struct hvt_error *hvt_file_open(struct hvt_session *session, const char *path, int flags,
+				struct hvt_file **ret);
+
+#define HVT_WAIT_FOREVER UINT32_MAX
+
+/**
+ * hvt_file_read_part() - Read the next part of a file
+ * @file: the file
+ * @wait_ms: how long to wait for data, in milliseconds; HVT_WAIT_FOREVER: no limit
+ * @ret: the data, which the library owns; valid until the next call for the same session
+ * @ret_bytes: its length, at most HVT_PART_MAX_BYTES; 0 at the end of the file
+ *
+ * Only files of events have to wait for data (trace_pipe, trace_pipe_raw); they have no end.
+ *
+ * Return: NULL, or an error: EAGAIN if there was no data within @wait_ms.
+ */
+struct hvt_error *hvt_file_read_part(struct hvt_file *file, uint32_t wait_ms, const void **ret,
+				     size_t *ret_bytes);
+
+#define HVT_PART_MAX_BYTES (256u << 10)
+
+/**
+ * hvt_file_write_part() - Write the next part of a file
+ * @file: the file
+ * @data: what to write
+ * @len_bytes: its length
+ *
+ * Writes all of it, like a loop around write(2). A word that the part does not end, by white space,
+ * continues in the next part.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_file_write_part(struct hvt_file *file, const void *data, size_t len_bytes);
+
+/**
+ * hvt_file_close() - Close a file
+ * @file: the file, which is freed in any case, or NULL
+ *
+ * A filter takes effect now.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_file_close(struct hvt_file *file);
+
+/**
+ * hvt_file_abandon() - Close a file, and discard what would take effect by closing it
+ * @file: the file, which is freed in any case, or NULL
+ *
+ * For a filter of which only a part could be written: a part would be another filter.
+ *
+ * Return: NULL, or an error.
+ */
+struct hvt_error *hvt_file_abandon(struct hvt_file *file);
+
+/**
+ * hvt_dir_make() - Make a directory that stays
+ * @session: the session
+ * @path: its path, such as "instances/mine"
+ *
+ * The directory exists until hvt_dir_remove() or the end of the service. hvt_instance_new() makes
+ * one that ends with the program.
+ *
+ * Return: NULL, or an error: EEXIST if it exists, EPERM outside of instances/.
+ */
+struct hvt_error *hvt_dir_make(struct hvt_session *session, const char *path);
+
+/**
+ * hvt_dir_remove() - Remove a directory, with its settings and events
+ * @session: the session
+ * @path: its path
+ *
+ * Return: NULL, or an error: EBUSY if one of its files is open.
+ */
+struct hvt_error *hvt_dir_remove(struct hvt_session *session, const char *path);
 
 /* -- instances -------------------------------------------------------------------------------- */
 

@@ -18,17 +18,20 @@ from __future__ import annotations
 import collections
 import ctypes
 import enum
+import os
 import select
 import time
 from types import TracebackType
 from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-__all__ = ["Call", "Error", "Event", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "Stack", "State", "Symbol",
-           "Symbols", "attach", "find", "join", "machines", "version"]
+__all__ = ["Call", "Error", "Event", "File", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "Stack", "State",
+           "Symbol", "Symbols", "attach", "find", "join", "machines", "version"]
 
 
 class Error(OSError):
-    """An error of the library: errno and strerror."""
+    """An error of the library: errno and strerror. reason: the part of strerror that follows the names of objects."""
+
+    reason: str = ""
 
 
 class State(enum.IntEnum):
@@ -189,6 +192,7 @@ _GRAPH = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Graph), _P)
 _EVENT = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Event), _P)
 _STACK = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stack), _P)
 _PAGE = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Page), _P)
+_NOTE = ctypes.CFUNCTYPE(None, _S, _P)
 _LOST = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, _P)
 _lib = ctypes.CDLL("libhvtrace.so.0")
 
@@ -197,6 +201,7 @@ _E = _P
 _FUNCTIONS = {
     "hvt_error_errno": (ctypes.c_int, [_P]),
     "hvt_error_message": (_S, [_P]),
+    "hvt_error_reason": (_S, [_P]),
     "hvt_error_free": (None, [_P]),
     "hvt_free": (None, [_P]),
     "hvt_version": (_S, []),
@@ -215,12 +220,23 @@ _FUNCTIONS = {
     "hvt_session_detach": (_E, [_P, _P]),
     "hvt_session_stat": (_E, [_P, _P]),
     "hvt_session_set_timeout": (_E, [_P, ctypes.c_uint]),
+    "hvt_session_set_deadline": (_E, [_P, ctypes.c_uint]),
+    "hvt_session_set_notes": (_E, [_P, _NOTE, _P]),
+    "hvt_session_set_max_overhead": (_E, [_P, ctypes.c_uint32]),
+    "hvt_session_watch": (_E, [_P]),
     "hvt_session_fd": (ctypes.c_int, [_P]),
     "hvt_session_dispatch": (_E, [_P, _SIZE, _P]),
     "hvt_session_task_name": (_E, [_P, ctypes.c_uint32, _P]),
     "hvt_file_read": (_E, [_P, _S, _P, _P]),
     "hvt_file_write": (_E, [_P, _S, ctypes.c_int, _S]),
     "hvt_file_list": (_E, [_P, _S, _P]),
+    "hvt_file_open": (_E, [_P, _S, ctypes.c_int, _P]),
+    "hvt_file_read_part": (_E, [_P, ctypes.c_uint32, _P, _P]),
+    "hvt_file_write_part": (_E, [_P, _S, _SIZE]),
+    "hvt_file_close": (_E, [_P]),
+    "hvt_file_abandon": (_E, [_P]),
+    "hvt_dir_make": (_E, [_P, _S]),
+    "hvt_dir_remove": (_E, [_P, _S]),
     "hvt_instance_new": (_E, [_P, _S, _P]),
     "hvt_instance_path": (_S, [_P]),
     "hvt_instance_remove": (_E, [_P]),
@@ -271,6 +287,7 @@ def _check(error: Optional[int]) -> None:
     """Raises ERROR, which may be None, and frees it."""
     if error:
         raised = Error(_lib.hvt_error_errno(error), _lib.hvt_error_message(error).decode())
+        raised.reason = _lib.hvt_error_reason(error).decode()
         _lib.hvt_error_free(error)
         raise raised
 
@@ -406,6 +423,7 @@ class Session(_Handle):
         super().__init__(pointer)
         self._raised: Optional[BaseException] = None
         self._ops: List[Ops] = []  # the registered ones; the library calls their callbacks
+        self._note: Optional[object] = None  # the callback of set_notes(), for the library
 
     def close(self) -> None:
         super().close()
@@ -446,6 +464,39 @@ class Session(_Handle):
     def set_timeout(self, seconds: float) -> None:
         """Limits the time of each request; 0: the default."""
         _check(_lib.hvt_session_set_timeout(self._p, int(seconds * 1000)))
+
+    def set_deadline(self, seconds: float) -> None:
+        """Limits the time of all following requests together, from now on; 0: no limit."""
+        _check(_lib.hvt_session_set_deadline(self._p, int(seconds * 1000)))
+
+    def set_notes(self, function: Optional[Callable[[str], None]]) -> None:
+        """Calls FUNCTION with each line that the service sends while a request runs, such as detach(). It must not use the
+        session; its exceptions are ignored."""
+        callback = _NOTE(lambda text, data: function(text.decode())) if function else _NOTE()
+        _check(_lib.hvt_session_set_notes(self._p, callback, None))
+        self._note = callback
+
+    def set_max_overhead(self, percent: Optional[float]) -> None:
+        """Limits the part of the guest's time that tracing takes while this session is open. None: only measures it."""
+        _check(_lib.hvt_session_set_max_overhead(self._p, 0xffffffff if percent is None else round(percent * 10000)))
+
+    def watch(self) -> None:
+        """Declares that the program only watches: the session may end after its idle time."""
+        _check(_lib.hvt_session_watch(self._p))
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> File:
+        """Opens a file, to read or write it in parts. FLAGS: as for os.open()."""
+        pointer = _P()
+        _check(_lib.hvt_file_open(self._p, _bytes(path), flags, ctypes.byref(pointer)))
+        return File(pointer.value)
+
+    def mkdir(self, path: str) -> None:
+        """Makes a directory that stays when this program ends."""
+        _check(_lib.hvt_dir_make(self._p, _bytes(path)))
+
+    def rmdir(self, path: str) -> None:
+        """Removes a directory with its settings and events."""
+        _check(_lib.hvt_dir_remove(self._p, _bytes(path)))
 
     def instance(self, name: Optional[str] = None) -> Instance:
         """Creates an instance. The service removes it when this program ends, if not before."""
@@ -545,6 +596,46 @@ class Session(_Handle):
         pointer = _P()
         _check(_lib.hvt_symbols_read(self._p, ctypes.byref(pointer)))
         return Symbols(pointer.value)
+
+
+class File(_Handle):
+    """An open file. close() makes a filter that was written take effect, and raises its errors; a `with` statement that an
+    exception ends abandons the file."""
+
+    def read(self, seconds: Optional[float] = 0) -> bytes:
+        """The next part of the file, b"" at its end. If a file of events has none, waits up to SECONDS (None: forever), and
+        then raises EAGAIN."""
+        data, length = _P(), _SIZE()
+        wait_ms = 0xffffffff if seconds is None else min(int(seconds * 1000), 0xfffffffe)
+        _check(_lib.hvt_file_read_part(self._p, wait_ms, ctypes.byref(data), ctypes.byref(length)))
+        return ctypes.string_at(data, length.value)
+
+    def write(self, data: bytes) -> None:
+        """Writes all of DATA as the next part of the file."""
+        _check(_lib.hvt_file_write_part(self._p, data, len(data)))
+
+    def close(self) -> None:
+        pointer, self._pointer = self._pointer, None
+        _check(_lib.hvt_file_close(pointer))
+
+    def abandon(self) -> None:
+        """Closes the file without the effect of what was written."""
+        pointer, self._pointer = self._pointer, None
+        _check(_lib.hvt_file_abandon(pointer))
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._release()
+
+    def _release(self) -> None:
+        pointer, self._pointer = self._pointer, None
+        _lib.hvt_error_free(_lib.hvt_file_abandon(pointer))
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None) and _lib is not None:
+            self._release()
 
 
 class Instance(_Handle):

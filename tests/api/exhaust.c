@@ -3,6 +3,7 @@
  * RUN_DIR NAME`. Each time, all functions succeed or one fails with ENOMEM, and nothing is left in
  * the session's tree. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct use {
 	size_t nr;
 	struct hvt_session *session;
 	struct hvt_instance *instance;
+	struct hvt_file *file;
 	struct hvt_ops *ops, *graph, *events;
 	struct hvt_symbols *symbols;
 	struct hvt_probe *probe;
@@ -35,6 +37,28 @@ static void count(const struct hvt_call *call, void *data)
 	u->nr_calls += call->ip != 0;
 }
 
+static struct hvt_error *use_parts(struct use *u)
+{
+	struct hvt_error *error =
+		hvt_file_open(u->session, "set_ftrace_filter", O_WRONLY | O_TRUNC, &u->file);
+	const void *data;
+	size_t len_bytes;
+
+	if (!error)
+		error = hvt_file_write_part(u->file, "vfs_read ", 9);
+	hvt_error_free(hvt_file_abandon(u->file));
+	u->file = NULL;
+	if (!error)
+		error = hvt_file_open(u->session, "trace", O_RDONLY, &u->file);
+	if (!error)
+		error = hvt_file_read_part(u->file, 0, &data, &len_bytes);
+	if (!error)
+		error = hvt_dir_make(u->session, "instances/exhaust");
+	if (!error)
+		hvt_error_free(hvt_dir_remove(u->session, "instances/exhaust"));
+	return error;
+}
+
 static struct hvt_error *use_files(struct use *u)
 {
 	struct hvt_error *error = hvt_file_read(u->session, "current_tracer", &u->text, NULL);
@@ -47,6 +71,8 @@ static struct hvt_error *use_files(struct use *u)
 		error = hvt_instance_new(u->session, NULL, &u->instance);
 	if (!error)
 		error = hvt_probe_new(u->session, "p vfs_read", &u->probe);
+	if (!error)
+		error = use_parts(u);
 	return error ? error : hvt_symbols_read(u->session, &u->symbols);
 }
 
@@ -149,6 +175,7 @@ static void release(struct use *u)
 	hvt_ops_free(u->events);
 	hvt_symbols_free(u->symbols);
 	hvt_instance_free(u->instance);
+	hvt_error_free(hvt_file_close(u->file));
 	hvt_probe_free(u->probe);
 	hvt_session_close(u->session);
 	hvt_machine_free(u->machine);

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 
 #include "lib/hvtrace/hvtrace.h"
-#include "lib/wire.h"
+#include "lib/frames.h"
 #include "tests/fuzz/input.h"
 #include "tests/lib/event_formats.h"
 
@@ -345,6 +345,38 @@ static void check(struct hvt_error *error)
 	hvt_error_free(error);
 }
 
+static void take_note(const char *text, void *data)
+{
+	for (; *text; text++)
+		if (data || (unsigned char)*text < 0x20 || *text == 0x7f)
+			abort();
+}
+
+static void use_file(struct hvt_session *session, unsigned which)
+{
+	struct hvt_file *file = NULL;
+	const void *data = NULL;
+	size_t len_bytes = 0;
+	unsigned sum = 0;
+
+	check(hvt_session_set_notes(session, take_note, NULL));
+	check(hvt_file_open(session, "trace_pipe", O_RDWR, &file));
+	for (unsigned i = 0; file && i < 4; i++) {
+		struct hvt_error *error = hvt_file_read_part(file, i, &data, &len_bytes);
+
+		for (size_t at = 0; !error && at < len_bytes; at++)
+			sum += ((const uint8_t *)data)[at];
+		check(error);
+	}
+	if (len_bytes > HVT_PART_MAX_BYTES || sum == UINT32_MAX)
+		abort();
+	if (file)
+		check(hvt_file_write_part(file, "vfs_read ", 9));
+	check(which & 1 ? hvt_file_close(file) : hvt_file_abandon(file));
+	check(hvt_dir_make(session, "instances/x"));
+	check(hvt_dir_remove(session, "instances/x"));
+}
+
 /* WHICH: the kind of ops, with stacks or pages. */
 static void use(struct hvt_session *session, unsigned which)
 {
@@ -370,6 +402,7 @@ static void use(struct hvt_session *session, unsigned which)
 		check(hvt_session_dispatch(session, i, NULL));
 	check(hvt_session_task_name(session, 7, name));
 	check(hvt_file_list(session, "", &text));
+	use_file(session, which);
 	check(hvt_probe_new(session, which & 0x80 ? "p vfs_read" : "r:a/b vfs_read", &probe));
 	if (probe && !strchr(hvt_probe_event(probe), ':'))
 		abort();

@@ -12,7 +12,7 @@ from lib.wait import until
 GUEST = (Config("bookworm", vcpus=2),)
 CONF = "/etc/hvtrace.conf"
 OPERATOR = 54401  # a user id without an account
-VERSION, OPEN, WRITE, CLOSE, OPEN_PROC, OK = 3, 2, 4, 5, 16, 0x80  # from cli/wire.h
+VERSION, OPEN, WRITE, CLOSE, OPEN_PROC, OK = 3, 2, 4, 5, 16, 0x80  # from lib/wire.h
 INSTANCES_MOST = 200
 
 

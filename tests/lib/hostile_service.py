@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # from cli/wire.h, as are the kinds
+VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # from lib/wire.h, as are the kinds
 LIST, OPEN, READ, WRITE, CLOSE, STAT, DETACH, LOOK, OPEN_PROC, MOUNT, WATCH = 1, 2, 3, 4, 5, 6, 7, 13, 16, 17, 19
 OK, ERROR, NOTE = 0x80, 0x81, 0x82
 DIR, FILE = 0o040000, 0o100000
@@ -26,9 +26,23 @@ class Request:
         self.kind, self.handle, self.arg, self.wait_ms, self.tag, self.data = kind, handle, arg, wait_ms, tag, data
 
 
+def tagged(data, tag):
+    """DATA, in which the frames without a tag are answers to the request with TAG."""
+    data, at = bytearray(data), 0
+    while at + HEAD.size <= len(data):
+        length, version, *_, own = HEAD.unpack_from(data, at)
+        if length < HEAD.size or version != VERSION:
+            break
+        if not own:
+            struct.pack_into("<I", data, at + HEAD.size - 4, tag)
+        at += length
+    return bytes(data)
+
+
 class HostileService:
     """ANSWERS maps kinds of requests to functions; the key None is for all other kinds. The default answer is an empty
-    WIRE_OK. A function gets the request and returns bytes, a list of bytes and pauses (seconds), or None: no answer."""
+    WIRE_OK. A function gets the request and returns bytes, a list of bytes and pauses (seconds), or None: no answer. Frames
+    without a tag get the one of the request."""
 
     def __init__(self, run_dir, session_id="session-id", name="victim", answers=None, vmm_pid=0, listens=True, accepts=True):
         self.dir, self.name, self.id = f"{run_dir}/{session_id}", name, session_id
@@ -75,11 +89,14 @@ class HostileService:
         self.seen.append(request)
         function = self.answers.get(request.kind, self.answers.get(None))
         answer = function(request) if function else frame(OK, tag=request.tag)
-        for part in answer if isinstance(answer, (list, tuple)) else [answer]:
-            if isinstance(part, (int, float)):
+        parts = answer if isinstance(answer, (list, tuple)) else [answer or b""]
+        data = tagged(b"".join(part for part in parts if isinstance(part, bytes)), request.tag)
+        for part in parts:
+            if isinstance(part, bytes):
+                connection.sendall(data[:len(part)])
+                data = data[len(part):]
+            else:
                 time.sleep(part)
-            elif part:
-                connection.sendall(part)
 
     def end(self):
         self.ends.set()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lib/wire.h"
+#include "lib/frames.h"
 
 #include <assert.h>
 
