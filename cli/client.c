@@ -2,8 +2,6 @@
 #include "cli/client.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,59 +10,50 @@
 #include "base/clock.h"
 #include "cli/domain_state.h"
 #include "cli/spec.h"
+#include "lib/session.h"
 #include "vmm/domains.h"
 #include "vmm/guest.h"
-#include "vmm/unix_socket.h"
 
 #define GET_MAX_BYTES (1u << 20)
 
+/* Takes ERROR. */
+static struct hv_err *taken(struct hvt_error *error)
+{
+	struct hv_err *err = NULL;
+
+	if (error) {
+		const char *text = hvt_error_message(error);
+		size_t reason_off = (size_t)(hvt_error_reason(error) - text);
+
+		err = hv_err_new(hvt_error_errno(error), "%s", text);
+		if (reason_off <= strlen(err->message))
+			err->reason = err->message + reason_off;
+	}
+	hvt_error_free(error);
+	return err;
+}
+
+/* -- the connection --------------------------------------------------------------------------- */
+
 void client_close(struct client *c)
 {
-	hv_close_at(&c->fd);
+	hvt_session_close(c->session);
+	for (size_t i = 0; i < c->nr_files; i++)
+		hv_err_free(taken(hvt_file_close(c->files[i])));
+	free(c->files);
 	free(c->spec);
 	rundir_info_deinit(&c->info);
-	hv_text_deinit(&c->in);
 	*c = (struct client)CLIENT_NONE;
 }
 
-static uint64_t limit_of(const struct client *c)
+bool client_is_connected(const struct client *c)
 {
-	return hv_now_ns() + (c->limit_s ? c->limit_s : CLIENT_ANSWER_S) * HV_NS_PER_S;
+	return c->session;
 }
 
-/* 0 means no limit. */
-static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+int client_fd(const struct client *c)
 {
-	if (!a_ns || !b_ns)
-		return a_ns ? a_ns : b_ns;
-	return a_ns < b_ns ? a_ns : b_ns;
-}
-
-/* Without a limit, connect(2) blocks if the service accepts no connections and its queue is
- * full. */
-static void limit_connect(int fd, uint64_t deadline_ns)
-{
-	int left_ms = hv_left_ms(deadline_ns);
-	struct timeval limit = {left_ms / 1000, left_ms % 1000 * 1000 + 1};
-
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-}
-
-static struct hv_err *connect_to(const struct rundir_info *info, uint64_t deadline_ns, int *ret)
-{
-	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
-	HV_AUTO_FD int fd = -1;
-	struct sockaddr_un addr;
-	struct hv_err *err = hv_unix_socket(path, 0, &addr, &fd);
-
-	if (err)
-		return err;
-	limit_connect(fd, deadline_ns);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
-		return hv_err_new(errno, "service (pid %d) does not answer: %s",
-				  (int)info->service_pid, strerror(errno));
-	*ret = hv_take_fd(&fd);
-	return NULL;
+	return c->session->conn->fd;
 }
 
 /* Returns the UUID of a domain that attach knew by another name. NULL: libvirt does not know the
@@ -158,23 +147,54 @@ struct hv_err *client_look_up(const char *run_dir, const char *spec, const char 
 	return NULL;
 }
 
+/* Takes what INFO owns, and FD if it is not -1, on success. */
+static struct hv_err *join(struct client *c, const char *spec, struct rundir_info *info, int fd)
+{
+	struct conn_peer peer = {
+		.domain = spec,
+		.timeout_ms = c->limit_s * 1000,
+		.until_ns = c->until_ns,
+	};
+	struct hv_err *err = taken(session_join(info, fd, &peer, &c->session));
+
+	if (err)
+		return err;
+	c->spec = hv_strdup(spec);
+	c->info = *info;
+	*info = (struct rundir_info){0};
+	return NULL;
+}
+
 struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
 			   bool *ret_found, struct client *ret, struct hv_err **ret_why)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	struct hv_err *err = client_look_up(run_dir, spec, libvirt_uri, ret_found, &info, ret_why);
-	int fd = -1;
 
 	if (err || !*ret_found)
 		return err;
-	err = connect_to(&info, earlier(limit_of(ret), ret->until_ns), &fd);
-	if (err)
-		return hv_err_in(err, "domain '%s'", spec);
-	ret->fd = fd;
-	ret->spec = hv_strdup(spec);
-	ret->info = info;
-	info = (struct rundir_info){0};
-	return NULL;
+	return join(ret, spec, &info, -1);
+}
+
+struct hv_err *client_socket(const struct rundir_info *info, int *ret)
+{
+	struct conn_peer peer = {
+		.domain = info->name,
+		.service_pid = info->service_pid,
+		.timeout_ms = 1,
+	};
+	struct hvt_error *error = conn_connect(info->path, &peer, ret);
+	int code = hvt_error_errno(error);
+
+	hvt_error_free(error);
+	return code ? hv_err_new(code, "service (pid %d) does not answer: %s",
+				 (int)info->service_pid, strerror(code))
+		    : NULL;
+}
+
+struct hv_err *client_adopt(int fd, const char *spec, struct rundir_info *info, struct client *ret)
+{
+	return join(ret, spec, info, fd);
 }
 
 struct hv_err *client_connect(const char *run_dir, const char *spec, const char *libvirt_uri,
@@ -192,257 +212,192 @@ bool client_is_gone(const struct hv_err *err)
 	return err && (err->code == ECONNRESET || err->code == ESHUTDOWN);
 }
 
-static struct hv_err *ended(const struct client *c)
-{
-	return hv_err_new(ECONNRESET, "domain '%s': the session has ended", c->spec);
-}
-
 void client_limit(struct client *c, unsigned limit_s)
 {
 	c->limit_s = limit_s;
+	if (c->session)
+		hv_err_free(taken(hvt_session_set_timeout(c->session, limit_s * 1000)));
 }
 
 void client_within(struct client *c, unsigned limit_s)
 {
 	c->until_ns = limit_s ? hv_now_ns() + limit_s * HV_NS_PER_S : 0;
+	if (c->session)
+		hv_err_free(taken(hvt_session_set_deadline(c->session, limit_s * 1000)));
 }
 
-/* Fails because the deadline has passed. */
-static struct hv_err *late(struct client *c)
+/* -- the session ------------------------------------------------------------------------------ */
+
+struct hv_err *client_own(struct client *c)
 {
-	shutdown(c->fd, SHUT_RDWR);
-	return hv_err_new(ESHUTDOWN, "domain '%s': the session does not answer", c->spec);
+	return taken(hvt_session_own(c->session));
 }
 
-/* Waits for EVENTS until DEADLINE_NS; 0: no deadline. */
-static struct hv_err *wait_for(struct client *c, short events, uint64_t deadline_ns)
+struct notes {
+	void (*show)(const char *line);
+};
+
+static void show_note(const char *text, void *data)
 {
-	struct pollfd fd = {c->fd, events, 0};
+	const struct notes *notes = data;
 
-	do
-		if (deadline_ns && hv_now_ns() >= deadline_ns)
-			return late(c); /* even if data keeps arriving */
-	while (poll(&fd, 1, deadline_ns ? hv_left_ms(deadline_ns) : -1) <= 0);
-	return NULL;
+	notes->show(text);
 }
 
-static struct hv_err *not_understood(const struct client *c)
+struct hv_err *client_detach(struct client *c, void (*note)(const char *line), char **ret_report)
 {
-	return hv_err_new(EPROTO, "domain '%s': the service's answer cannot be understood",
-			  c->spec);
+	struct notes notes = {note};
+	struct hvt_error *error = hvt_session_set_notes(c->session, show_note, &notes);
+
+	if (!error)
+		error = hvt_session_detach(c->session, ret_report);
+	hvt_error_free(hvt_session_set_notes(c->session, NULL, NULL));
+	return taken(error);
 }
 
-static struct hv_err *send_all(struct client *c, const struct hv_text *out, uint64_t deadline_ns)
+struct hv_err *client_stat(struct client *c, char **ret)
 {
-	size_t sent = 0;
-
-	while (sent < out->len_bytes) {
-		ssize_t n = send(c->fd, out->data + sent, out->len_bytes - sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-		struct hv_err *err = NULL;
-
-		if (n < 0 && errno == EAGAIN)
-			err = wait_for(c, POLLOUT, deadline_ns);
-		else if (n < 0 && errno != EINTR)
-			err = ended(c);
-		if (err)
-			return err;
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	return NULL;
+	return taken(hvt_session_stat(c->session, ret));
 }
 
-/* DEADLINE_NS 0: the deadline starts with the first byte of a frame. */
-static struct hv_err *receive(struct client *c, uint64_t deadline_ns, struct wire_frame *ret,
-			      size_t *ret_used)
+struct hv_err *client_watch(struct client *c)
 {
-	char buf[65536];
-
-	for (;;) {
-		enum wire_result result = wire_decode(
-			(struct hv_span){(uint8_t *)c->in.data, c->in.len_bytes}, ret, ret_used);
-		struct hv_err *err = NULL;
-		ssize_t n;
-
-		if (result == WIRE_FRAME)
-			return NULL;
-		if (result == WIRE_BAD)
-			return not_understood(c);
-		if (!deadline_ns && c->in.len_bytes)
-			deadline_ns = limit_of(c);
-		err = wait_for(c, POLLIN, deadline_ns);
-		if (err)
-			return err;
-		n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return ended(c);
-		hv_text_add_bytes(&c->in, buf, (size_t)n);
-	}
+	return taken(hvt_session_watch(c->session));
 }
 
-static void show_note(const struct client *c, const struct wire_frame *frame)
+struct hv_err *client_max_overhead(struct client *c, uint32_t max_ppm)
 {
-	HV_AUTO_TEXT struct hv_text shown = {0};
-	HV_AUTO_FREE char *line = NULL;
-
-	if (!c->on_note || !wire_string(frame->data, WIRE_DATA_MAX, &line))
-		return;
-	hv_text_add(&shown, "");
-	hv_text_add_lines(&shown, line); /* the service forwards text of guests */
-	c->on_note(shown.data);
+	return taken(hvt_session_set_max_overhead(c->session, max_ppm));
 }
 
-static void consume(struct client *c, size_t used)
-{
-	memmove(c->in.data, c->in.data + used, c->in.len_bytes - used);
-	c->in.len_bytes -= used;
-}
-
-static struct hv_err *error_of(const struct wire_frame *answer)
-{
-	return hv_err_received(&(struct hv_err_sent){
-		.code = answer->arg,
-		.reason_off = answer->handle,
-		.text = answer->data.data,
-		.len_bytes = answer->data.len_bytes,
-	});
-}
-
-/* Returns 0 for a request without a deadline. */
-static uint64_t answered_by(const struct wire_frame *request, uint64_t deadline_ns)
-{
-	if (request->wait_ms == WIRE_WAIT_FOREVER)
-		return 0;
-	return deadline_ns + request->wait_ms * HV_NS_PER_MS;
-}
-
-struct hv_err *client_call(struct client *c, const struct wire_frame *request,
+static struct hv_err *call(struct client *c, const struct wire_frame *request,
 			   struct wire_frame *ret)
 {
-	HV_AUTO_TEXT struct hv_text out = {0};
-	struct wire_frame answer = {0};
-	uint64_t deadline_ns = earlier(limit_of(c), c->until_ns);
-	struct hv_err *err;
-	size_t used;
+	struct hvt_error *error = session_check(c->session);
 
-	hv_text_clear(&c->in);
-	wire_encode(&out, request);
-	err = send_all(c, &out, deadline_ns);
-	if (err)
-		return err;
-	deadline_ns = earlier(answered_by(request, deadline_ns), c->until_ns);
-	while (!(err = receive(c, deadline_ns, &answer, &used)) && answer.kind == WIRE_NOTE) {
-		show_note(c, &answer);
-		consume(c, used);
-	}
-	if (err)
-		return err;
-	if (answer.kind == WIRE_ERROR)
-		return error_of(&answer);
-	if (answer.kind != WIRE_OK)
-		return not_understood(c);
-	*ret = answer;
-	return NULL;
+	return taken(error ? error : conn_call(c->session->conn, request, ret));
 }
 
-static struct hv_err *call_path(struct client *c, enum wire_kind kind, const char *path,
-				uint32_t arg, struct wire_frame *ret)
+static struct hv_err *ask(struct client *c, const struct wire_frame *request, char **ret)
 {
-	size_t len = strlen(path);
+	struct wire_frame reply;
+	struct hv_err *err = call(c, request, &reply);
 
-	if (len > PATH_MAX)
-		return hv_err_new(ENAMETOOLONG, "path of %zu bytes: too long", len);
-	return client_call(c,
-			   &(struct wire_frame){.kind = (uint16_t)kind,
-						.arg = arg,
-						.data = {(const uint8_t *)path, len}},
-			   ret);
+	return err ? err : taken(conn_text(c->session->conn, &reply, ret));
+}
+
+static struct hv_span bytes_of(const char *text)
+{
+	return (struct hv_span){(const uint8_t *)text, strlen(text)};
+}
+
+struct hv_err *client_program(struct client *c, uint32_t pid, char **ret)
+{
+	return ask(c, &(struct wire_frame){.kind = WIRE_PROGRAM, .arg = pid}, ret);
+}
+
+struct hv_err *client_functions(struct client *c, const char *places, char **ret)
+{
+	return ask(c, &(struct wire_frame){.kind = WIRE_FUNCTIONS, .data = bytes_of(places)}, ret);
+}
+
+struct hv_err *client_mounted(struct client *c, const char *dir)
+{
+	struct wire_frame reply;
+
+	return call(c, &(struct wire_frame){.kind = WIRE_MOUNT, .data = bytes_of(dir)}, &reply);
+}
+
+/* -- files ------------------------------------------------------------------------------------ */
+
+struct hv_err *client_list(struct client *c, const char *path, char **ret)
+{
+	return taken(hvt_file_list(c->session, path, ret));
 }
 
 struct hv_err *client_mkdir(struct client *c, const char *path, enum client_dir kind)
 {
-	struct wire_frame answer;
+	struct wire_frame reply;
+	struct hvt_error *error;
 
-	return call_path(c, WIRE_MKDIR, path, kind == CLIENT_DIR_OURS, &answer);
+	if (kind == CLIENT_DIR_STAYS)
+		return taken(hvt_dir_make(c->session, path));
+	error = session_check(c->session);
+	return taken(error ? error : conn_call_path(c->session->conn, WIRE_MKDIR, path, 1, &reply));
 }
 
 struct hv_err *client_rmdir(struct client *c, const char *path)
 {
-	struct wire_frame answer;
+	return taken(hvt_dir_remove(c->session, path));
+}
 
-	return call_path(c, WIRE_RMDIR, path, 0, &answer);
+static uint32_t add_file(struct client *c, struct hvt_file *file)
+{
+	size_t handle = 0;
+
+	while (handle < c->nr_files && c->files[handle])
+		handle++;
+	if (handle == c->nr_files)
+		c->files = hv_realloc_array(c->files, ++c->nr_files, sizeof(struct hvt_file *));
+	c->files[handle] = file;
+	return (uint32_t)handle;
 }
 
 struct hv_err *client_open(struct client *c, const char *path, int flags, uint32_t *ret_handle)
 {
-	struct wire_frame answer;
-	struct hv_err *err = call_path(c, WIRE_OPEN, path, (uint32_t)flags, &answer);
+	struct hvt_file *file;
+	struct hv_err *err = taken(hvt_file_open(c->session, path, flags, &file));
 
 	if (!err)
-		*ret_handle = answer.handle;
+		*ret_handle = add_file(c, file);
 	return err;
+}
+
+struct hv_err *client_open_proc(struct client *c, const char *name, uint32_t *ret_handle)
+{
+	struct hvt_file *file;
+	struct hv_err *err = taken(session_open(c->session, WIRE_OPEN_PROC, name, O_RDONLY, &file));
+
+	if (!err)
+		*ret_handle = add_file(c, file);
+	return err;
+}
+
+static struct hvt_file *file_of(const struct client *c, uint32_t handle)
+{
+	return handle < c->nr_files ? c->files[handle] : NULL;
 }
 
 struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, struct hv_span *ret)
 {
-	struct wire_frame answer;
-	struct hv_err *err = client_call(c,
-					 &(struct wire_frame){.kind = WIRE_READ,
-							      .handle = handle,
-							      .arg = WIRE_DATA_MAX,
-							      .wait_ms = wait_ms},
-					 &answer);
+	const void *data;
+	size_t len_bytes;
+	struct hvt_error *error =
+		hvt_file_read_part(file_of(c, handle), wait_ms, &data, &len_bytes);
 
-	if (!err)
-		*ret = answer.data;
-	return err;
-}
-
-/* Writes all of TEXT, with further writes after a short count, as a shell does. */
-static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_span text)
-{
-	struct wire_frame answer;
-	size_t done = 0;
-
-	while (done < text.len_bytes) {
-		size_t left = text.len_bytes - done;
-		struct hv_err *err = client_call(
-			c,
-			&(struct wire_frame){.kind = WIRE_WRITE,
-					     .handle = handle,
-					     .arg = 1,
-					     .data = {text.data + done,
-						      left < WIRE_DATA_MAX ? left : WIRE_DATA_MAX}},
-			&answer);
-
-		if (err)
-			return err;
-		if (answer.arg == 0 || answer.arg > left)
-			return hv_err_new(EIO, "only %u of %zu bytes were written", answer.arg,
-					  left);
-		done += answer.arg;
-	}
-	return NULL;
+	if (!error)
+		*ret = (struct hv_span){data, len_bytes};
+	return taken(error);
 }
 
 struct hv_err *client_close_file(struct client *c, uint32_t handle)
 {
-	struct wire_frame answer;
+	struct hvt_file *file = file_of(c, handle);
 
-	return client_call(c, &(struct wire_frame){.kind = WIRE_CLOSE, .handle = handle}, &answer);
+	if (file)
+		c->files[handle] = NULL;
+	return taken(hvt_file_close(file));
 }
 
 struct hv_err *client_put(struct client *c, const char *path, int flags, const char *text)
 {
-	uint32_t handle;
-	struct hv_err *err = client_open(c, path, flags, &handle);
+	struct hvt_file *file;
+	struct hv_err *err = taken(hvt_file_open(c->session, path, flags, &file));
 
 	if (err)
 		return err;
-	err = write_all(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
-	hv_err_keep_first(&err, client_close_file(c, handle));
+	err = taken(hvt_file_write_part(file, text, strlen(text)));
+	hv_err_keep_first(&err, taken(hvt_file_close(file)));
 	return err;
 }
 

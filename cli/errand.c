@@ -7,14 +7,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/capabilities.h"
 #include "base/guard.h"
 #include "cli/domain_state.h"
-#include "vmm/unix_socket.h"
 
 #define FAR_FD	  64 /* above the process's open descriptors */
 #define SOCKET_FD 3
@@ -275,23 +273,6 @@ static bool take_session(struct hv_span *rest, struct rundir_info *ret)
 
 /* -- in the helper ---------------------------------------------------------------------------- */
 
-/* Does not block: a service that accepts no connections must not delay the others. */
-static struct hv_err *connect_at_once(const struct rundir_info *info, int *ret)
-{
-	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
-	HV_AUTO_FD int fd = -1;
-	struct sockaddr_un addr;
-	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &addr, &fd);
-
-	if (err)
-		return err;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || fcntl(fd, F_SETFL, 0) != 0)
-		return hv_err_new(errno, "service (pid %d) does not answer: %s",
-				  (int)info->service_pid, strerror(errno));
-	*ret = hv_take_fd(&fd);
-	return NULL;
-}
-
 static struct hv_err *run_on(const struct rundir_info *list, size_t nr, const char *id,
 			     struct hv_text *out, int *ret_fd)
 {
@@ -301,7 +282,7 @@ static struct hv_err *run_on(const struct rundir_info *list, size_t nr, const ch
 			continue;
 		add_session(out, &list[i]);
 		if (id)
-			return connect_at_once(&list[i], ret_fd);
+			return client_socket(&list[i], ret_fd);
 	}
 	return id ? hv_err_new(ENOTCONN, "no session of that id") : NULL;
 }
@@ -355,7 +336,7 @@ struct hv_err *sessions_connect(struct errand *e, const char *id, struct client 
 	const struct hv_message what = {
 		.kind = SESSIONS_CONNECT, .bytes = (uint8_t *)id, .len_bytes = strlen(id)};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct rundir_info info;
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	struct hv_err *err = errand_ask(e, &what, &answer);
 	struct hv_span rest = {answer.bytes, answer.len_bytes};
 
@@ -365,7 +346,8 @@ struct hv_err *sessions_connect(struct errand *e, const char *id, struct client 
 		return hv_err_new(
 			EPROTO, "domain '%s': the helper process sent no connection to the session",
 			id);
-	*ret = (struct client){.fd = answer.fds[0], .spec = hv_strdup(id), .info = info};
-	answer.fds[0] = -1;
-	return NULL;
+	err = client_adopt(answer.fds[0], id, &info, ret);
+	if (!err)
+		answer.fds[0] = -1;
+	return err;
 }

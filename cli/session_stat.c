@@ -4,22 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hv_err *session_stat_text(struct client *c, char **ret)
-{
-	struct wire_frame answer;
-	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
-
-	if (err)
-		return err;
-	if (!wire_string(answer.data, WIRE_DATA_MAX, ret))
-		return hv_err_new(EPROTO, "stat: the service's answer cannot be understood");
-	return NULL;
-}
-
 struct hv_err *session_stat_get(struct client *c, json_object **ret)
 {
 	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err = session_stat_text(c, &text);
+	struct hv_err *err = client_stat(c, &text);
 
 	if (err)
 		return err;
@@ -33,9 +21,7 @@ struct hv_err *session_stat_get(struct client *c, json_object **ret)
 
 struct hv_err *session_watch(struct client *c)
 {
-	struct wire_frame answer;
-
-	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_WATCH}, &answer);
+	struct hv_err *err = client_watch(c);
 
 	if (client_is_gone(err))
 		return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The statistics that a service reports for its session (WIRE_STAT): a JSON object. A path such as
+/* The statistics that a service reports for its session (client_stat()): a JSON object. A path such as
  * "holds.count" names a nested member. service/requests.c defines the members.
  *
  * The service may be compromised, so each member may be missing or have any type and value. Use
@@ -12,8 +12,6 @@
 
 /* The caller releases *RET with session_stat_put(). */
 struct hv_err *session_stat_get(struct client *c, json_object **ret) hv_must_use;
-/* Like session_stat_get, but returns the object's text, which the caller frees. */
-struct hv_err *session_stat_text(struct client *c, char **ret) hv_must_use;
 /* Declares that C only watches: it does not keep an idle session alive, and the stat includes the
  * time that tracing costs the guest. Older services ignore the request. */
 struct hv_err *session_watch(struct client *c) hv_must_use;

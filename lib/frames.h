@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Encodes and decodes the frames of wire.h. Pure. */
+/* Encodes and decodes the frames of wire.h. Pure. For conn.h, which speaks for all clients, and for
+ * the service; scripts/check-layers refuses other users. */
 #pragma once
 
 #include "lib/wire.h"

@@ -8,7 +8,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "cli/mount/link.h"
+
+struct link;
 
 /* ENOTSUP with the reason in builds without libfuse. */
 struct hv_err *fusefs_available(void) hv_must_use;

@@ -8,8 +8,10 @@
 #include <fuse_lowlevel.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/mount/fusefs.h"
 #include "cli/mount/inspector.h"
+#include "cli/mount/link.h"
 
 /* -- the state -------------------------------------------------------------------------------- */
 

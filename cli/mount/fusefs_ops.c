@@ -359,6 +359,17 @@ static void free_entries(struct hv_text *entries)
 	free(entries);
 }
 
+/* Returns false if the text contains a NUL. The caller owns *RET. */
+static bool take_text(const struct wire_frame *answer, char **ret)
+{
+	size_t len = answer->data.len_bytes;
+
+	if (memchr(answer->data.data, '\0', len))
+		return false;
+	*ret = hv_format("%.*s", (int)len, (const char *)answer->data.data);
+	return true;
+}
+
 static void listed(struct ask *a, const struct wire_frame *answer)
 {
 	struct fuse_file_info fi = {.flags = a->flags};
@@ -370,7 +381,7 @@ static void listed(struct ask *a, const struct wire_frame *answer)
 	entries = hv_alloc(sizeof(*entries));
 	add_entry(a->fs, a->req, a->path, ".", S_IFDIR, entries);
 	add_entry(a->fs, a->req, a->path, "..", S_IFDIR, entries);
-	if (!wire_string(answer->data, WIRE_DATA_MAX, &list) || !add_entries(a, list, entries)) {
+	if (!take_text(answer, &list) || !add_entries(a, list, entries)) {
 		free_entries(entries);
 		ask_fail(a, EIO);
 		return;

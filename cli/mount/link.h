@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service's socket in a poll loop: any number of pending requests, each with a callback for its
- * answer. Non-blocking. client.h finds the service; the caller has the loop. */
+ * answer. Non-blocking. client.h finds the service, lib/conn.h speaks the protocol, and the caller
+ * has the loop. */
 #pragma once
 
-#include "cli/wire.h"
+#include <stdbool.h>
+
+#include "lib/wire.h"
 
 struct link;
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "cli/mount/fusefs.h"
+#include "cli/mount/link.h"
 #include "cli/mountpoint.h"
 #include "cli/stop_signals.h"
 
@@ -84,21 +85,12 @@ static struct hv_err *fork_server(const struct job *job)
 
 struct hv_err *mounter_serve_private(struct client *c, int fuse_fd, int outside_fd)
 {
-	struct hv_err *err = fork_server(&(struct job){c->fd, fuse_fd, outside_fd, NULL, NULL});
+	struct hv_err *err =
+		fork_server(&(struct job){client_fd(c), fuse_fd, outside_fd, NULL, NULL});
 
 	close(fuse_fd);
 	client_close(c);
 	return err;
-}
-
-static struct hv_err *announce(struct client *c, const char *dir)
-{
-	struct wire_frame answer;
-
-	return client_call(c,
-			   &(struct wire_frame){.kind = WIRE_MOUNT,
-						.data = {(const uint8_t *)dir, strlen(dir)}},
-			   &answer);
 }
 
 /* Mounts C's tree at DIR, an absolute path that mountpoint_check accepted. Takes the connection.
@@ -108,14 +100,14 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 	HV_AUTO_FD int fuse_fd = -1;
 	struct stat st;
 	int code = 0;
-	struct hv_err *err = announce(c, dir);
+	struct hv_err *err = client_mounted(c, dir);
 
 	if (!err)
 		err = mountpoint_mount(dir, &fuse_fd);
 	if (!err)
 		err = mountpoint_note(c->info.path, dir);
 	if (!err)
-		err = fork_server(&(struct job){c->fd, fuse_fd, -1, run_dir, dir});
+		err = fork_server(&(struct job){client_fd(c), fuse_fd, -1, run_dir, dir});
 	if (err) {
 		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
 		client_close(c);

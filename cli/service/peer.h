@@ -10,7 +10,7 @@
 #include "base/shared_text.h"
 #include "cli/audit.h"
 #include "cli/service/policy.h"
-#include "cli/wire.h"
+#include "cli/service/frames.h"
 #include "tree/tree.h"
 
 #define PEER_FILES_MAX 1024

@@ -63,7 +63,7 @@ static int put_stat(const struct cli *cli, const char *spec)
 	struct hv_err *err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 
 	if (!err)
-		err = session_stat_text(&c, &text);
+		err = client_stat(&c, &text);
 	if (err)
 		return fail(err);
 	return put_out(text, strlen(text)) ? EXIT_FAILED : EXIT_OK;

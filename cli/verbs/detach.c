@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace detach: ends a session. */
+#include <string.h>
+
 #include "cli/client.h"
 #include "cli/terminal.h"
 #include "cli/verbs/verb.h"
@@ -10,7 +12,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	struct progress progress = {0};
 	const char *spec;
 	bool is_json;
-	struct wire_frame answer;
+	HV_AUTO_FREE char *report = NULL;
 	struct hv_err *err;
 	int exit_code;
 
@@ -22,17 +24,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 	if (err)
 		return fail(err);
-	c.on_note = note;
 	progress_begin(&progress, 0, "detaching", spec);
-	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	err = client_detach(&c, note, &report);
 	progress_end(&progress);
 	if (err)
 		return fail(err);
 	if (is_json)
-		return put_report(spec, (const char *)answer.data.data, answer.data.len_bytes)
-			       ? EXIT_FAILED
-			       : EXIT_OK;
-	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
+		return put_report(spec, report, strlen(report)) ? EXIT_FAILED : EXIT_OK;
+	return put_out(report, strlen(report)) ? EXIT_FAILED : EXIT_OK;
 }
 
 static const char help[] =

@@ -342,7 +342,7 @@ static struct hv_err *start_guard(const char *tracing_dir, const char *debug_dir
 /* Files that replace the host's. */
 static const struct {
 	const char *target;
-	const char *proc; /* a file of WIRE_OPEN_PROC, or NULL */
+	const char *proc; /* a file of client_open_proc(), or NULL */
 	const char *text; /* otherwise: a constant text. Programs write to these files, and must not
 			     change the host's. */
 } overlays[] = {
@@ -365,14 +365,9 @@ static struct hv_err *cannot(const char *what, const char *path)
 
 static struct hv_err *get_proc(struct client *c, const char *name, struct hv_text *ret)
 {
-	struct wire_frame answer;
 	struct hv_span data = {NULL, 1};
-	struct hv_err *err =
-		client_call(c,
-			    &(struct wire_frame){.kind = WIRE_OPEN_PROC,
-						 .data = {(const uint8_t *)name, strlen(name)}},
-			    &answer);
-	uint32_t handle = answer.handle;
+	uint32_t handle = 0;
+	struct hv_err *err = client_open_proc(c, name, &handle);
 
 	while (!err && data.len_bytes && ret->len_bytes < TEXT_MAX) {
 		err = client_read(c, handle, 0, &data);

@@ -292,7 +292,7 @@ static bool try(struct run_queue *q, struct hv_err **ret_why)
 
 	recording_init(&m.recording, &target);
 	err = measure(&m);
-	is_gone = client_is_gone(err) || m.client.fd < 0;
+	is_gone = client_is_gone(err) || !client_is_connected(&m.client);
 	end(&m, is_gone);
 	if (is_gone)
 		hv_err_free(err);

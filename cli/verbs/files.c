@@ -32,18 +32,14 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Prints NAMES, one per line, in the order of ls(1), which differs from the tree's. */
-static int put_sorted(struct hv_span names)
+static int put_sorted(char *names)
 {
-	HV_AUTO_FREE char **lines = hv_alloc((names.len_bytes + 1) * sizeof(*lines));
+	HV_AUTO_FREE char **lines = hv_alloc((strlen(names) + 1) * sizeof(*lines));
 	HV_AUTO_TEXT struct hv_text sorted = {0};
-	HV_AUTO_TEXT struct hv_text text = {0};
 	char *rest = NULL;
 	size_t nr = 0;
 
-	hv_text_add_bytes(&text, names.data, names.len_bytes);
-	hv_text_add(&text, "");
-	for (char *line = strtok_r(text.data, "\n", &rest); line;
-	     line = strtok_r(NULL, "\n", &rest))
+	for (char *line = strtok_r(names, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		lines[nr++] = line;
 	qsort(lines, nr, sizeof(*lines), by_text);
 	for (size_t i = 0; i < nr; i++)
@@ -54,7 +50,7 @@ static int put_sorted(struct hv_span names)
 static int run_ls(struct cli *cli, int argc, char **argv)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
-	struct wire_frame answer;
+	HV_AUTO_FREE char *names = NULL;
 	const char *dir;
 	struct hv_err *err;
 	int exit_code;
@@ -62,13 +58,10 @@ static int run_ls(struct cli *cli, int argc, char **argv)
 	if (!connect_to(cli, argc, argv, 1, 2, &c, &exit_code))
 		return exit_code;
 	dir = argc - optind == 2 ? argv[optind + 1] : "";
-	err = client_call(&c,
-			  &(struct wire_frame){.kind = WIRE_LIST,
-					       .data = {(const uint8_t *)dir, strlen(dir)}},
-			  &answer);
+	err = client_list(&c, dir, &names);
 	if (err)
 		return fail_file(*dir ? dir : ".", err);
-	return put_sorted(answer.data);
+	return put_sorted(names);
 }
 
 const struct verb verb_ls = {
@@ -86,7 +79,7 @@ static int copy(struct client *c, const char *file, uint32_t handle)
 	struct hv_span data;
 
 	for (;;) {
-		struct hv_err *err = client_read(c, handle, WIRE_WAIT_FOREVER, &data);
+		struct hv_err *err = client_read(c, handle, HVT_WAIT_FOREVER, &data);
 
 		if (err)
 			return fail_file(file, err);

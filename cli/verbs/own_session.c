@@ -17,7 +17,6 @@ static struct hv_err *attach(const struct cli *cli, const char *spec, struct own
 		.audit_target = cli->audit_target,
 	};
 	HV_AUTO_FREE char *line = NULL;
-	struct wire_frame answer;
 	struct progress progress = {0};
 	struct hv_err *err;
 
@@ -30,7 +29,7 @@ static struct hv_err *attach(const struct cli *cli, const char *spec, struct own
 		return err;
 	s->attached_here = true;
 	note(line);
-	return client_call(&s->client, &(struct wire_frame){.kind = WIRE_OWN}, &answer);
+	return client_own(&s->client);
 }
 
 struct hv_err *own_session_open(const struct cli *cli, const char *spec, struct own_session *ret)
@@ -50,31 +49,23 @@ struct hv_err *own_session_open(const struct cli *cli, const char *spec, struct 
 
 struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhead_ppm)
 {
-	struct wire_frame answer;
 	struct hv_err *err;
 
 	if (!max_overhead_ppm)
 		return NULL;
-	err = client_call(&s->client,
-			  &(struct wire_frame){
-				  .kind = WIRE_BUDGET,
-				  .arg = (uint32_t)max_overhead_ppm,
-			  },
-			  &answer);
+	err = client_max_overhead(&s->client, (uint32_t)max_overhead_ppm);
 	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", s->client.spec) : err;
 }
 
 struct hv_err *own_session_end(struct own_session *s)
 {
 	struct progress progress = {0};
-	struct wire_frame answer;
 	struct hv_err *err;
 
 	if (!s->attached_here)
 		return NULL;
-	s->client.on_note = note;
 	progress_begin(&progress, 0, "detaching", s->client.spec);
-	err = client_call(&s->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	err = client_detach(&s->client, note, NULL);
 	progress_end(&progress);
 	return err;
 }

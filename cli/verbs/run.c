@@ -199,10 +199,13 @@ static struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_
 /* Call it when the service is ready to answer on CLIENT_FD. Takes CLIENT_FD. */
 static struct hv_err *run_trace_start(struct run_trace *t, int client_fd)
 {
-	struct hv_err *err;
+	struct rundir_info none = {0};
+	struct hv_err *err = client_adopt(client_fd, t->config.name, &none, &t->client);
 
-	t->client.fd = client_fd;
-	t->client.spec = hv_strdup(t->config.name);
+	if (err) {
+		close(client_fd);
+		return err;
+	}
 	err = thread_start(&t->thread, trace_main, t, "the trace");
 	t->has_thread = !err;
 	return err;

@@ -91,7 +91,6 @@ struct hv_err *summary_count(struct summary *s, struct client *c, const char *di
 	AUTO_SESSION_STAT json_object *o = NULL;
 	HV_AUTO_TEXT struct hv_text refused = {0};
 	HV_AUTO_FREE char *names = NULL;
-	struct wire_frame answer;
 	struct hv_err *err = session_stat_get(c, &o);
 
 	if (err)
@@ -105,12 +104,7 @@ struct hv_err *summary_count(struct summary *s, struct client *c, const char *di
 	    *session_stat_string(o, "budget.not_traced") && !s->not_traced)
 		s->not_traced = hv_strdup(session_stat_string(o, "budget.not_traced"));
 	s->counted = 1;
-	err = client_call(c,
-			  &(struct wire_frame){.kind = WIRE_LIST,
-					       .data = {(const uint8_t *)per_cpu, strlen(per_cpu)}},
-			  &answer);
-	if (!err && !wire_string(answer.data, WIRE_DATA_MAX, &names))
-		err = hv_err_new(EPROTO, "%s: the service's answer cannot be understood", per_cpu);
+	err = client_list(c, per_cpu, &names);
 	return err ? err : count_cpus(s, c, per_cpu, names);
 }
 

@@ -1,73 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The backend for the tree of a service, over its socket (cli/wire.h). */
+/* The backend for the tree of a service, over its socket (lib/conn.h). */
 #include "tests/conformance/backend.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
-#include "cli/wire.h"
+#include "lib/conn.h"
 
-static int service = -1;
-static struct hv_text in;
+static struct conn *service;
 /* The file offset of each handle. */
 static struct {
 	uint64_t position;
 	bool moved; /* changed since the last read */
 } handles[256];
 
-int backend_begin(const char *where)
+/* Returns 0, or -1 with errno set. Frees ERROR. */
+static int result(struct hvt_error *error)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int code = hvt_error_errno(error);
 
-	if (strlen(where) >= sizeof(addr.sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(addr.sun_path, where);
-	service = socket(AF_UNIX, SOCK_STREAM, 0);
-	return service < 0 ? -1 : connect(service, (struct sockaddr *)&addr, sizeof(addr));
+	hvt_error_free(error);
+	errno = code ? code : errno;
+	return code ? -1 : 0;
 }
 
-static int send_all(const struct hv_text *out)
+int backend_begin(const char *where)
 {
-	for (size_t sent = 0; sent < out->len_bytes;) {
-		ssize_t n = send(service, out->data + sent, out->len_bytes - sent, MSG_NOSIGNAL);
+	HV_AUTO_FREE char *path = hv_strdup(where);
 
-		if (n < 0)
-			return -1;
-		sent += (size_t)n;
-	}
-	return 0;
+	return result(conn_open(dirname(path), &(struct conn_peer){.domain = "fake"}, &service));
 }
 
 /* Sends REQUEST. The data of the answer is valid until the next call. */
 static int call(struct wire_frame request, struct wire_frame *ret)
 {
-	HV_AUTO_TEXT struct hv_text out = {0};
-	enum wire_result got;
-	char buf[65536];
-	size_t used;
-
-	wire_encode(&out, &request);
-	if (send_all(&out) != 0)
-		return -1;
-	hv_text_clear(&in);
-	do {
-		ssize_t n = recv(service, buf, sizeof(buf), 0);
-
-		if (n <= 0) {
-			errno = ECONNRESET;
-			return -1;
-		}
-		hv_text_add_bytes(&in, buf, (size_t)n);
-		got = wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, ret, &used);
-	} while (got == WIRE_MORE);
-	errno = got == WIRE_BAD ? EPROTO : (int)ret->arg;
-	return got == WIRE_FRAME && ret->kind == WIRE_OK ? 0 : -1;
+	return result(conn_call(service, &request, ret));
 }
 
 static struct hv_span bytes(const void *data, size_t len_bytes)

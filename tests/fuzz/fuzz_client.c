@@ -14,6 +14,7 @@
 
 #include "cli/metrics/profile.h"
 #include "cli/mount/link.h"
+#include "cli/service/frames.h"
 #include "cli/session_stat.h"
 #include "cli/verbs/record/file.h"
 #include "cli/verbs/summary.h"
@@ -122,9 +123,12 @@ static void open_once(void)
 	dup2(fileno(stdout), STDOUT_FILENO);
 }
 
-/* Makes frames with correct lengths, and raw bytes. */
+/* Makes frames with correct lengths, and raw bytes. The frames answer the requests of a client in
+ * their order. */
 static void make_answers(struct input *in)
 {
+	uint32_t tag = 1;
+
 	hv_text_clear(&sent);
 	hv_text_add(&sent, "");
 	while (in->at < in->end) {
@@ -136,12 +140,13 @@ static void make_answers(struct input *in)
 		frame.arg = how & 0x10 ? next_byte(in) << 24 | next_byte(in) : next_byte(in);
 		frame.handle = next_byte(in);
 		left = (size_t)(in->end - in->at);
-		frame.tag = 1;
+		frame.tag = how & 0x40 ? next_byte(in) : tag;
 		frame.data = (struct hv_span){in->at, len < left ? len : left};
 		if (how & 0x20)
 			hv_text_add_bytes(&sent, frame.data.data, frame.data.len_bytes);
 		else
 			wire_encode(&sent, &frame);
+		tag += frame.kind != WIRE_NOTE && !(how & 0x60);
 		in->at += frame.data.len_bytes;
 	}
 }

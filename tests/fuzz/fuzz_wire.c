@@ -2,7 +2,7 @@
 /* Decodes a client's frames: every accepted frame must be within the input. */
 #include <stdlib.h>
 
-#include "cli/wire.h"
+#include "cli/service/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

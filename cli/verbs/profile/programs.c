@@ -129,10 +129,8 @@ static void take_cgroup(struct program *to, const char *path)
 /* Looks up PID. If it is not known, TO keeps its mappings: the process may have ended. */
 static void ask(struct programs *p, struct program *to, uint32_t pid)
 {
-	struct wire_frame answer;
 	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err = client_call(
-		p->client, &(struct wire_frame){.kind = WIRE_PROGRAM, .arg = pid}, &answer);
+	struct hv_err *err = client_program(p->client, pid, &text);
 	char *rest;
 
 	p->spent_ns += hv_now_ns() - to->asked_ns;
@@ -143,7 +141,7 @@ static void ask(struct programs *p, struct program *to, uint32_t pid)
 		hv_err_free(err);
 		return;
 	}
-	if (!answer.data.len_bytes || !wire_string(answer.data, WIRE_DATA_MAX, &text))
+	if (!*text)
 		return;
 	rest = text;
 	if (*rest == '/')
@@ -339,19 +337,14 @@ static struct hv_err *ask_names(const struct programs *p, const struct program_f
 {
 	HV_AUTO_TEXT struct hv_text request = {0};
 	HV_AUTO_FREE char *text = NULL;
-	struct wire_frame answer;
 	struct hv_err *err;
 
 	hv_text_printf(&request, "%" PRIx64 " %" PRIx64 " %" PRIx64, f->mapping, f->ino,
 		       f->len_bytes);
 	for (size_t i = 0; i < b->nr; i++)
 		hv_text_printf(&request, " %" PRIx64, b->places[i].off);
-	err = client_call(
-		p->client,
-		&(struct wire_frame){.kind = WIRE_FUNCTIONS,
-				     .data = {(const uint8_t *)request.data, request.len_bytes}},
-		&answer);
-	if (!err && wire_string(answer.data, WIRE_DATA_MAX, &text))
+	err = client_functions(p->client, request.data, &text);
+	if (!err)
 		take_names(b, text);
 	return err;
 }

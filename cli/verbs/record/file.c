@@ -56,30 +56,10 @@ static struct hv_err *read_file(struct client *c, const char *path, struct hv_te
 
 static struct hv_err *read_proc(struct client *c, const char *name, struct hv_text *ret)
 {
-	struct wire_frame answer;
-	struct hv_err *err =
-		client_call(c,
-			    &(struct wire_frame){.kind = WIRE_OPEN_PROC,
-						 .data = {(const uint8_t *)name, strlen(name)}},
-			    &answer);
+	uint32_t handle;
+	struct hv_err *err = client_open_proc(c, name, &handle);
 
-	return err ? err : read_all(c, answer.handle, ret);
-}
-
-static struct hv_err *list(struct client *c, const char *dir, char **ret)
-{
-	struct wire_frame answer;
-	struct hv_err *err =
-		client_call(c,
-			    &(struct wire_frame){.kind = WIRE_LIST,
-						 .data = {(const uint8_t *)dir, strlen(dir)}},
-			    &answer);
-
-	if (err)
-		return err;
-	if (!wire_string(answer.data, WIRE_DATA_MAX, ret))
-		return hv_err_new(EPROTO, "%s: the service's answer cannot be understood", dir);
-	return NULL;
+	return err ? err : read_all(c, handle, ret);
 }
 
 /* EVENTS is the directory of systems. */
@@ -103,7 +83,7 @@ static struct hv_err *read_format(struct record_head *h, struct client *c, const
 static struct hv_err *read_formats(struct record_head *h, struct client *c, const char *dir)
 {
 	HV_AUTO_FREE char *events = hv_format("%s/" EVENTS, dir), *names = NULL;
-	struct hv_err *err = list(c, EVENTS "/" FTRACE, &names);
+	struct hv_err *err = client_list(c, EVENTS "/" FTRACE, &names);
 	char *rest = names;
 
 	for (char *name; !err && (name = strsep(&rest, "\n"));) {
@@ -178,7 +158,7 @@ static struct hv_err *count_cpus(struct record_head *h, struct client *c, const 
 {
 	HV_AUTO_FREE char *path = hv_format("%s/per_cpu", dir);
 	HV_AUTO_FREE char *names = NULL;
-	struct hv_err *err = list(c, path, &names);
+	struct hv_err *err = client_list(c, path, &names);
 	char *rest = names;
 	unsigned cpu;
 

@@ -341,11 +341,7 @@ static struct hv_err *ask_whom(struct top_domain *d)
 
 static struct hv_err *measure_load(struct top_domain *d)
 {
-	struct wire_frame answer;
-
-	return client_call(client_of(d),
-			   &(struct wire_frame){.kind = WIRE_BUDGET, .arg = WIRE_NO_LIMIT},
-			   &answer);
+	return client_max_overhead(client_of(d), HVT_NO_LIMIT);
 }
 
 struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec)
@@ -375,7 +371,7 @@ struct hv_err *top_domain_close(struct top_domain *d)
 {
 	struct hv_err *err;
 
-	if (d->ended || client_of(d)->fd < 0)
+	if (d->ended || !client_is_connected(client_of(d)))
 		return NULL;
 	client_limit(client_of(d), 0);
 	err = top_waits_end(&d->waits, NULL);

@@ -13,7 +13,7 @@
 #include "cli/service/service.h"
 #include "cli/verbs/report/libraries.h"
 #include "cli/verbs/run/session.h"
-#include "cli/wire.h"
+#include "cli/service/frames.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/part_guest.h"

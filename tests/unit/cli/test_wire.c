@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/wire.h"
+#include "cli/service/frames.h"
 #include "tests/lib/run_suite.h"
 
 static struct hv_span span_of(const struct hv_text *t, size_t len)

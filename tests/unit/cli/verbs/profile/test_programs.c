@@ -23,17 +23,25 @@ static char request[256];
 static bool is_gone;
 static uint64_t answer_ns; /* time until an answer */
 
-struct hv_err *client_call(struct client *c hv_unused, const struct wire_frame *r,
-			   struct wire_frame *ret)
+static struct hv_err *answer(const char *text, char **ret)
 {
-	const char *text = r->kind == WIRE_PROGRAM ? maps : functions;
-
 	nr_asked++;
 	nanosleep(&(struct timespec){.tv_nsec = (long)answer_ns}, NULL);
-	if (r->kind == WIRE_FUNCTIONS)
-		snprintf(request, sizeof(request), "%.*s", (int)r->data.len_bytes, r->data.data);
-	*ret = (struct wire_frame){.data = {(const uint8_t *)text, strlen(text)}};
-	return is_gone ? hv_err_new(ECONNRESET, "gone") : NULL;
+	if (is_gone)
+		return hv_err_new(ECONNRESET, "gone");
+	*ret = hv_strdup(text);
+	return NULL;
+}
+
+struct hv_err *client_program(struct client *c hv_unused, uint32_t pid hv_unused, char **ret)
+{
+	return answer(maps, ret);
+}
+
+struct hv_err *client_functions(struct client *c hv_unused, const char *places, char **ret)
+{
+	snprintf(request, sizeof(request), "%s", places);
+	return answer(functions, ret);
 }
 
 bool client_is_gone(const struct hv_err *err)

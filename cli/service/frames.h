@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames of lib/wire.h as text. */
+/* Frames of lib/wire.h as text, for the service. */
 #pragma once
 
 #include "base/text.h"

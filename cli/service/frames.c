@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/wire.h"
+#include "cli/service/frames.h"
 
 void wire_encode(struct hv_text *out, const struct wire_frame *frame)
 {
