@@ -6,6 +6,10 @@
 #include "base/prefix.h"
 #include "base/text.h"
 
+/* Limit for the monitors that are tried. Each costs the time of parsing all chardevs, and the VMM
+ * may have changed its arguments. */
+#define MONITORS_MAX 16
+
 /* Copies one part, up to a single comma, and advances *AT past the comma. */
 static char *take_part(const char **at)
 {
@@ -106,15 +110,17 @@ static char *chardev_path(const struct hv_process *p, const char *id)
 /* -mon chardev=ID,mode=control */
 static char *long_qmp(const struct hv_process *p)
 {
+	unsigned nr = 0;
 	const char *value;
 
-	for (size_t i = 0; (i = hv_process_arg(p, "-mon", i, &value));) {
+	for (size_t i = 0; nr < MONITORS_MAX && (i = hv_process_arg(p, "-mon", i, &value));) {
 		HV_AUTO_FREE char *mode = hv_option_value(value, "mode", NULL);
 		HV_AUTO_FREE char *id = hv_option_value(value, "chardev", "chardev");
 		char *path;
 
 		if (!mode || !id || strcmp(mode, "control"))
 			continue;
+		nr++;
 		path = chardev_path(p, id);
 		if (path)
 			return path;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/options.h"
 
@@ -82,6 +83,32 @@ START_TEST(no_qmp)
 }
 END_TEST
 
+#define HOSTILE_MONITORS 20000
+#define HOSTILE_BYTES	 (1u << 20)
+
+/* A VMM can change its arguments: many monitors, and a chardev that is long to parse. */
+START_TEST(arguments_of_a_hostile_vmm)
+{
+	static char *args[2 * HOSTILE_MONITORS + 4], chardev[HOSTILE_BYTES + 1];
+	char path[] = "socket,path=/x,id=", word[] = "-mon", value[] = "m,mode=control";
+	uint64_t begun_ns = hv_now_ns();
+	struct hv_process p;
+
+	memset(chardev, 'm', HOSTILE_BYTES);
+	memcpy(chardev, path, strlen(path));
+	args[0] = (char *)"qemu";
+	args[1] = (char *)"-chardev";
+	args[2] = chardev;
+	for (size_t i = 0; i < HOSTILE_MONITORS; i++) {
+		args[3 + 2 * i] = word;
+		args[4 + 2 * i] = value;
+	}
+	p = with(args);
+	expect(hv_process_qmp_path(&p), NULL);
+	ck_assert_uint_lt(hv_now_ns() - begun_ns, 60 * HV_NS_PER_S);
+}
+END_TEST
+
 START_TEST(sizes)
 {
 	uint64_t bytes = 0;
@@ -104,6 +131,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, qmp_by_short_option);
 	tcase_add_test(tc, qmp_by_mon);
 	tcase_add_test(tc, no_qmp);
+	tcase_add_test(tc, arguments_of_a_hostile_vmm);
 	tcase_add_test(tc, sizes);
 }
 
