@@ -16,6 +16,10 @@
 
 /* -- memory of the process --------------------------------------------------------------------- */
 
+/* Limit for the files that are searched among the VMM's descriptors in one look, because each search
+ * can take milliseconds and a hostile VMM can map RAM page by page. */
+#define SEARCHES_MAX 512
+
 struct mapping {
 	struct hv_vma vma;
 	uint8_t *host;
@@ -33,6 +37,7 @@ struct hv_process_memory {
 	struct hv_maps maps;
 	struct mapping *mappings;
 	size_t nr_mappings;
+	unsigned nr_searches; /* since the last look */
 };
 
 /* Call this after reading /proc/PID: if the VMM has not ended, the pid was not reused, so the data
@@ -144,7 +149,8 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct mapping m = {.vma = *vma, .file = HV_VMM_FILE_NONE, .is_used = true};
 
-	if (!vma->shared || !vma->has_file || !hv_vmm_file_of(pm->pid, pm->pidfd, vma, &m.file))
+	if (!vma->shared || !vma->has_file || (pm->maps.nr && pm->nr_searches++ >= SEARCHES_MAX) ||
+	    !hv_vmm_file_of(pm->pid, pm->pidfd, vma, &m.file))
 		return false;
 	err = hv_shared_map(m.file.fd, vma->file_off, vma->end - vma->start, PROT_READ | PROT_WRITE,
 			    NULL, &m.host);
@@ -225,6 +231,7 @@ struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 		return err;
 	hv_maps_deinit(&pm->maps);
 	pm->maps = maps;
+	pm->nr_searches = 0;
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
 		pm->mappings[i].is_gone = true;
 		pm->mappings[i].is_used = false;
@@ -302,8 +309,9 @@ struct hv_err *hv_ram_add(struct hv_ram *ram, struct hv_gpa start, uint64_t len_
 		err = hv_process_memory_piece(ram->process, hva + off, len_bytes - off, &piece);
 		if (err)
 			break;
-		ram->ranges =
-			hv_realloc_array(ram->ranges, ram->nr_ranges + 1, sizeof(*ram->ranges));
+		if (!(ram->nr_ranges & (ram->nr_ranges - 1))) /* a power of two, or 0 */
+			ram->ranges = hv_realloc_array(ram->ranges, 2 * ram->nr_ranges + 1,
+						       sizeof(*ram->ranges));
 		ram->ranges[ram->nr_ranges++] = (struct hv_ram_range){
 			.start = hv_gpa_add(start, off),
 			.len_bytes = piece.len_bytes,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -453,6 +454,56 @@ START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 }
 END_TEST
 
+#define PIECES	    12000ull
+#define DESCRIPTORS 2000
+#define CPU_S	    10
+
+static double cpu_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A hostile VMM maps a file page by page, has closed it, and has many other descriptors. Looking for
+ * its descriptor once for each page would take minutes. */
+START_TEST(ram_in_many_pieces_is_found_in_time)
+{
+	const struct rlimit limit = {DESCRIPTORS + 200, DESCRIPTORS + 200};
+	int fd = memfd_create("pieces", 0), others[DESCRIPTORS];
+	struct hv_ram ram = {.process = machine.memory};
+	double begun_s;
+	uint8_t byte = 0;
+	uint8_t *host;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	ck_assert_int_eq(ftruncate(fd, PIECES * PAGE), 0);
+	host = mmap(NULL, PIECES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (uint64_t i = 0; i < PIECES; i++)
+		ck_assert_ptr_ne(mmap(host + i * PAGE, PAGE, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_FIXED, fd, (off_t)((PIECES - 1 - i) * PAGE)),
+				 MAP_FAILED);
+	host[(PIECES - 1) * PAGE] = 7;
+	close(fd);
+	for (unsigned i = 0; i < DESCRIPTORS; i++)
+		others[i] = memfd_create("other", 0);
+	begun_s = cpu_s();
+	ck_assert_ptr_null(hv_process_memory_look_again(machine.memory));
+	ck_assert_ptr_null(hv_ram_add(&ram, hv_gpa(0), PIECES * PAGE, (uint64_t)(uintptr_t)host));
+	hv_process_memory_end_look(machine.memory);
+	ck_assert_double_lt(cpu_s() - begun_s, CPU_S);
+	ck_assert_uint_eq(ram.len_bytes, PIECES * PAGE);
+	ck_assert_ptr_null(hv_ram_read(&ram, hv_gpa((PIECES - 1) * PAGE), &byte, 1));
+	ck_assert_uint_eq(byte, 7);
+	hv_ram_deinit(&ram);
+	munmap(host, PIECES * PAGE);
+	for (unsigned i = 0; i < DESCRIPTORS; i++)
+		close(others[i]);
+}
+END_TEST
+
 /* Another process may have the VMM's pid. */
 START_TEST(a_process_that_has_ended_is_not_read)
 {
@@ -509,6 +560,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pieces_are_one_in_the_memory_of_the_vmm);
 	tcase_add_test(tc, a_file_that_guests_share_is_not_given);
 	tcase_add_test(tc, a_file_that_the_vmm_may_not_write_is_not_mapped);
+	tcase_add_test(tc, ram_in_many_pieces_is_found_in_time);
 	tcase_add_test(tc, a_process_that_has_ended_is_not_read);
 	tcase_add_test(tc, what_is_kept_stays_mapped);
 }
