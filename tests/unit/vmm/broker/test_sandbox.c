@@ -15,6 +15,9 @@
 static int memory;
 static uint64_t ram;
 
+/* A file that the broker gave to the service, like its log. */
+static int given = -1;
+
 static struct hv_readable_ram readable;
 static int ends[2];
 
@@ -39,7 +42,10 @@ static bool holds_in_sandbox(bool (*trial)(void))
 	readable = (struct hv_readable_ram){
 		.list = {{hv_gpa(0), LEN, ram, NULL}}, .nr = 1, .memory_fd = memory};
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	given = memfd_create("log", 0);
+	ck_assert_int_ge(given, 0);
 	holds = holds_in_child(enter, trial);
+	close(given);
 	close(memory);
 	close(ends[0]);
 	close(ends[1]);
@@ -84,6 +90,15 @@ static bool reads_ram_and_no_other_memory(void)
 	       refuses(fcntl(memory, F_DUPFD, 0)) && refuses(dup(memory));
 }
 
+static bool fills_no_file_system(void)
+{
+	const off_t most = 128 << 20;
+
+	signal(SIGXFSZ, SIG_IGN);
+	return pwrite(given, "x", 1, most - 1) == 1 && pwrite(given, "x", 1, most) < 0 &&
+	       errno == EFBIG && pwrite(given, "xx", 2, most - 1) == 1;
+}
+
 static bool computes_and_answers(void)
 {
 	void *much = malloc(64u << 20);
@@ -98,6 +113,7 @@ static bool (*const trials[])(void) = {
 	has_no_sockets,
 	makes_nothing_executable,
 	reads_ram_and_no_other_memory,
+	fills_no_file_system,
 	computes_and_answers,
 };
 
