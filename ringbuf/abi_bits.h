@@ -167,10 +167,14 @@
 #define HV_FETCH_MOST	     7
 /* result := the words of the user's stack: its ip, then the return addresses that its frame
  * pointers lead to. The step's value is the distance of the saved registers from the start of the
- * task's stack. The result is empty in kernel threads. HV_FETCH_USER_STACK is above the numbers of
- * all other steps without HV_FETCH_READS. */
+ * task's stack. The result is empty in kernel threads. HV_FETCH_USER_STACK and HV_FETCH_USER_COPY are
+ * above the numbers of all other steps without HV_FETCH_READS. */
 #define HV_FETCH_USER_STACK  16
 #define HV_USER_STACK_MAX    128 /* words */
+/* result := the saved registers of the user, then the bytes of its stack from its stack pointer on;
+ * programs of 32 bits: the registers. The step's value is as for HV_FETCH_USER_STACK. The result is
+ * empty in kernel threads. */
+#define HV_FETCH_USER_COPY   17
 #define HV_FETCH_READS	     8	 /* current value := 8 bytes at the address */
 /* the address is in user space, even if its value looks like a kernel address */
 #define HV_FETCH_USER	     16

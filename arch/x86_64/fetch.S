@@ -33,8 +33,10 @@
 #define USER_BP	      32
 #define USER_IP	      128
 #define USER_CS	      136
+#define USER_SP	      152
 #define USER_REGS_LEN 168
 #define USER_CS_64    0x33 /* __USER_CS; __USER32_CS is 0x23 */
+#define PAGE	      4096
 
 /* Minimum room for a result; a multiple of the alignment, like all results. */
 #define RESULT_ROOM 32
@@ -151,27 +153,33 @@
 	cmovbq	%r13, %r9
 	jmp	.Lfetch_step
 
-/* Stores the user's ip and the return addresses in its frame records. A record is two words in user
- * memory: the address of the next record and the return address. Each record must be above the one
- * before. It is read to the next two words of the result, of which the second is then moved to the
- * first. Programs of 32 bits have other records: only their ip is stored.
- *
- * %rsi is the distance of the saved registers from the start of the stack, %rdx the maximum size.
- * During the walk %rdi is the address of the next word, %rdx the last one at which a record may be
- * read, %r13 the address of the record. */
-.Lfetch_user_stack:
-	cmpb	$HV_FETCH_USER_STACK, %al
-	jne	.Lfetch_entry
+/* %rsi, the distance of the user's registers from the start of the stack, := their address.
+ * %rdi := the address of the result's bytes. %rdx := their maximum number, which the room in the draft
+ * (%rcx) limits. Jumps to WRONG if the registers would be outside of the stack. */
+.macro find_user_regs wrong
 	movl	$hole_stack_bytes, %eax
 	subl	$USER_REGS_LEN, %eax
 	cmpq	%rax, %rsi
-	ja	.Lfetch_entry
+	ja	\wrong
 	movq	%gs:hole_current, %rax
 	addq	hole_task_stack(%rax), %rsi
 	subq	$(RESULT_ROOM / 2), %rcx
 	cmpq	%rcx, %rdx
 	cmovaq	%rcx, %rdx
 	leaq	HV_FETCH_HEAD(%r14), %rdi
+.endm
+
+/* Stores the user's ip and the return addresses in its frame records. A record is two words in user
+ * memory: the address of the next record and the return address. Each record must be above the one
+ * before. It is read to the next two words of the result, of which the second is then moved to the
+ * first. Programs of 32 bits have other records: only their ip is stored.
+ *
+ * During the walk %rdi is the address of the next word, %rdx the last one at which a record may be
+ * read, %r13 the address of the record. */
+.Lfetch_user_stack:
+	cmpb	$HV_FETCH_USER_STACK, %al
+	jne	.Lfetch_user_copy
+	find_user_regs .Lfetch_entry
 	leaq	-8(%rdi,%rdx), %rdx
 	testb	$3, USER_CS(%rsi)
 	jz	2f
@@ -209,6 +217,52 @@
 	subl	%r14d, %edx
 	subl	$HV_FETCH_HEAD, %edx
 	jmp	.Lfetch_result
+
+/* Stores the user's registers and the bytes from its stack pointer on. They are read page by page,
+ * because a page that cannot be read ends them. Of programs of 32 bits only the registers are stored.
+ *
+ * During the copy %rdi is the address of the next byte, %rdx the end of the room, %r13 the address in
+ * user memory. */
+.Lfetch_user_copy:
+	cmpb	$HV_FETCH_USER_COPY, %al
+	jne	.Lfetch_entry
+	find_user_regs .Lfetch_entry
+	addq	%rdi, %rdx
+	testb	$3, USER_CS(%rsi)
+	jz	2b
+	leaq	USER_REGS_LEN(%rdi), %rax
+	cmpq	%rdx, %rax
+	ja	2b
+	movq	USER_SP(%rsi), %r13
+	movl	$(USER_REGS_LEN / 8), %ecx
+	rep movsq
+	cmpb	$USER_CS_64, (USER_CS - USER_REGS_LEN)(%rsi)
+	jne	2b
+1:	testq	%r13, %r13
+	jle	2b
+	movl	%r13d, %ecx
+	orl	$-PAGE, %ecx
+	negl	%ecx /* bytes up to the end of the page */
+	movq	%rdx, %rax
+	subq	%rdi, %rax
+	jz	2b
+	cmpq	%rax, %rcx
+	cmovbq	%rcx, %rax
+	pushq	%rdx
+	pushq	%rdi
+	pushq	%rax
+	movq	%r13, %rsi
+	movq	%rax, %rdx
+	movq	$hole_copy_user, %rcx
+	call	.Lfetch_call
+	popq	%rcx
+	popq	%rdi
+	popq	%rdx
+	testq	%rax, %rax
+	jnz	2b
+	addq	%rcx, %rdi
+	addq	%rcx, %r13
+	jmp	1b
 
 /* Calls (to, from, bytes) with %rdi, %rsi, %rdx. A value is read to the address of the next result.
  * Addresses between the two halves of the address space are not read, because some kernels warn
@@ -390,8 +444,10 @@ hv_trampoline_return_19:
 #undef USER_BP
 #undef USER_IP
 #undef USER_CS
+#undef USER_SP
 #undef USER_REGS_LEN
 #undef USER_CS_64
+#undef PAGE
 #undef OF_EVENT
 #undef ANY_LENGTH
 #undef RESULT_ROOM

@@ -162,6 +162,8 @@ static void fault(const struct world *w)
 #define USER_IP	      0x401234
 #define USER_CS	      0x33 /* of a 64-bit program */
 #define USER_FRAMES   20
+#define USER_REGS_LEN 168
+#define USER_COPIED   256
 
 /* The task executes a program whose frame records are 16 bytes apart. */
 static void user_stack(const struct world *w)
@@ -182,6 +184,20 @@ static void user_stack(const struct world *w)
 	regs[17] = USER_CS;
 }
 
+/* The task is in a program. The kernel's function copies nothing. */
+static void user_copy(const struct world *w)
+{
+	static const uint8_t reader[] = {0x31, 0xc0, 0xc3}; /* xorl %eax, %eax; ret */
+	const struct hv_fetch_step step = {
+		.does = HV_FETCH_USER_COPY, .len_bytes = USER_REGS_LEN + USER_COPIED, .tag = 1};
+	uint64_t *regs = (uint64_t *)(w->host + USER_REGS_OFF);
+
+	user_stack(w);
+	memcpy(w->host + WORLD_PROGRAM_OFF, &step, sizeof(step));
+	memcpy(w->host + WORLD_READERS_OFF + 0x10, reader, sizeof(reader));
+	regs[19] = USER_ADDRESS; /* sp */
+}
+
 static void no_draft(const struct world *w)
 {
 	number(w);
@@ -191,6 +207,7 @@ static void no_draft(const struct world *w)
 /* A call's registers take 6 data records and one event record. */
 #define REGS_DATA	  6
 #define ARGS_DATA	  9
+#define COPY_DATA	  28
 #define ALL_REGS_DATA	  8 /* of a probe site, or a call with all registers */
 #define CALLS(each)	  .nr_calls = 1, .nr_data = (each)
 #define RETURNS(nr, each) .nr_returns = (nr), .nr_data = (each)
@@ -208,6 +225,8 @@ const struct world_case world_probe_cases[] = {
 	 CALLS(REGS_DATA + 1)},
 	{"probe, a program's stack of 20 frames", .prepare = user_stack, .calm = 1,
 	 .trampoline = WORLD_REGS_FETCH, CALLS(REGS_DATA + 8)},
+	{"probe, a copy of 256 bytes of a program's stack", .prepare = user_copy, .calm = 1,
+	 .trampoline = WORLD_REGS_FETCH, CALLS(COPY_DATA)},
 	{"probe, no draft free", .prepare = no_draft, .trampoline = WORLD_REGS_FETCH, .calm = 1},
 	{"probe of all registers", .prepare = plain, .trampoline = WORLD_ENTRY_REGS,
 	 CALLS(ALL_REGS_DATA)},

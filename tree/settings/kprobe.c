@@ -83,7 +83,7 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *w
 /* Returns the number of memory results that ARG needs. */
 static uint16_t kprobe_nr_results(const struct hv_kprobe_arg *arg)
 {
-	if (arg->source == HV_KPROBE_USTACK)
+	if (hv_kprobe_is_ustack(arg))
 		return 1;
 	if (!arg->nr_derefs)
 		return 0;
@@ -456,7 +456,7 @@ static void add_values(const struct hv_kprobe_arg *arg, struct hv_text *ret)
 {
 	bool is_string = hv_kprobe_is_string(arg);
 
-	if (arg->source == HV_KPROBE_USTACK)
+	if (hv_kprobe_is_ustack(arg))
 		hv_text_printf(ret,
 			       ", __print_array(__get_dynamic_array(%s), "
 			       "__get_dynamic_array_len(%s) / 8, 8)",
@@ -609,10 +609,12 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 	unsigned last = arg->nr_derefs - 1, word = arg->number.word;
 
 	check_event(p);
-	if (arg->source == HV_KPROBE_USTACK) {
+	if (arg->source == HV_KPROBE_USTACK)
 		add_step(p, HV_FETCH_USER_STACK, addend, HV_USER_STACK_MAX * WORD);
+	if (arg->source == HV_KPROBE_USTACK_COPY)
+		add_step(p, HV_FETCH_USER_COPY, addend, HV_ENTRY_LEN_MAX);
+	if (hv_kprobe_is_ustack(arg))
 		return;
-	}
 	if (arg->source == HV_KPROBE_FIELD)
 		load_event_field(p, &arg->event_field);
 	else if (is_const)
@@ -837,7 +839,7 @@ uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *
 		const struct hv_kprobe_arg *arg = &k->args[i];
 		uint8_t *to = entry + args_off + arg->off;
 
-		if (arg->source == HV_KPROBE_USTACK)
+		if (hv_kprobe_is_ustack(arg))
 			fill_ustack(&f, arg, to);
 		else if (hv_kprobe_is_string(arg))
 			fill_strings(&f, arg, to);

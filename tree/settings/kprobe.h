@@ -14,6 +14,7 @@
  *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...],
  *		(STRUCT[,MEMBER])FETCH->MEMBER[->MEMBER]..., (STRUCT[,MEMBER])(FETCH)->MEMBER...
  *		$ustack in the group hvtrace: the task's stack in user space (HV_FETCH_USER_STACK)
+ *		$ustackcopy in that group: its registers and a copy of the stack (HV_FETCH_USER_COPY)
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
@@ -54,6 +55,7 @@ enum hv_kprobe_source {
 	HV_KPROBE_MARK,	  /* a mark's text; a call that ends no mark is not an event of the probe */
 	HV_KPROBE_FIELD,  /* a field of the probed event */
 	HV_KPROBE_USTACK, /* the words of the task's stack in user space */
+	HV_KPROBE_USTACK_COPY,
 };
 
 struct hv_kprobe_type; /* type of an argument */
@@ -158,8 +160,8 @@ struct hv_kprobe_kernel {
 	bool has_dentries; /* accepts %pd and %pD */
 	bool keeps_args;   /* return probes can fetch the arguments of the call */
 	bool has_casts;	   /* accepts typecasts, and limits a FETCH to eight nested levels */
-	/* Finds the value that the step HV_FETCH_USER_STACK needs; 0: unknown. NULL: stacks in user
-	 * space are not supported. */
+	/* Finds the value that the steps HV_FETCH_USER_STACK and HV_FETCH_USER_COPY need; 0: unknown.
+	 * NULL: stacks in user space are not supported. */
 	struct hv_err *(*find_user_regs)(void *module_data, uint32_t *ret);
 };
 /* Parses the NR words of a command. Sets *RET_FAULT only on error. Replaces words with %pd or %pD

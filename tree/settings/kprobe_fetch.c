@@ -49,6 +49,11 @@ bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg)
 	return arg->type == string_type || arg->type == ustring_type;
 }
 
+bool hv_kprobe_is_ustack(const struct hv_kprobe_arg *arg)
+{
+	return arg->source == HV_KPROBE_USTACK || arg->source == HV_KPROBE_USTACK_COPY;
+}
+
 static const struct hv_kprobe_type *find_type(const char *name, size_t len)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(types); i++)
@@ -221,7 +226,7 @@ static struct hv_err *take_field_by_name(const struct hv_kprobe_parsing *p,
 /* -- start of a FETCH -------------------------------------------------------------------------- */
 
 static struct hv_err *parse_ustack(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				   size_t off)
+				   enum hv_kprobe_source source, size_t off)
 {
 	uint32_t regs_off = 0;
 	struct hv_err *err = NULL;
@@ -232,7 +237,7 @@ static struct hv_err *parse_ustack(const struct hv_kprobe_parsing *p, struct hv_
 		return err;
 	if (!regs_off)
 		return hv_kprobe_not_there(p, off, "user-space stacks cannot be recorded here");
-	arg->source = HV_KPROBE_USTACK;
+	arg->source = source;
 	arg->number = (struct hv_arch_register){HV_ARCH_NO_WORD, regs_off};
 	arg->type = &ustack_type;
 	return NULL;
@@ -242,8 +247,12 @@ static struct hv_err *parse_ustack(const struct hv_kprobe_parsing *p, struct hv_
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
-	if (strcmp(text, "ustack") == 0 && strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0)
-		return parse_ustack(p, arg, off);
+	bool is_own = strcmp(p->k->group, HV_KPROBE_OWN_GROUP) == 0;
+
+	if (is_own && strcmp(text, "ustack") == 0)
+		return parse_ustack(p, arg, HV_KPROBE_USTACK, off);
+	if (is_own && strcmp(text, "ustackcopy") == 0)
+		return parse_ustack(p, arg, HV_KPROBE_USTACK_COPY, off);
 	if (p->event)
 		return take_field(p, arg, text, off);
 	if (hv_starts_with(text, "retval"))
@@ -725,11 +734,11 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
 	if (!err)
 		err = parse_inner(p, arg, fetch, off, 0);
-	if (!err && arg->source == HV_KPROBE_USTACK && colon)
+	if (!err && hv_kprobe_is_ustack(arg) && colon)
 		err = hv_kprobe_wrong(p, off, "$ustack has no type");
 	if (!err)
 		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
-	if (!err && arg->source != HV_KPROBE_USTACK)
+	if (!err && !hv_kprobe_is_ustack(arg))
 		err = p->event ? check_event_type(p, arg, type_off) : check_type(p, arg, type_off);
 	if (!err && !colon)
 		err = hv_kprobe_named_bits(p, arg, off);

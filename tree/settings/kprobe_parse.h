@@ -122,3 +122,5 @@ struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct 
 
 /* Returns whether ARG is a string or an array of strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);
+/* Returns whether ARG is the stack of the task in user space, in either form. */
+bool hv_kprobe_is_ustack(const struct hv_kprobe_arg *arg);

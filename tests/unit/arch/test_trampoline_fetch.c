@@ -401,6 +401,127 @@ START_TEST(the_stack_of_a_program_that_ends)
 }
 END_TEST
 
+#define SP	   (USER_START + 0xf00)
+#define COPY_BYTES 512
+
+static void set_user_sp(uint64_t sp)
+{
+	memcpy(task_stack + USER_REGS_OFF + 152, &sp, 8);
+}
+
+/* The registers, then LEN bytes of the stack at SP. Its record is at AT. Returns the position of the
+ * next one. */
+static uint64_t check_user_copy(uint64_t at, uint64_t sp, size_t len)
+{
+	uint8_t bytes[USER_REGS_LEN + HV_ENTRY_LEN_MAX];
+	struct entry e;
+
+	memcpy(bytes, task_stack + USER_REGS_OFF, USER_REGS_LEN);
+	if (len)
+		memcpy(bytes + USER_REGS_LEN, user_memory + (sp - USER_START), len);
+	SET_PROGRAM({HV_FETCH_USER_COPY, 0, USER_REGS_LEN + COPY_BYTES, 9, USER_REGS_OFF},
+		    {HV_FETCH_NUMBER, 0, 0, 10, KERNEL_START}, {READ_KERNEL, 0, 3, 10, 0});
+	call(KERNEL_START);
+	read_entry(0, at, &e);
+	check_result(&e, 0, 9, bytes, USER_REGS_LEN + len);
+	check_result(&e, 1, 10, kernel_memory, 3);
+	check_quiet();
+	return e.end + 1;
+}
+
+static void fill_user_memory(void)
+{
+	for (size_t i = 0; i < SPACE_BYTES; i++)
+		user_memory[i] = (uint8_t)(i * 7 + i / 256);
+	for (size_t i = 0; i < USER_REGS_LEN; i++)
+		task_stack[USER_REGS_OFF + i] = (uint8_t)(i + 1);
+	set_user_regs(IP, USER_START, 0x33);
+}
+
+/* The copy crosses a page, ends before a page that cannot be read, and is not aligned. */
+START_TEST(a_copy_of_the_stack)
+{
+	const uint64_t end = USER_START + SPACE_BYTES;
+	uint64_t at = 0;
+
+	fill_user_memory();
+	set_user_sp(SP);
+	at = check_user_copy(at, SP, COPY_BYTES);
+	ck_assert_uint_eq(nr_reads, 3);
+	set_user_sp(end - 104);
+	at = check_user_copy(at, end - 104, 104);
+	set_user_sp(end - 3);
+	at = check_user_copy(at, end - 3, 3);
+	set_user_sp(USER_START + 1);
+	at = check_user_copy(at, USER_START + 1, COPY_BYTES);
+	set_user_sp(end - 4096);
+	check_user_copy(at, end - 4096, COPY_BYTES);
+}
+END_TEST
+
+START_TEST(a_copy_of_the_stack_of_a_program_that_lies)
+{
+	static const uint64_t sps[] = {
+		0, 8, UINT64_C(1) << 63, KERNEL_START, UINT64_MAX, (UINT64_C(1) << 63) - 8};
+
+	fill_user_memory();
+	set_user_sp(sps[_i]);
+	check_user_copy(0, sps[_i], 0);
+}
+END_TEST
+
+START_TEST(no_copy_of_the_stack)
+{
+	struct entry e;
+	uint64_t at;
+
+	fill_user_memory();
+	set_user_sp(SP);
+	set_user_regs(IP, USER_START, 0x23); /* of 32 bits */
+	at = check_user_copy(0, SP, 0);
+	set_user_regs(IP, USER_START, 0); /* a kernel thread */
+	SET_PROGRAM({HV_FETCH_USER_COPY, 0, COPY_BYTES, 9, USER_REGS_OFF});
+	call(KERNEL_START);
+	read_entry(0, at, &e);
+	check_result(&e, 0, 9, "", 0);
+	/* no room for the registers, and registers outside of the stack */
+	set_user_regs(IP, USER_START, 0x33);
+	SET_PROGRAM({HV_FETCH_USER_COPY, 0, USER_REGS_LEN - 1, 9, USER_REGS_OFF},
+		    {HV_FETCH_USER_COPY, 0, COPY_BYTES, 10, USER_REGS_OFF + 1});
+	at = e.end + 1;
+	call(KERNEL_START);
+	read_entry(0, at, &e);
+	check_result(&e, 0, 9, "", 0);
+	ck_assert_uint_eq(e.len, RESULTS_OFF + HV_FETCH_HEAD);
+	check_quiet();
+}
+END_TEST
+
+/* The copy uses all room of an entry, and not more. */
+START_TEST(the_longest_copy_of_the_stack)
+{
+	uint8_t *stack = user_memory;
+	uint32_t tag;
+	bool is_fault;
+	struct hv_span copy;
+	struct entry e;
+
+	fill_user_memory();
+	set_user_sp(USER_START + 8);
+	fill_next_draft();
+	SET_PROGRAM({HV_FETCH_USER_COPY, 0, UINT16_MAX, 9, USER_REGS_OFF});
+	call(KERNEL_START);
+	read_entry(0, 0, &e);
+	copy = result_of(&e, RESULTS_OFF, 0, &tag, &is_fault);
+	ck_assert_uint_ge(copy.len_bytes, USER_REGS_LEN + 3700);
+	ck_assert_uint_le(e.len, HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN);
+	ck_assert(memcmp(copy.data + USER_REGS_LEN, stack + 8, copy.len_bytes - USER_REGS_LEN) ==
+		  0);
+	next_draft_is_as_filled();
+	check_quiet();
+}
+END_TEST
+
 /* -- hostile programs -------------------------------------------------------------------------- */
 
 START_TEST(any_program_stays_in_its_draft)
@@ -447,6 +568,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_stack_of_a_program);
 	tcase_add_loop_test(tc, the_stack_of_a_program_that_lies, 0, 7);
 	tcase_add_test(tc, the_stack_of_a_program_that_ends);
+	tcase_add_test(tc, a_copy_of_the_stack);
+	tcase_add_loop_test(tc, a_copy_of_the_stack_of_a_program_that_lies, 0, 6);
+	tcase_add_test(tc, no_copy_of_the_stack);
+	tcase_add_test(tc, the_longest_copy_of_the_stack);
 	tcase_add_test(tc, any_program_stays_in_its_draft);
 }
 
