@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/programs/elf_symbols.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cancel.h"
 #include "base/guard.h"
+#include "kernel/programs/elf_file.h"
 
-#define PHDRS_MAX    64
-#define SECTIONS_MAX 4096
 #define SYMBOLS_MAX  (1u << 20)
 #define CHUNK	     128	       /* symbols */
 #define STEPS_MAX    (4 * SYMBOLS_MAX) /* of a search */
@@ -17,62 +15,10 @@
 #define NOTES_MAX    4096
 #define NR_NOTES_MAX 8
 
-struct elf {
-	const struct hv_elf_file *file;
-	Elf64_Ehdr head;
-	Elf64_Phdr phdrs[PHDRS_MAX];
-	unsigned nr_phdrs;
-};
-
 /* A table of symbols and its strings, by offset in the file. */
 struct table {
 	uint64_t symbols, symbols_len, strings, strings_len;
 };
-
-static bool read_at(const struct hv_elf_file *f, uint64_t off, void *buf, size_t len)
-{
-	return off <= f->len_bytes && len <= f->len_bytes - off && f->read(f->ctx, off, buf, len);
-}
-
-static bool open_elf(const struct hv_elf_file *f, struct elf *ret)
-{
-	Elf64_Ehdr *h = &ret->head;
-
-	ret->file = f;
-	if (!read_at(f, 0, h, sizeof(*h)) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
-		return false;
-	ret->nr_phdrs = 0;
-	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > PHDRS_MAX ||
-	    !read_at(f, h->e_phoff, ret->phdrs, h->e_phnum * sizeof(Elf64_Phdr)))
-		return true; /* the file may have sections */
-	ret->nr_phdrs = h->e_phnum;
-	return true;
-}
-
-/* Returns the address at OFF, or 0. */
-static uint64_t address_of(const struct elf *e, uint64_t off)
-{
-	for (unsigned i = 0; i < e->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &e->phdrs[i];
-
-		if (p->p_type == PT_LOAD && off >= p->p_offset && off - p->p_offset < p->p_filesz)
-			return off - p->p_offset + p->p_vaddr;
-	}
-	return 0;
-}
-
-/* Returns the offset of address VADDR, or 0. */
-static uint64_t offset_of(const struct elf *e, uint64_t vaddr)
-{
-	for (unsigned i = 0; i < e->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &e->phdrs[i];
-
-		if (p->p_type == PT_LOAD && vaddr >= p->p_vaddr && vaddr - p->p_vaddr < p->p_filesz)
-			return vaddr - p->p_vaddr + p->p_offset;
-	}
-	return 0;
-}
 
 /* -- functions ---------------------------------------------------------------------------------- */
 
@@ -86,7 +32,7 @@ static int compare(const void *a, const void *b)
 
 /* The places that still need a name, by address. */
 struct search {
-	const struct elf *e;
+	const struct hv_elf *e;
 	struct hv_elf_place **places; /* owned */
 	size_t nr;
 	uint32_t *names;  /* owned; by place: offset of the name in the strings, plus 1; 0: none */
@@ -137,7 +83,7 @@ static void see_symbol(struct search *s, const Elf64_Sym *symbol)
 	}
 }
 
-static char *name_at(const struct elf *e, const struct table *t, uint32_t off)
+static char *name_at(const struct hv_elf *e, const struct table *t, uint32_t off)
 {
 	char name[HV_ELF_NAME_MAX];
 	size_t len = sizeof(name) - 1;
@@ -147,7 +93,7 @@ static char *name_at(const struct elf *e, const struct table *t, uint32_t off)
 	if (len > t->strings_len - off)
 		len = (size_t)(t->strings_len - off);
 	/* The end may be on a page that is not there. */
-	while (len && !read_at(e->file, t->strings + off, name, len))
+	while (len && !hv_elf_read(e->file, t->strings + off, name, len))
 		len /= 2;
 	name[len] = '\0';
 	return *name && (strlen(name) < len || len == sizeof(name) - 1) ? hv_strdup(name) : NULL;
@@ -162,8 +108,8 @@ static void search_table(struct search *s, const struct table *t)
 		Elf64_Sym chunk[CHUNK];
 		size_t len = nr - at < CHUNK ? (size_t)(nr - at) : CHUNK;
 
-		if (!read_at(s->e->file, t->symbols + at * sizeof(Elf64_Sym), chunk,
-			     len * sizeof(*chunk)))
+		if (!hv_elf_read(s->e->file, t->symbols + at * sizeof(Elf64_Sym), chunk,
+				 len * sizeof(*chunk)))
 			continue;
 		for (size_t i = 0; i < len; i++)
 			if (is_function(&chunk[i]))
@@ -187,14 +133,14 @@ static void search_section(struct search *s, uint32_t type)
 
 	if (h->e_shentsize != sizeof(section))
 		return;
-	for (unsigned i = 0; i < h->e_shnum && i < SECTIONS_MAX; i++) {
+	for (unsigned i = 0; i < h->e_shnum && i < HV_ELF_SECTIONS_MAX; i++) {
 		struct table t;
 
-		if (!read_at(s->e->file, h->e_shoff + i * sizeof(section), &section,
-			     sizeof(section)) ||
+		if (!hv_elf_read(s->e->file, h->e_shoff + i * sizeof(section), &section,
+				 sizeof(section)) ||
 		    section.sh_type != type || section.sh_link >= h->e_shnum ||
-		    !read_at(s->e->file, h->e_shoff + section.sh_link * sizeof(section), &strings,
-			     sizeof(strings)))
+		    !hv_elf_read(s->e->file, h->e_shoff + section.sh_link * sizeof(section),
+				 &strings, sizeof(strings)))
 			continue;
 		t = (struct table){section.sh_offset, section.sh_size, strings.sh_offset,
 				   strings.sh_size};
@@ -208,7 +154,7 @@ static void search_section(struct search *s, uint32_t type)
  * them, even if the headers of sections are not. All linkers put the strings after the symbols. */
 static void search_dynamic(struct search *s)
 {
-	const struct elf *e = s->e;
+	const struct hv_elf *e = s->e;
 	Elf64_Dyn list[DYNAMIC_MAX];
 	struct table t = {0};
 	size_t nr = 0;
@@ -220,14 +166,14 @@ static void search_dynamic(struct search *s)
 			continue;
 		nr = p->p_filesz / sizeof(*list);
 		nr = nr < DYNAMIC_MAX ? nr : DYNAMIC_MAX;
-		if (!read_at(e->file, p->p_offset, list, nr * sizeof(*list)))
+		if (!hv_elf_read(e->file, p->p_offset, list, nr * sizeof(*list)))
 			return;
 	}
 	for (size_t i = 0; i < nr && list[i].d_tag != DT_NULL; i++) {
 		if (list[i].d_tag == DT_SYMTAB)
-			t.symbols = offset_of(e, list[i].d_un.d_ptr);
+			t.symbols = hv_elf_offset(e, list[i].d_un.d_ptr);
 		else if (list[i].d_tag == DT_STRTAB)
-			t.strings = offset_of(e, list[i].d_un.d_ptr);
+			t.strings = hv_elf_offset(e, list[i].d_un.d_ptr);
 		else if (list[i].d_tag == DT_STRSZ)
 			t.strings_len = list[i].d_un.d_val;
 	}
@@ -237,7 +183,7 @@ static void search_dynamic(struct search *s)
 	search_table(s, &t);
 }
 
-static void search(const struct elf *e, struct hv_elf_place *list, size_t nr)
+static void search(const struct hv_elf *e, struct hv_elf_place *list, size_t nr)
 {
 	HV_AUTO_FREE struct hv_elf_place **places = hv_alloc((nr + 1) * sizeof(*places));
 	HV_AUTO_FREE uint32_t *names = hv_alloc((nr + 1) * sizeof(*names));
@@ -258,20 +204,20 @@ static void search(const struct elf *e, struct hv_elf_place *list, size_t nr)
 
 void hv_elf_find_functions(const struct hv_elf_file *f, struct hv_elf_place *list, size_t nr)
 {
-	HV_AUTO_FREE struct elf *e = hv_alloc(sizeof(*e));
+	HV_AUTO_FREE struct hv_elf *e = hv_alloc(sizeof(*e));
 
-	if (!open_elf(f, e))
+	if (!hv_elf_open(f, e))
 		return;
 	for (size_t i = 0; i < nr; i++)
-		list[i].vaddr = address_of(e, list[i].off);
+		list[i].vaddr = hv_elf_address(e, list[i].off);
 	search(e, list, nr);
 }
 
 void hv_elf_find_functions_at(const struct hv_elf_file *f, struct hv_elf_place *list, size_t nr)
 {
-	HV_AUTO_FREE struct elf *e = hv_alloc(sizeof(*e));
+	HV_AUTO_FREE struct hv_elf *e = hv_alloc(sizeof(*e));
 
-	if (open_elf(f, e))
+	if (hv_elf_open(f, e))
 		search(e, list, nr);
 }
 
@@ -304,19 +250,19 @@ static size_t find_id(const uint8_t *notes, size_t len, uint8_t ret[HV_ELF_BUILD
 
 size_t hv_elf_build_id(const struct hv_elf_file *f, uint8_t ret[HV_ELF_BUILD_ID_MAX])
 {
-	HV_AUTO_FREE struct elf *e = hv_alloc(sizeof(*e));
+	HV_AUTO_FREE struct hv_elf *e = hv_alloc(sizeof(*e));
 	uint8_t notes[NOTES_MAX];
 	unsigned nr_notes = 0;
 	size_t found = 0;
 
-	if (!open_elf(f, e))
+	if (!hv_elf_open(f, e))
 		return 0;
 	for (unsigned i = 0; !found && i < e->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &e->phdrs[i];
 		size_t len = p->p_filesz < NOTES_MAX ? (size_t)p->p_filesz : NOTES_MAX;
 
 		if (p->p_type == PT_NOTE && nr_notes++ < NR_NOTES_MAX &&
-		    read_at(f, p->p_offset, notes, len))
+		    hv_elf_read(f, p->p_offset, notes, len))
 			found = find_id(notes, len, ret);
 	}
 	return found;

@@ -404,6 +404,16 @@ void hv_program_deinit(struct hv_program *p)
 	*p = (struct hv_program){0};
 }
 
+/* -- files -------------------------------------------------------------------------------------- */
+
+static bool open_file(const struct hv_kernel *k, const struct hv_program_file_id *id,
+		      struct hv_page_cache *cache, struct hv_cached_file *ret)
+{
+	return k->core.btf && hv_err_is_none(hv_page_cache_find(&k->core, cache)) &&
+	       hv_cached_file_open(cache, id->mapping, ret) && ret->ino == id->ino &&
+	       ret->len_bytes == id->len_bytes;
+}
+
 bool hv_program_find_functions(struct hv_kernel *k, const struct hv_program_file_id *id,
 			       struct hv_elf_place *list, size_t nr)
 {
@@ -411,11 +421,80 @@ bool hv_program_find_functions(struct hv_kernel *k, const struct hv_program_file
 	struct hv_cached_file file;
 	struct hv_elf_file elf;
 
-	if (!k->core.btf || !hv_err_is_none(hv_page_cache_find(&k->core, &cache)) ||
-	    !hv_cached_file_open(&cache, id->mapping, &file) || file.ino != id->ino ||
-	    file.len_bytes != id->len_bytes)
+	if (!open_file(k, id, &cache, &file))
 		return false;
 	elf = hv_cached_file_elf(&file);
 	hv_elf_find_functions(&elf, list, nr);
 	return true;
+}
+
+/* The kernel's image of a vDSO (struct vdso_image). */
+struct image {
+	const struct hv_kernel_core *core;
+	uint64_t data;
+};
+
+static bool read_image(void *ctx, uint64_t off, void *buf, size_t len_bytes)
+{
+	const struct image *i = ctx;
+
+	return hv_err_is_none(hv_read(&i->core->as, hv_gva(i->data + off), buf, len_bytes));
+}
+
+/* Finds the image that task PID has mapped, as all tasks of its kind have. */
+static bool find_image(struct hv_kernel *k, uint32_t pid, struct image *ret, uint64_t *ret_len)
+{
+	const struct hv_address_space *as = &k->core.as;
+	uint32_t in_task, in_mm, in_data, in_size;
+	const struct hv_field mm[] = {{"context.vdso_image", 8, &in_mm}};
+	const struct hv_field task[] = {{"mm", 8, &in_task}};
+	const struct hv_field image[] = {{"data", 8, &in_data}, {"size", 8, &in_size}};
+	struct hv_task found;
+	uint64_t at;
+
+	*ret = (struct image){.core = &k->core};
+	return k->core.btf && hv_err_is_none(hv_fields_find(&k->core, "mm_struct", mm, 1)) &&
+	       hv_err_is_none(hv_fields_find(&k->core, "task_struct", task, 1)) &&
+	       hv_err_is_none(hv_fields_find(&k->core, "vdso_image", image, HV_ARRAY_LEN(image))) &&
+	       find_task(k, pid, &found) &&
+	       hv_err_is_none(hv_read_u64(as, hv_gva(found.task.v + in_task), &at)) && at &&
+	       hv_err_is_none(hv_read_u64(as, hv_gva(at + in_mm), &at)) &&
+	       hv_err_is_none(hv_read_u64(as, hv_gva(at + in_data), &ret->data)) &&
+	       hv_err_is_none(hv_read_u64(as, hv_gva(at + in_size), ret_len));
+}
+
+static uint64_t copy_pages(const struct hv_elf_file *f, uint64_t first, unsigned nr, uint8_t *buf)
+{
+	uint64_t present = 0, nr_pages = f->len_bytes / HV_PROGRAM_PAGE_BYTES + 1;
+
+	memset(buf, 0, (size_t)nr * HV_PROGRAM_PAGE_BYTES);
+	for (unsigned i = 0; i < nr && first < nr_pages && i < nr_pages - first; i++) {
+		uint64_t off = (first + i) * HV_PROGRAM_PAGE_BYTES, len = HV_PROGRAM_PAGE_BYTES;
+
+		if (off >= f->len_bytes)
+			break;
+		if (len > f->len_bytes - off)
+			len = f->len_bytes - off;
+		if (f->read(f->ctx, off, buf + i * HV_PROGRAM_PAGE_BYTES, (size_t)len))
+			present |= UINT64_C(1) << i;
+		else
+			memset(buf + i * HV_PROGRAM_PAGE_BYTES, 0, HV_PROGRAM_PAGE_BYTES);
+	}
+	return present;
+}
+
+uint64_t hv_program_read_pages(struct hv_kernel *k, uint32_t pid,
+			       const struct hv_program_file_id *id, uint64_t first, unsigned nr,
+			       void *buf)
+{
+	struct hv_page_cache cache;
+	struct hv_cached_file file;
+	struct image image;
+	struct hv_elf_file elf = {.read = read_image, .ctx = &image};
+
+	if (id->mapping.v && open_file(k, id, &cache, &file))
+		elf = hv_cached_file_elf(&file);
+	else if (id->mapping.v || !find_image(k, pid, &image, &elf.len_bytes))
+		elf.len_bytes = 0;
+	return copy_pages(&elf, first, nr, buf);
 }

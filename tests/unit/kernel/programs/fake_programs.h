@@ -17,6 +17,7 @@
 /* struct mm_struct */
 #define FP_ROOT	       8u
 #define FP_FIRST       24u
+#define FP_IMAGE       48u
 /* struct vm_area_struct */
 #define FP_START       0u
 #define FP_END	       8u
@@ -58,7 +59,7 @@ static uint64_t fp_vmemmap; /* address of the symbol */
 static inline void fp_declare(struct fk *f)
 {
 	uint32_t tree = FK_STRUCT("maple_tree", 16, {"ma_root", FP_ROOT, 8});
-	uint32_t context = FK_STRUCT("mm_context", 16, {"vdso", 8, 8});
+	uint32_t context = FK_STRUCT("mm_context", 24, {"vdso", 8, 8}, {"vdso_image", 16, 8});
 	uint32_t path = FK_STRUCT("path", 16, {"mnt", FP_VFS, 8}, {"dentry", FP_DENTRY, 8});
 	uint32_t hash = FK_STRUCT("hlist_bl_node", 16, {"next", 0, 8}, {"pprev", FP_PPREV, 8});
 	uint32_t name = FK_STRUCT("qstr", 16, {"len", FP_LEN - 24, 4}, {"name", FP_NAME - 24, 8});
@@ -84,6 +85,7 @@ static inline void fp_declare(struct fk *f)
 		  {"i_mapping", FP_IMAP, 8});
 	FK_STRUCT("xa_node", 16 + 8 * 64, {"shift", 0, 1}, {"slots", FP_SLOTS, 8 * 64});
 	FK_STRUCT("page", FP_STRUCT, {"flags", 0, 8});
+	FK_STRUCT("vdso_image", 16, {"data", 0, 8}, {"size", 8, 8});
 	FK_STRUCT("css_set", 24, {"dfl_cgrp", 0, 8}, {"subsys", 8, 16});
 	FK_STRUCT("cgroup_subsys_state", 8, {"cgroup", 0, 8});
 	FK_STRUCT("cgroup", 8, {"kn", 0, 8});

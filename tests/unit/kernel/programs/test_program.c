@@ -272,6 +272,71 @@ START_TEST(a_file_that_is_gone)
 }
 END_TEST
 
+#define NR_PAGES 4
+
+static uint8_t pages[NR_PAGES * FP_PAGE];
+
+static uint64_t read_pages(const struct hv_program_file_id *id, uint64_t first)
+{
+	memset(pages, 0x5a, sizeof(pages));
+	return hv_program_read_pages(&p.t.f.k, FP_PID, id, first, NR_PAGES, pages);
+}
+
+static bool is_zero(size_t page)
+{
+	for (size_t i = 0; i < FP_PAGE; i++)
+		if (pages[page * FP_PAGE + i])
+			return false;
+	return true;
+}
+
+/* The file has two pages. The second one is not in the page cache. */
+START_TEST(pages_of_a_file)
+{
+	uint64_t page = fp_elf(&p);
+	struct hv_program_file_id id;
+
+	map_cat(fp_page(page));
+	ck_assert(read_program());
+	id = program.maps[0].file;
+	ck_assert_uint_eq(read_pages(&id, 0), 1);
+	ck_assert(memcmp(pages, fk_host(&p.t.f, page), FP_PAGE) == 0);
+	ck_assert(is_zero(1) && is_zero(2) && is_zero(NR_PAGES - 1));
+	for (uint64_t first = 1; first < 4; first++)
+		ck_assert_uint_eq(read_pages(&id, first), 0);
+	ck_assert_uint_eq(read_pages(&id, UINT64_MAX), 0);
+	ck_assert_uint_eq(read_pages(&id, UINT64_MAX / FP_PAGE + 1), 0);
+	ck_assert(is_zero(0));
+	id.ino++;
+	ck_assert_uint_eq(read_pages(&id, 0), 0);
+	ck_assert(is_zero(0));
+}
+END_TEST
+
+/* The kernel's image of the vDSO is one page and a half. */
+START_TEST(pages_of_the_vdso)
+{
+	const struct hv_program_file_id none = {0};
+	uint64_t data = fk_alloc(&p.t.f, 2 * FP_PAGE), image = fk_alloc(&p.t.f, 16);
+
+	map_cat(0);
+	ck_assert_uint_eq(read_pages(&none, 0), 0); /* the kernel has no image */
+	memset(fk_host(&p.t.f, data), 0x7f, 2 * FP_PAGE);
+	fk_u64(&p.t.f, p.mm + FP_IMAGE, image);
+	fk_u64(&p.t.f, image, data);
+	fk_u64(&p.t.f, image + 8, FP_PAGE + FP_PAGE / 2);
+	ck_assert_uint_eq(read_pages(&none, 0), 3);
+	ck_assert_uint_eq(pages[FP_PAGE + FP_PAGE / 2 - 1], 0x7f);
+	ck_assert_uint_eq(pages[FP_PAGE + FP_PAGE / 2], 0);
+	ck_assert_uint_eq(hv_program_read_pages(&p.t.f.k, FP_PID + 1, &none, 0, NR_PAGES, pages),
+			  0);
+	fk_u64(&p.t.f, image + 8, UINT64_MAX);
+	ck_assert_uint_ne(read_pages(&none, 0), 0);
+	fk_u64(&p.t.f, image, 16);
+	ck_assert_uint_eq(read_pages(&none, 0), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -283,6 +348,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_tree_with_too_many_nodes);
 	tcase_add_test(tc, functions_in_the_page_cache);
 	tcase_add_test(tc, a_file_that_is_gone);
+	tcase_add_test(tc, pages_of_a_file);
+	tcase_add_test(tc, pages_of_the_vdso);
 }
 
 int main(void)
