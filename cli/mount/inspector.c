@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/capabilities.h"
 #include "base/err.h"
 #include "base/prefix.h"
 #include "base/text.h"
@@ -170,6 +171,16 @@ static void look_for_others(int fd)
 	}
 }
 
+static _Noreturn void become(int fd)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(INSPECTOR_NEEDS);
+
+	prctl(PR_SET_NAME, "hvtrace:inspect");
+	if (!err)
+		look_for_others(fd);
+	_exit(err != NULL);
+}
+
 bool inspector_start(int fuse_fd, int link_fd, struct inspector *ret)
 {
 	int fds[2];
@@ -182,9 +193,7 @@ bool inspector_start(int fuse_fd, int link_fd, struct inspector *ret)
 		close(fuse_fd);
 		close(link_fd);
 		close(fds[0]);
-		prctl(PR_SET_NAME, "hvtrace:inspect");
-		look_for_others(fds[1]);
-		_exit(0);
+		become(fds[1]);
 	}
 	close(fds[1]);
 	if (pid < 0) {

@@ -13,6 +13,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/capabilities.h"
+
+/* The child's capabilities: descriptors of other processes, also of those that change their user. */
+#define INSPECTOR_NEEDS (HV_CAP(SYS_PTRACE) | HV_CAP(DAC_READ_SEARCH))
+
 enum closer_state {
 	CLOSER_LIVES,
 	CLOSER_EXITS,	/* exits voluntarily */

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/capabilities.h"
 #include "cli/mount/fusefs.h"
+#include "cli/mount/inspector.h"
 #include "cli/mount/link.h"
 #include "cli/mountpoint.h"
 #include "cli/stop_signals.h"
@@ -41,6 +43,15 @@ static void keep_only(int link_fd, int fuse_fd)
 	close_range(FD_END, ~0u, 0);
 }
 
+/* This process decodes a service's answers. It needs SYS_ADMIN to unmount, and the inspectors' rights
+ * to start them. */
+static bool keep_capabilities(void)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(HV_CAP(SYS_ADMIN) | INSPECTOR_NEEDS);
+
+	return !err;
+}
+
 static void serve(const struct job *job)
 {
 	struct link *l;
@@ -48,7 +59,7 @@ static void serve(const struct job *job)
 	if (job->outside_fd >= 0 && setns(job->outside_fd, CLONE_NEWNS) != 0)
 		_exit(1);
 	keep_only(job->link_fd, job->fuse_fd);
-	if (chdir("/") != 0)
+	if (chdir("/") != 0 || !keep_capabilities())
 		_exit(1);
 	prctl(PR_SET_NAME, "hvtrace:mount");
 	l = link_new(FD_LINK);
