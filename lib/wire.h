@@ -52,6 +52,7 @@ enum wire_kind {
 	WIRE_DEFINE, /* data: a line of dynamic_events, LETTER:GROUP/NAME ...: defines an event that
 			   does not exist; it is removed when this connection ends. -:GROUP/NAME:
 			   removes it now */
+	WIRE_PAGES,  /* arg: a task; data: a file; answer data: pages of it (service/programs.h) */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: offset of the reason in the message
 		       (base/err.h) */

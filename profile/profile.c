@@ -32,6 +32,17 @@ static void profile_free(struct hv_export *x)
 	free(x);
 }
 
+static struct hv_profile_event find_event(const struct hv_catalogue *c, const char *name)
+{
+	struct hv_profile_event e = {.type = hv_catalogue_find(c, HV_PROFILE_SYSTEM, name)};
+
+	if (e.type) {
+		e.is_user = hv_event_type_field(c, e.type, HV_PROFILE_USER);
+		e.ustack = hv_event_type_field(c, e.type, HV_PROFILE_USTACK);
+	}
+	return e;
+}
+
 void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head)
 {
 	const struct hv_catalogue *c = &p->decode.catalogue;
@@ -41,11 +52,8 @@ void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head)
 	p->nr_cpus = head->nr_cpus;
 	p->pending = hv_alloc((head->nr_cpus + 1) * sizeof(*p->pending));
 	p->nr_seen = hv_alloc((head->nr_cpus + 1) * sizeof(*p->nr_seen));
-	p->type = hv_catalogue_find(c, HV_PROFILE_SYSTEM, HV_PROFILE_EVENT);
-	if (p->type) {
-		p->is_user = hv_event_type_field(c, p->type, HV_PROFILE_USER);
-		p->ustack = hv_event_type_field(c, p->type, HV_PROFILE_USTACK);
-	}
+	p->words = find_event(c, HV_PROFILE_EVENT);
+	p->copies = find_event(c, HV_PROFILE_COPY);
 }
 
 static struct hv_err *profile_open(const struct hv_export_config *config hv_unused,
@@ -250,8 +258,26 @@ static bool is_wanted(struct hv_profile *p, unsigned cpu)
 	return p->one_of < 2 || (seen + cpu) % p->one_of == 0;
 }
 
+/* Unwinds the copy of a program's stack. */
+static void take_copy(const struct hv_profile *p, const struct hv_event *e,
+		      struct hv_profile_pending *s)
+{
+	struct hv_entry_value v;
+
+	if (p->files.unwind && p->copies.ustack && hv_entry_value(p->copies.ustack, e->entry, &v) &&
+	    v.bytes.len_bytes)
+		s->nr_user =
+			p->files.unwind(p->files.unwind_ctx, s->pid, s->comm, v.bytes, s->user);
+}
+
+static bool is_event(const struct hv_profile_event *known, const struct hv_event *e)
+{
+	return e->kind == HV_EVENT_GUESTS && known->type && e->id == known->type->id;
+}
+
 static void begin(struct hv_profile *p, const struct hv_event *e)
 {
+	const struct hv_profile_event *known = is_event(&p->copies, e) ? &p->copies : &p->words;
 	struct hv_profile_pending *s = &p->pending[e->cpu];
 	struct hv_entry_value v;
 
@@ -264,13 +290,16 @@ static void begin(struct hv_profile *p, const struct hv_event *e)
 		.pid = e->pid,
 		.time_ns = e->time_ns,
 	};
-	if (e->kind == HV_EVENT_GUESTS && p->is_user && hv_entry_value(p->is_user, e->entry, &v)) {
+	if (e->kind == HV_EVENT_GUESTS && known->is_user &&
+	    hv_entry_value(known->is_user, e->entry, &v)) {
 		s->is_user = v.number;
 		s->is_kernel = !v.number;
 	}
 	memcpy(s->comm, e->comm, sizeof(s->comm) - 1);
-	if (e->kind == HV_EVENT_GUESTS)
-		hv_profile_take_ustack(p->ustack, e, s);
+	if (known == &p->copies)
+		take_copy(p, e, s);
+	else if (e->kind == HV_EVENT_GUESTS)
+		hv_profile_take_ustack(known->ustack, e, s);
 }
 
 static bool is_sample(const struct hv_profile *p, const struct hv_event *e)
@@ -278,8 +307,8 @@ static bool is_sample(const struct hv_profile *p, const struct hv_event *e)
 	const struct hv_symbol *symbol;
 
 	if (e->kind == HV_EVENT_GUESTS)
-		return p->type && e->id == p->type->id;
-	if (e->kind != HV_EVENT_FUNCTION || p->type)
+		return is_event(&p->words, e) || is_event(&p->copies, e);
+	if (e->kind != HV_EVENT_FUNCTION || p->words.type || p->copies.type)
 		return false;
 	symbol = hv_page_decode_symbol(&p->decode, e->ip);
 	return symbol && strcmp(symbol->name, HV_PROFILE_FUNCTION) == 0;

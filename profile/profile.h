@@ -3,6 +3,7 @@
  * no file. A sample is the event HV_PROFILE_EVENT, a probe of the guest's timer tick, with the stack
  * that the guest records after it. The event has two fields: whether the tick interrupted a program
  * (HV_PROFILE_USER), and the words of the program's stack (HV_PROFILE_USTACK). Both may be missing.
+ * The event HV_PROFILE_COPY has a copy of the program's registers and stack instead of the words.
  * A call of HV_PROFILE_FUNCTION that the function tracer records is a sample, too.
  *
  * A chain begins with a group, then the program's functions from the outermost one, then the
@@ -16,6 +17,7 @@
 
 #define HV_PROFILE_SYSTEM   "hvtrace"
 #define HV_PROFILE_EVENT    "sample"
+#define HV_PROFILE_COPY	    "sample_copy"
 #define HV_PROFILE_FUNCTION "update_process_times"
 #define HV_PROFILE_USER	    "user"
 #define HV_PROFILE_USTACK   "stack"
@@ -37,7 +39,8 @@ enum hv_profile_place {
 	HV_PROFILE_NO_CODE, /* the task has no code there */
 };
 
-/* What is known of a task of the guest: the file that it has mapped at an address, and its cgroup. */
+/* What is known of a task of the guest: the file that it has mapped at an address, its cgroup, and the
+ * callers on a copy of its stack. */
 struct hv_profile_files {
 	/* Sets *RET_FILE, a number from 1, and *RET_OFF if it returns HV_PROFILE_FILE. */
 	enum hv_profile_place (*find)(void *ctx, uint32_t pid, const char *comm, uint64_t address,
@@ -45,6 +48,11 @@ struct hv_profile_files {
 	/* Returns the path of its cgroup, which is valid until the next call, or NULL: unknown. */
 	const char *(*cgroup)(void *ctx, uint32_t pid, const char *comm);
 	void *ctx;
+	/* Sets RET to the ip and the return addresses of COPY, the registers and the stack of a program
+	 * (HV_FETCH_USER_COPY). Returns their number, at most HV_PROFILE_USER_MAX. */
+	size_t (*unwind)(void *unwind_ctx, uint32_t pid, const char *comm, struct hv_span copy,
+			 uint64_t *ret);
+	void *unwind_ctx;
 };
 
 /* A sample whose stack has not arrived. */
@@ -59,14 +67,19 @@ struct hv_profile_pending {
 	size_t nr_user;
 };
 
+/* An event of samples. */
+struct hv_profile_event {
+	const struct hv_event_type *type;	       /* NULL: the guest has no such event */
+	const struct hv_event_field *is_user, *ustack; /* NULL: no such field */
+};
+
 struct hv_profile {
 	struct hv_export base;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
-	const struct hv_event_type *type; /* of the samples; NULL: the guest has no such event */
-	const struct hv_event_field *is_user, *ustack; /* NULL: no such field */
-	struct hv_profile_pending *pending;	       /* owned, one per vCPU */
-	uint64_t *nr_seen;			       /* owned, ticks per vCPU */
+	struct hv_profile_event words, copies;
+	struct hv_profile_pending *pending; /* owned, one per vCPU */
+	uint64_t *nr_seen;		    /* owned, ticks per vCPU */
 	unsigned nr_cpus;
 	struct hv_chains chains;
 	struct hv_flame_sample *samples; /* owned */

@@ -172,7 +172,7 @@
 #define HV_FETCH_USER_STACK  16
 #define HV_USER_STACK_MAX    128 /* words */
 /* result := the saved registers of the user, then the bytes of its stack from its stack pointer on;
- * programs of 32 bits: the registers. The step's value is as for HV_FETCH_USER_STACK. The result is
+ * 32-bit programs: the registers. The step's value is as for HV_FETCH_USER_STACK. The result is
  * empty in kernel threads. */
 #define HV_FETCH_USER_COPY   17
 #define HV_FETCH_READS	     8	 /* current value := 8 bytes at the address */

@@ -172,7 +172,7 @@
 /* Stores the user's ip and the return addresses in its frame records. A record is two words in user
  * memory: the address of the next record and the return address. Each record must be above the one
  * before. It is read to the next two words of the result, of which the second is then moved to the
- * first. Programs of 32 bits have other records: only their ip is stored.
+ * first. A 32-bit program has other records: only their ip is stored.
  *
  * During the walk %rdi is the address of the next word, %rdx the last one at which a record may be
  * read, %r13 the address of the record. */
@@ -219,7 +219,7 @@
 	jmp	.Lfetch_result
 
 /* Stores the user's registers and the bytes from its stack pointer on. They are read page by page,
- * because a page that cannot be read ends them. Of programs of 32 bits only the registers are stored.
+ * because a page that cannot be read ends them. Of 32-bit programs only the registers are stored.
  *
  * During the copy %rdi is the address of the next byte, %rdx the end of the room, %r13 the address in
  * user memory. */

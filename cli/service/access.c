@@ -388,6 +388,7 @@ static const char *request_name(const struct wire_frame *frame)
 		[WIRE_PROGRAM] = "read programs",
 		[WIRE_FUNCTIONS] = "read programs",
 		[WIRE_DEFINE] = "define an event",
+		[WIRE_PAGES] = "read programs",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]

@@ -4,10 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "kernel/programs/program.h"
 
 #define OFFSETS_MAX 8192
 #define ANSWER_MAX  (WIRE_DATA_MAX - 8192) /* leaves room for one more line */
+
+_Static_assert(PROGRAMS_PAGE_BYTES == HV_PROGRAM_PAGE_BYTES && PROGRAMS_PAGES_MAX <= 64,
+	       "an answer has whole pages and a word");
 
 /* A name with newlines would be several lines. */
 static void add_name(struct hv_text *out, const char *name)
@@ -80,5 +84,25 @@ struct hv_err *programs_functions(struct service *s, struct peer *p, const struc
 		free(list[i].name);
 	}
 	peer_answer_bytes(p, out.data, out.len_bytes);
+	return NULL;
+}
+
+struct hv_err *programs_pages(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *bytes =
+		hv_alloc(sizeof(uint64_t) + PROGRAMS_PAGES_MAX * PROGRAMS_PAGE_BYTES);
+	struct hv_program_file_id id = {0};
+	HV_AUTO_FREE char *text = NULL;
+	uint64_t present = 0, first = 0;
+	const char *at;
+
+	wire_string(frame->data, WIRE_DATA_MAX, &text);
+	at = text ? text : "";
+	if (next_number(&at, &id.mapping.v) && next_number(&at, &id.ino) &&
+	    next_number(&at, &id.len_bytes) && next_number(&at, &first))
+		present = hv_program_read_pages(s->kernel, frame->arg, &id, first,
+						PROGRAMS_PAGES_MAX, bytes + sizeof(present));
+	memcpy(bytes, &present, sizeof(present));
+	peer_answer_bytes(p, bytes, sizeof(present) + PROGRAMS_PAGES_MAX * PROGRAMS_PAGE_BYTES);
 	return NULL;
 }

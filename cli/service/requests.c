@@ -359,6 +359,7 @@ static const request_fn requests[] = {
 	[WIRE_WATCH] = watch,
 	[WIRE_PROGRAM] = programs_map,
 	[WIRE_FUNCTIONS] = programs_functions,
+	[WIRE_PAGES] = programs_pages,
 	[WIRE_LIST] = files_list,
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,

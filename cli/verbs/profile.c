@@ -16,6 +16,7 @@
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/profile/diff.h"
 #include "cli/verbs/profile/programs.h"
+#include "cli/verbs/profile/stacks.h"
 #include "cli/verbs/profile/switches.h"
 #include "cli/verbs/profile/ticks.h"
 #include "cli/verbs/profile/write.h"
@@ -39,6 +40,7 @@
 #define FILE_MAX     (512u << 20) /* bytes */
 #define BUFFER_KB    "1024"	  /* of each vCPU: some seconds of samples */
 #define SWITCHES_KB  "4096"	  /* of each vCPU, for the events of the scheduler */
+#define COPIES_KB    "8192"	  /* of each vCPU, for copies of stacks: some seconds */
 
 enum output {
 	OUTPUT_TREE,
@@ -72,6 +74,7 @@ struct profile {
 	struct profile_ticks ticks;
 	struct profile_switches switches;
 	struct programs programs;
+	struct stacks stacks; /* of programs, if ticks have copies */
 	struct profile_file file;
 	int signals;	  /* fd */
 	bool compares;	  /* two files */
@@ -86,6 +89,7 @@ static void profile_deinit(struct profile *r)
 {
 	own_session_close(&r->session);
 	recording_deinit(&r->recording);
+	stacks_deinit(&r->stacks);
 	programs_deinit(&r->programs);
 	hv_text_deinit(&r->gaps);
 	profile_file_close(&r->file);
@@ -121,7 +125,9 @@ static struct hv_err *put_settings(struct profile *r)
 	struct hv_err *err;
 
 	r->request.instance = instance;
-	r->request.buffer_kb = is_timed(r) ? SWITCHES_KB : BUFFER_KB;
+	r->request.buffer_kb = is_timed(r)	     ? SWITCHES_KB
+			       : r->ticks.has_copies ? COPIES_KB
+						     : BUFFER_KB;
 	err = recording_begin(&r->recording, &r->session.client, &r->request);
 	r->request.instance = NULL;
 	if (!err && (!is_timed(r) || r->switches.has_running))
@@ -179,7 +185,14 @@ static struct hv_err *sample(struct profile *r)
 		times->has_running = r->switches.has_running;
 	}
 	r->programs.client = &r->session.client;
-	r->samples->files = (struct hv_profile_files){programs_find, programs_cgroup, &r->programs};
+	r->stacks.programs = &r->programs;
+	r->samples->files = (struct hv_profile_files){
+		.find = programs_find,
+		.cgroup = programs_cgroup,
+		.ctx = &r->programs,
+		.unwind = stacks_unwind,
+		.unwind_ctx = &r->stacks,
+	};
 	err = in_domain_of(r, measure(r));
 	if (client_is_gone(err))
 		return err;
@@ -248,6 +261,7 @@ static void add_summary(const struct profile *r, const struct hv_flame *f, struc
 	hv_text_add(out, "\n");
 	if (r->gaps.len_bytes)
 		hv_text_add(out, r->gaps.data);
+	stacks_report(&r->stacks, out);
 	if (is_timed(r) && times_of(p)->nr_tasks) {
 		hv_text_add(out, "\ntasks by wall time:\n");
 		hv_offcpu_table(times_of(p), HOTTEST, out);
@@ -450,6 +464,12 @@ static bool parse_per(struct profile *r, const char *text)
 	return true;
 }
 
+static bool parse_user_stack(struct profile *r, const char *text)
+{
+	r->ticks.has_copies = strcmp(text, "dwarf") == 0;
+	return r->ticks.has_copies || strcmp(text, "fp") == 0;
+}
+
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct profile *r, int option, int *ret_exit)
 {
@@ -476,6 +496,8 @@ static bool take_option(struct cli *cli, struct profile *r, int option, int *ret
 					optarg, RATE_MAX);
 	else if (option == 's')
 		r->programs.symfs = optarg;
+	else if (option == 'u' && !parse_user_stack(r, optarg))
+		*ret_exit = usage_error(cli, "--user-stack: '%s' is neither fp nor dwarf", optarg);
 	else if (option == 'd')
 		r->compares = true;
 	else if (option == 'P' && !parse_per(r, optarg))
@@ -515,6 +537,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"per", required_argument, NULL, 'P'},
 		{"min", required_argument, NULL, 'm'},
 		{"symfs", required_argument, NULL, 's'},
+		{"user-stack", required_argument, NULL, 'u'},
 		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
@@ -539,6 +562,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (is_timed(&r) && (r.one_of || r.output == OUTPUT_PERF || r.output == OUTPUT_PERFETTO))
 		return usage_error(cli, "--off-cpu, --wakeups and --on-cpu measure times: no "
 					"--rate, no file .perf or .pftrace");
+	if (is_timed(&r) && r.ticks.has_copies)
+		return usage_error(cli, "--user-stack=dwarf: --off-cpu, --wakeups and --on-cpu "
+					"support only fp");
 	r.request.spec = argv[optind];
 	r.request.target.path = "profile";
 	r.request.target.format = is_timed(&r) ? &hv_offcpu_format : &hv_profile_format;
@@ -573,6 +599,9 @@ static const char help[] =
 	"                         group the samples by the names of tasks (default), by task, or\n"
 	"                         by container or vCPU and name\n"
 	"  --min=PERCENT          leave smaller parts out of the tree (default: 1)\n"
+	"  --user-stack=fp|dwarf  find the callers in programs by their frame pointers (default),\n"
+	"                         or by their .eh_frame, from a copy of their stack: also those\n"
+	"                         without frame pointers\n"
 	"  --symfs=DIR            a directory with files of the guest, also with debug "
 	"information:\n"
 	"                         names functions that the guest's memory does not\n"
@@ -582,7 +611,8 @@ const struct verb verb_profile = {
 	.name = "profile",
 	.args = "[--for=DURATION] [-o FILE] [--off-cpu] [--wakeups] [--on-cpu] [--rate=1/N] "
 		"[--per=name|task|container|cpu] [--min=PERCENT] "
-		"[--symfs=DIR] [--max-overhead=PERCENT] DOMAIN | --diff [-o FILE] FILE FILE",
+		"[--user-stack=fp|dwarf] [--symfs=DIR] [--max-overhead=PERCENT] DOMAIN | --diff "
+		"[-o FILE] FILE FILE",
 	.summary = "Show where a guest's CPU time goes, as a flame graph",
 	.help = help,
 	.run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The headers of an ELF file of 64 bits, copied once, for elf_symbols.c and cfi.c. The file is untrusted
+/* The headers of a 64-bit ELF file, copied once, for elf_symbols.c and cfi.c. The file is untrusted
  * (elf_symbols.h). Private to kernel/programs/. */
 #pragma once
 

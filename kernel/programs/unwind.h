@@ -19,7 +19,7 @@ struct hv_user_frame {
 
 /* Sets *RET to the interrupted function. COPY begins with the saved registers of the program, and
  * contains its stack from its stack pointer on (HV_FETCH_USER_COPY). Returns false if these are not
- * registers of a program of 64 bits. */
+ * registers of a 64-bit program. */
 bool hv_user_frame_init(struct hv_user_frame *ret, const struct hv_dwarf_regs *names,
 			struct hv_span copy);
 uint64_t hv_user_frame_ip(const struct hv_user_frame *f);

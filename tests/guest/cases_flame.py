@@ -109,3 +109,60 @@ def flame_graph_of_a_program(t):
     assert copies >= 20 and reads >= 0.2 * copies, f"{reads} of {copies} samples of dd are in read: {stacks}"
     t.note(f"{exact} of {total} samples have the whole stack, {left} in the function of two thirds; {reads} of {copies} in read; {off_cpu}"
            + ("" if functions else "; without pprof"))
+
+
+OUTERMOST = ["main", *["nest"] * 21, "outer"]
+
+
+def user_part(names):
+    """Returns the functions of the program, without the group and the kernel's functions."""
+    return [name for name in names[1:] if not name.endswith("_[k]")]
+
+
+def is_whole(users):
+    """Whether the functions USERS are a whole stack of `unframed`."""
+    if users[:1] != ["_start"] or "main" not in users:
+        return False
+    users = users[users.index("main") :]
+    inner = users[len(OUTERMOST) :]
+    if "on_signal" in inner and inner[inner.index("on_signal") + 1 :] not in ([], ["spin"]):
+        return False
+    if "compare" in inner[:-1] or users[: len(OUTERMOST)] != OUTERMOST[: len(users)]:
+        return False
+    return inner in ([], ["spin"]) or inner[0] in ("search", "order", "ask", "signaled")
+
+
+@case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))
+def stacks_without_frame_pointers(t):
+    """With --user-stack=dwarf, the stacks of a program without frame pointers are whole, through functions of Debian's
+    libc and the vDSO; without it, few are. Stacks with a signal, for which the kernel may store more of the registers
+    than fits into a copy, are whole or end early. A stack that is longer than its copy is counted."""
+    path = f"/run/hvtrace-test/{t.name}.folded"
+    with t.attach() as traced:
+        t.guest.run("unframed 600 >/dev/null 2>&1 & echo")
+        try:
+            shown = t.hv("profile", t.name, "--for=6s", "--user-stack=dwarf", "-o", path, timeout=300)
+            stacks = [(user_part(names), nr) for names, nr in read_stacks(path) if names[0] == "unframed"]
+            assert not traced.text("kprobe_events"), traced.text("kprobe_events")
+            t.hv("profile", t.name, "--for=3s", "-o", path, timeout=300)
+            plain = [(user_part(names), nr) for names, nr in read_stacks(path) if names[0] == "unframed"]
+        finally:
+            t.guest.run("kill $(pidof unframed)")
+        t.guest.run("unframed deep >/dev/null 2>&1 & echo")
+        try:
+            deep = t.hv("profile", t.name, "--for=3s", "--user-stack=dwarf", "-o", path, timeout=300)
+            longest = max(len(user_part(names)) for names, _ in read_stacks(path) if names[0] == "unframed")
+        finally:
+            t.guest.run("kill $(pidof unframed)")
+        assert not traced.text("kprobe_events"), traced.text("kprobe_events")
+    parts = {name: count(stacks, lambda users, name=name: name in users[-12:]) for name in ("search", "compare", "ask", "[vdso]", "on_signal")}
+    assert all(parts.values()), f"{parts}: {stacks}"
+    stacks = [(users, nr) for users, nr in stacks if is_whole(users) or "on_signal" not in users]
+    total, whole = sum(nr for _, nr in stacks), count(stacks, is_whole)
+    others = [users for users, _ in stacks if not is_whole(users)]
+    early = re.search(r"^\d+ of \d+ stacks of programs.*", shown, re.M)
+    assert total >= 50 and whole >= 0.95 * total, f"{whole} of {total} stacks are whole: {shown} {others}"
+    assert count(plain, is_whole) <= 0.2 * sum(nr for _, nr in plain), plain
+    assert re.search(r"^\d+ of \d+ stacks of programs end early:.* \d+: longer than the copy", deep, re.M), deep
+    t.note(f"{whole} of {total} stacks are whole, {count(plain, is_whole)} of {sum(nr for _, nr in plain)} by frame pointers; {parts}; "
+           f"{longest} functions of a longer stack; not whole: {[users[-3:] for users in others]}; {early.group() if early else 'none ends early'}")

@@ -254,24 +254,45 @@ static bool read_host(void *ctx, uint64_t off, void *buf, size_t len_bytes)
 	return pread(*(const int *)ctx, buf, len_bytes, (off_t)off) == (ssize_t)len_bytes;
 }
 
-/* Names the places of LIST from the file PATH of the host, if its build id is ID. */
-static void name_from(const char *path, const char *id, struct hv_elf_place *list, size_t nr)
+struct hv_elf_file programs_host_elf(const int *fd)
+{
+	struct stat st = {0};
+
+	return (struct hv_elf_file){.read = read_host,
+				    .ctx = (void *)(uintptr_t)fd,
+				    .len_bytes = fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)
+							 ? 0
+							 : (uint64_t)st.st_size};
+}
+
+/* Opens the file PATH of the host. Returns -1 if its build id is not ID. */
+static int open_host(const char *path, const char *id)
 {
 	HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct hv_elf_file file = {.read = read_host, .ctx = &fd};
-	uint8_t bytes[HV_ELF_BUILD_ID_MAX];
 	HV_AUTO_TEXT struct hv_text found = {0};
-	struct stat st;
+	uint8_t bytes[HV_ELF_BUILD_ID_MAX];
+	struct hv_elf_file file;
 	size_t len;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	file.len_bytes = (uint64_t)st.st_size;
+	if (fd < 0)
+		return -1;
+	file = programs_host_elf(&fd);
 	len = hv_elf_build_id(&file, bytes);
 	for (size_t i = 0; i < len; i++)
 		hv_text_printf(&found, "%02x", bytes[i]);
-	if (len && strcmp(found.data, id) == 0)
-		hv_elf_find_functions_at(&file, list, nr);
+	return len && strcmp(found.data, id) == 0 ? hv_take_fd(&fd) : -1;
+}
+
+/* Names the places of LIST from the file PATH of the host, if its build id is ID. */
+static void name_from(const char *path, const char *id, struct hv_elf_place *list, size_t nr)
+{
+	HV_AUTO_FD int fd = open_host(path, id);
+	struct hv_elf_file file;
+
+	if (fd < 0)
+		return;
+	file = programs_host_elf(&fd);
+	hv_elf_find_functions_at(&file, list, nr);
 }
 
 /* The build id is hexadecimal, so it is safe in a path. */
@@ -288,6 +309,19 @@ static bool is_plain(const char *path)
 	return *path == '/' && !strstr(path, "/../") && !strstr(path, "/./");
 }
 
+/* Returns the path of F below --symfs, or NULL. */
+static char *symfs_path(const struct programs *p, const struct program_file *f)
+{
+	return p->symfs && is_plain(f->path) ? hv_format("%s%s", p->symfs, f->path) : NULL;
+}
+
+int programs_open_symfs(const struct programs *p, const struct program_file *f)
+{
+	HV_AUTO_FREE char *path = is_id(f->build_id) ? symfs_path(p, f) : NULL;
+
+	return path ? open_host(path, f->build_id) : -1;
+}
+
 static void name_from_host(const struct programs *p, const struct program_file *f,
 			   struct hv_elf_place *list, size_t nr)
 {
@@ -295,7 +329,7 @@ static void name_from_host(const struct programs *p, const struct program_file *
 
 	if (!is_id(f->build_id))
 		return;
-	path = p->symfs && is_plain(f->path) ? hv_format("%s%s", p->symfs, f->path) : NULL;
+	path = symfs_path(p, f);
 	if (path)
 		name_from(path, f->build_id, list, nr);
 	mine = p->symfs ? hv_format("%s" DEBUG_DIR "/%.2s/%s.debug", p->symfs, f->build_id,

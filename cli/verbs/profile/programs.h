@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "cli/client.h"
+#include "kernel/programs/elf_symbols.h"
 #include "profile/profile.h"
 
 #define PROGRAMS_TASKS_MAX 65536 /* all are looked up again when there are more */
@@ -57,6 +58,11 @@ struct programs {
 
 /* Returns "" if it is not known. */
 const char *programs_build_id(const struct program_file *f);
+/* Opens the file of the host below --symfs that F is. Returns -1 without such a file with F's build
+ * id. */
+int programs_open_symfs(const struct programs *p, const struct program_file *f);
+/* Returns the open file *FD. Borrows FD. */
+struct hv_elf_file programs_host_elf(const int *fd);
 void programs_deinit(struct programs *p);
 /* These are for struct hv_profile_files; CTX is a struct programs. */
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records the timer ticks of a guest for `hvtrace profile`: a probe of the kernel function that each
- * tick calls, with the stack of the program, and the function tracer with the stack of the kernel. Where
+ * tick calls, with the stack of the program or a copy of it, and the function tracer with the stack of the kernel. Where
  * the guest supports no probes, the function tracer alone records the ticks. profile/profile.h counts
  * them. */
 #pragma once
@@ -11,6 +11,7 @@
 /* Zero-initialised is off. */
 struct profile_ticks {
 	struct profile_probe probe;
+	bool has_copies; /* record copies of stacks instead of following frame pointers (stacks.h) */
 };
 
 /* Prepares the instance of R, which is not recording. *RET_NO_USERS and *RET_NO_STACKS, which the

@@ -543,3 +543,10 @@ bool hv_program_find_functions(struct hv_kernel *k hv_unused,
 {
 	return false;
 }
+
+uint64_t hv_program_read_pages(struct hv_kernel *k hv_unused, uint32_t pid hv_unused,
+			       const struct hv_program_file_id *id hv_unused,
+			       uint64_t first hv_unused, unsigned nr hv_unused, void *buf hv_unused)
+{
+	return 0;
+}

@@ -16,10 +16,15 @@
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-enum { SAMPLE = 300, STACK = 4, FUNCTION = 1 };
+enum { SAMPLE = 300, COPY_SAMPLE = 301, STACK = 4, FUNCTION = 1 };
 
 static const char sample_format[] =
 	"name: sample\nID: 300\n" COMMON
+	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:s32 user;\toffset:16;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc u64[] stack;\toffset:20;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
+static const char copy_format[] =
+	"name: sample_copy\nID: 301\n" COMMON
 	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:s32 user;\toffset:16;\tsize:4;\tsigned:1;\n"
 	"\tfield:__data_loc u64[] stack;\toffset:20;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
@@ -57,13 +62,14 @@ static void begin(void)
 {
 	static const struct hv_export_event events[] = {
 		{"hvtrace", {sample_format, sizeof(sample_format) - 1}},
+		{"hvtrace", {copy_format, sizeof(copy_format) - 1}},
 		{"ftrace", {stack_format, sizeof(stack_format) - 1}},
 		{"ftrace", {function_format, sizeof(function_format) - 1}},
 	};
 	static const struct hv_export_head head = {.nr_cpus = 2,
 						   .page_bytes = PAGE,
 						   .events = events,
-						   .nr_events = 3,
+						   .nr_events = 4,
 						   .kallsyms = {kallsyms, sizeof(kallsyms) - 1}};
 	static const struct hv_export_config config = {.path = "none", .fd = -1};
 	static const char names[] = "7 cat\n8 dd\n";
@@ -91,7 +97,8 @@ static void add(uint16_t type, uint32_t pid, uint8_t *entry, size_t len)
 	used += sizeof(head) + len;
 }
 
-static void sample(uint32_t pid, uint32_t is_user, const uint64_t *user, size_t nr)
+static void sample_of(uint16_t type, uint32_t pid, uint32_t is_user, const uint64_t *user,
+		      size_t nr)
 {
 	uint8_t entry[24 + 8 * 4] = {0};
 	uint32_t loc = (uint32_t)(8 * nr) << 16 | 24;
@@ -99,7 +106,12 @@ static void sample(uint32_t pid, uint32_t is_user, const uint64_t *user, size_t 
 	memcpy(entry + 16, &is_user, 4);
 	memcpy(entry + 20, &loc, 4);
 	memcpy(entry + 24, user, 8 * nr);
-	add(SAMPLE, pid, entry, 24 + 8 * nr);
+	add(type, pid, entry, 24 + 8 * nr);
+}
+
+static void sample(uint32_t pid, uint32_t is_user, const uint64_t *user, size_t nr)
+{
+	sample_of(SAMPLE, pid, is_user, user, nr);
 }
 
 static void stack(uint32_t pid, const uint64_t *callers, uint32_t nr)
@@ -230,7 +242,7 @@ START_TEST(calls_of_the_tick)
 		stack(7, in_kernel, i ? 2 : 4);
 	}
 	add_page(0);
-	hv_profile_of(x)->type = NULL;
+	hv_profile_of(x)->words.type = hv_profile_of(x)->copies.type = NULL;
 	check_folded("cat 1\ncat;vfs_read_[k];copy_page_[k] 1\n");
 	ck_assert_uint_eq(hv_profile_of(x)->nr_user, 1);
 }
@@ -266,6 +278,35 @@ START_TEST(a_call_between_a_sample_and_its_stack)
 }
 END_TEST
 
+static const uint64_t copied[] = {1, 2, 3};
+
+static size_t unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy, uint64_t *ret)
+{
+	ck_assert_ptr_eq(ctx, &copied);
+	ck_assert_uint_eq(pid, 7);
+	ck_assert_str_eq(comm, "cat");
+	ck_assert_uint_eq(copy.len_bytes, sizeof(copied));
+	ck_assert(memcmp(copy.data, copied, sizeof(copied)) == 0);
+	memcpy(ret, user, sizeof(user));
+	return HV_ARRAY_LEN(user);
+}
+
+/* A copy of a stack is unwound by the caller; without a copy, or a caller that unwinds, the sample has no
+ * functions of the program. */
+START_TEST(copies_of_stacks)
+{
+	hv_profile_of(x)->files.unwind = _i ? unwind : NULL;
+	hv_profile_of(x)->files.unwind_ctx = (void *)(uintptr_t)&copied;
+	sample_of(COPY_SAMPLE, 7, 0, copied, 3);
+	stack(7, in_kernel, 4);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 0);
+	sample_of(COPY_SAMPLE, 0, 1, copied, 3); /* the idle task */
+	add_page(1);
+	check_folded(_i ? "cat 1\ncat;0x403004;0x402004;0x401000;vfs_read_[k];copy_page_[k] 1\n"
+			: "cat 1\ncat;vfs_read_[k];copy_page_[k] 1\n");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
@@ -278,6 +319,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, calls_of_the_tick);
 	tcase_add_test(tc, a_call_between_a_sample_and_its_stack);
 	tcase_add_test(tc, words_outside_of_the_entry);
+	tcase_add_loop_test(tc, copies_of_stacks, 0, 2);
 }
 
 int main(void)
