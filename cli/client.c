@@ -301,6 +301,18 @@ struct hv_err *client_functions(struct client *c, const char *places, char **ret
 	return ask(c, &(struct wire_frame){.kind = WIRE_FUNCTIONS, .data = bytes_of(places)}, ret);
 }
 
+struct hv_err *client_pages(struct client *c, uint32_t pid, const char *place, struct hv_span *ret)
+{
+	struct wire_frame reply;
+	struct hv_err *err = call(
+		c, &(struct wire_frame){.kind = WIRE_PAGES, .arg = pid, .data = bytes_of(place)},
+		&reply);
+
+	if (!err)
+		*ret = reply.data;
+	return err;
+}
+
 struct hv_err *client_mounted(struct client *c, const char *dir)
 {
 	struct wire_frame reply;

@@ -84,6 +84,9 @@ struct hv_err *client_max_overhead(struct client *c, uint32_t max_ppm) hv_must_u
 /* Requests that only hvtrace's own programs send. cli/service/programs.h describes the texts. */
 struct hv_err *client_program(struct client *c, uint32_t pid, char **ret) hv_must_use;
 struct hv_err *client_functions(struct client *c, const char *places, char **ret) hv_must_use;
+/* *RET is valid until the next call. */
+struct hv_err *client_pages(struct client *c, uint32_t pid, const char *place,
+			    struct hv_span *ret) hv_must_use;
 /* Tells the service that this client mounts the tree at DIR. */
 struct hv_err *client_mounted(struct client *c, const char *dir) hv_must_use;
 

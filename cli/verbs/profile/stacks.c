@@ -73,13 +73,8 @@ static void ask(const struct stacks_file *f, uint64_t number, struct chunk *ret)
 	HV_AUTO_FREE char *text =
 		hv_format("%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64, file->mapping, file->ino,
 			  file->len_bytes, number * PAGES);
-	const struct wire_frame request = {
-		.kind = WIRE_PAGES,
-		.arg = f->pid,
-		.data = {(const uint8_t *)text, strlen(text)},
-	};
-	struct wire_frame answer;
-	struct hv_err *err = p->is_off ? NULL : client_call(p->client, &request, &answer);
+	struct hv_span data = {0};
+	struct hv_err *err = p->is_off ? NULL : client_pages(p->client, f->pid, text, &data);
 
 	if (p->is_off || err) {
 		/* The next request of the recording reports a session that is gone. */
@@ -87,10 +82,10 @@ static void ask(const struct stacks_file *f, uint64_t number, struct chunk *ret)
 		hv_err_free(err);
 		return;
 	}
-	if (answer.data.len_bytes != sizeof(ret->present) + sizeof(ret->bytes))
+	if (data.len_bytes != sizeof(ret->present) + sizeof(ret->bytes))
 		return;
-	hv_span_u64(answer.data, 0, &ret->present);
-	hv_span_copy(answer.data, sizeof(ret->present), ret->bytes, sizeof(ret->bytes));
+	hv_span_u64(data, 0, &ret->present);
+	hv_span_copy(data, sizeof(ret->present), ret->bytes, sizeof(ret->bytes));
 }
 
 static const struct chunk *find_chunk(struct stacks_file *f, uint64_t number)

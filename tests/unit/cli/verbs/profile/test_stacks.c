@@ -50,15 +50,13 @@ static void list_maps(void)
 	fclose(file);
 }
 
-static struct hv_span answer_pages(const struct wire_frame *r)
+static struct hv_span answer_pages(const char *place)
 {
 	static uint8_t answer[8 + PAGES * PAGE];
 	unsigned long mapping, ino, len, first;
 	uint64_t present = 0;
-	char text[128] = "";
 
-	snprintf(text, sizeof(text), "%.*s", (int)r->data.len_bytes, r->data.data);
-	ck_assert_int_eq(sscanf(text, "%lx %lx %lx %lx", &mapping, &ino, &len, &first), 4);
+	ck_assert_int_eq(sscanf(place, "%lx %lx %lx %lx", &mapping, &ino, &len, &first), 4);
 	ck_assert(mapping >= 1 && mapping <= nr_files);
 	memset(answer, 0, sizeof(answer));
 	for (unsigned i = 0; i < PAGES; i++)
@@ -70,14 +68,25 @@ static struct hv_span answer_pages(const struct wire_frame *r)
 	return (struct hv_span){answer, is_lying ? sizeof(answer) - 1 : sizeof(answer)};
 }
 
-struct hv_err *client_call(struct client *c hv_unused, const struct wire_frame *r,
-			   struct wire_frame *ret)
+struct hv_err *client_program(struct client *c hv_unused, uint32_t pid hv_unused, char **ret)
 {
-	*ret = (struct wire_frame){.data = {(const uint8_t *)maps.data, maps.len_bytes}};
-	nr_asked += r->kind == WIRE_PAGES;
-	if (r->kind == WIRE_PAGES)
-		ret->data = answer_pages(r);
-	return is_gone && r->kind == WIRE_PAGES ? hv_err_new(ECONNRESET, "gone") : NULL;
+	*ret = hv_strdup(maps.data);
+	return NULL;
+}
+
+struct hv_err *client_functions(struct client *c hv_unused, const char *places hv_unused,
+				char **ret)
+{
+	*ret = hv_strdup(maps.data);
+	return NULL;
+}
+
+struct hv_err *client_pages(struct client *c hv_unused, uint32_t pid hv_unused, const char *place,
+			    struct hv_span *ret)
+{
+	nr_asked++;
+	*ret = answer_pages(place);
+	return is_gone ? hv_err_new(ECONNRESET, "gone") : NULL;
 }
 
 bool client_is_gone(const struct hv_err *err)
