@@ -185,10 +185,12 @@
 	jz	2f
 	movq	USER_IP(%rsi), %rax
 	movq	USER_BP(%rsi), %r13
-	movq	%rax, (%rdi)
-	addq	$8, %rdi
+	stosq
 	cmpb	$USER_CS_64, USER_CS(%rsi)
 	jne	2f
+	/* Like the kernel: a register below the stack pointer is not a frame pointer. */
+	cmpq	(USER_CS + 16)(%rsi), %r13
+	jb	2f
 1:	cmpq	%rdx, %rdi
 	ja	2f
 	testq	%r13, %r13
@@ -213,9 +215,8 @@
 	movq	%rax, %r13
 	ja	1b
 2:	movl	$ANY_LENGTH, %r9d
-	movl	%edi, %edx
+	leal	-HV_FETCH_HEAD(%rdi), %edx
 	subl	%r14d, %edx
-	subl	$HV_FETCH_HEAD, %edx
 	jmp	.Lfetch_result
 
 /* Stores the user's registers and the bytes from its stack pointer on. They are read page by page,

@@ -179,7 +179,8 @@ static void user_stack(const struct world *w)
 	memcpy(w->host + WORLD_PROGRAM_OFF, &step, sizeof(step));
 	memcpy(w->host + WORLD_READERS_OFF + 0x10, reader, sizeof(reader));
 	world_cpu(w)->cat.stack = world_gva(w, USER_REGS_OFF).v;
-	regs[4] = USER_ADDRESS; /* bp */
+	regs[19] = USER_ADDRESS; /* sp */
+	regs[4] = USER_ADDRESS;	 /* bp */
 	regs[16] = USER_IP;
 	regs[17] = USER_CS;
 }

@@ -371,6 +371,23 @@ START_TEST(the_stack_of_a_program)
 }
 END_TEST
 
+/* A program without frame pointers uses the register for something else, such as an address of its
+ * data, which is not on the stack. */
+START_TEST(the_stack_of_a_program_without_frames)
+{
+	uint64_t sp = USER_START + 0x101, at;
+
+	set_user_regs(IP, USER_START + 0x100, 0x33);
+	set_frame(USER_START + 0x100, USER_START + 0x110, 1);
+	memcpy(task_stack + USER_REGS_OFF + 152, &sp, 8);
+	at = check_user_stack(0, 1);
+	sp--;
+	memcpy(task_stack + USER_REGS_OFF + 152, &sp, 8);
+	set_frame(USER_START + 0x110, 0, 2);
+	check_user_stack(at, 3);
+}
+END_TEST
+
 /* The walk ends at a record that is not above the one before, cannot be read, or has no caller. */
 START_TEST(the_stack_of_a_program_that_lies)
 {
@@ -566,6 +583,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, all_drafts_are_taken);
 	tcase_add_test(tc, an_interrupt_before_each_instruction);
 	tcase_add_test(tc, the_stack_of_a_program);
+	tcase_add_test(tc, the_stack_of_a_program_without_frames);
 	tcase_add_loop_test(tc, the_stack_of_a_program_that_lies, 0, 7);
 	tcase_add_test(tc, the_stack_of_a_program_that_ends);
 	tcase_add_test(tc, a_copy_of_the_stack);
