@@ -2,74 +2,118 @@
 """The option userstacktrace: user stacks of events, compared with the guest's own tracefs."""
 
 import re
+import tempfile
 
+from lib import tracecmd
 from lib.suite import NEWEST, OLDEST, ONE_VCPU, case
 
-EVENTS = ("syscalls/sys_enter_read", "syscalls/sys_enter_write", "syscalls/sys_exit_clock_nanosleep", "sched/sched_switch")
+EVENTS = ("syscalls/sys_enter_read", "syscalls/sys_enter_write", "syscalls/sys_exit_clock_nanosleep", "sched/sched_switch", "own/reads", "own/did")
+PROBES = ("p:own/reads ksys_read", "r:own/did ksys_read")
 LINE = re.compile(r"^\s*(.+)-(\d+)\s+\[\d+\]\s+\S+\s+\d+\.\d+: (.*)$")
-NAPS = "/bin/frames[+0x"
+COMMS = ("frames", "giver", "dd", "<idle>")
+FILE = "/bin/frames[+0x"
+SECONDS = 3
 
 
 def events(text):
-    """Returns [(comm, event with its arguments, (address, ...) or None without a user stack)]."""
-    found, stack = [], None
+    """Returns [(comm, event with its arguments, the lines of each stack after it, with its title)]."""
+    found = []
     for line in text.splitlines():
         match = LINE.match(line)
-        if match and match[3] == "<user stack trace>":
-            assert found and found[-1][0] == match[1], f"a user stack without an event: {line}"
-            assert found[-1][2] is None, f"a second user stack: {line}"
-            stack = found[-1][2] = []
+        if match and match[3].endswith("stack trace>"):
+            assert found and found[-1][0] == match[1], f"a stack without an event: {line}"
+            found[-1][2].append([match[3]])
         elif match:
-            stack = None
-            found.append([match[1], match[3], None])
+            found.append((match[1], match[3], []))
         elif line.startswith(" => "):
-            assert stack is not None, line
-            stack.append(line)
-    return [(comm, text, None if lines is None else tuple(lines)) for comm, text, lines in found]
+            found[-1][2][-1].append(line)
+    return found
 
 
 def kinds(text):
-    """Returns the stacks of each event of the program, and of the switches of idle tasks."""
+    """Returns the stacks of each event of the programs, and of the switches of idle tasks. Stacks in the kernel are
+    shown by their titles only."""
     by_event = {}
-    for comm, event, stack in events(text):
+    for comm, event, stacks in events(text):
         name = re.sub(r"\(.*|:.*|->.*| .*", "", event)
-        if name == "sched_switch" and comm != "<idle>" and "prev_state=S" not in event:
+        if comm not in COMMS or (name == "sched_switch" and comm != "<idle>" and "prev_state=S" not in event):
             continue
-        if comm in ("frames", "giver", "<idle>"):
-            by_event.setdefault((comm, name), set()).add(stack)
+        shown = tuple(tuple(lines) if lines[0] == "<user stack trace>" else lines[0] for lines in stacks)
+        by_event.setdefault((comm, name), set()).add(shown)
     return by_event
+
+
+def in_pages(traced, pid, cpus):
+    """Returns the number of user stacks of a process that `trace-cmd report` prints from the pages of trace_pipe_raw."""
+    with tempfile.TemporaryDirectory(prefix="hvtrace-test-") as directory:
+        tracecmd.save(traced, directory)
+        for cpu in range(cpus):
+            tracecmd.take_pages(traced, f"{directory}/cpu{cpu}", cpu)
+        matches, _ = tracecmd.report(directory, cpus)
+    return sum(match["event"] == "user_stack" and int(match["pid"]) == pid for match in matches)
+
+
+def own_stacks(guest):
+    """Returns the guest's own trace: user stacks, with files, and after stacks in the kernel, which hvtrace does not
+    record for probes."""
+    on = "".join(f"echo 1 >events/{event}/enable; " for event in EVENTS)
+    return guest.run_own(
+        "cd /sys/kernel/tracing; echo nop >current_tracer; echo 8192 >buffer_size_kb; echo userstacktrace >trace_options; "
+        + "".join(f"echo '{probe}' >>kprobe_events; " for probe in PROBES)
+        + f"{on} echo >trace; sleep {SECONDS}; echo 0 >tracing_on; cat trace; echo sym-userobj >trace_options; cat trace; "
+        f"echo 0 >events/own/enable; echo stacktrace >trace_options; echo >trace; echo 1 >tracing_on; sleep {SECONDS}; echo 0 >tracing_on; cat trace; "
+        "echo nostacktrace >trace_options; echo nouserstacktrace >trace_options; echo nosym-userobj >trace_options; "
+        "echo 0 >events/enable; echo >kprobe_events; echo >trace; echo 1 >tracing_on",
+        timeout=300,
+    )
+
+
+def our_stacks(t, traced, pid):
+    """Returns the same from hvtrace, and the number of user stacks of process PID in text and in pages."""
+    traced.echo("trace_options", "userstacktrace")
+    for probe in PROBES:
+        traced.echo("kprobe_events", probe, append=True)
+    for event in EVENTS:
+        traced.echo(f"events/{event}/enable", "1")
+    t.guest.run(f"sleep {SECONDS}")
+    traced.echo("tracing_on", "0")
+    ours = traced.text("trace", timeout=300)
+    traced.echo("trace_options", "sym-userobj")
+    ours += traced.text("trace", timeout=300)
+    in_text = len(re.findall(rf"-{pid} .*<user stack trace>", ours)) // 2
+    in_raw = in_pages(traced, pid, t.guest.config.vcpus)
+    traced.echo("events/own/enable", "0")
+    traced.echo("trace_options", "stacktrace")
+    traced.echo("trace", "")
+    traced.echo("tracing_on", "1")
+    t.guest.run(f"sleep {SECONDS}")
+    traced.echo("tracing_on", "0")
+    ours += traced.text("trace", timeout=300)
+    traced.echo("events/enable", "0")
+    traced.echo("kprobe_events", "")
+    return ours, in_text, in_raw
 
 
 @case(configs=(ONE_VCPU[0],), further=(OLDEST, *ONE_VCPU[1:], NEWEST))
 def user_stacks_agree_with_own_ftrace(t):
-    """The user stacks after system calls and switches of a program with frame pointers equal the guest's own, with
-    addresses and with files; those of the idle task are empty. They are in the pages of trace_pipe_raw, too."""
+    """The user stacks after system calls, switches and probes of a program with frame pointers and one without equal the
+    guest's own, with addresses and with files, and follow stacks in the kernel. Those of the idle task are empty. The
+    pages of trace_pipe_raw contain them, too."""
+    t.guest.run("(while sleep 0.1 && head -c 99999 /dev/urandom; do :; done | dd of=/dev/null bs=64k) >/dev/null 2>&1 & echo")
     pid = int(t.guest.run("frames block >/dev/null 2>&1 & echo $!").split()[-1])
     try:
-        on = "".join(f"echo 1 >events/{event}/enable; " for event in EVENTS)
-        own = t.guest.run_own(
-            f"cd /sys/kernel/tracing; echo nop >current_tracer; echo 4096 >buffer_size_kb; echo userstacktrace >trace_options; {on}"
-            "echo >trace; sleep 3; echo 0 >tracing_on; cat trace; echo sym-userobj >trace_options; cat trace; "
-            "echo nouserstacktrace >trace_options; echo nosym-userobj >trace_options; echo 0 >events/enable; echo >trace; echo 1 >tracing_on",
-            timeout=300,
-        )
+        own = own_stacks(t.guest)
         with t.attach() as traced:
-            traced.echo("trace_options", "userstacktrace")
-            for event in EVENTS:
-                traced.echo(f"events/{event}/enable", "1")
-            t.guest.run("sleep 3")
-            traced.echo("tracing_on", "0")
-            ours = traced.text("trace", timeout=300)
-            traced.echo("trace_options", "sym-userobj")
-            ours += traced.text("trace", timeout=300)
-            traced.echo("events/enable", "0")
+            ours, in_text, in_raw = our_stacks(t, traced, pid)
     finally:
-        t.guest.run(f"kill {pid}")
+        t.guest.run("kill $(pidof frames dd)")
     own, ours = kinds(own), kinds(ours)
-    assert len(own) >= 6, own
     for kind, stacks in own.items():
-        assert ours.get(kind) == stacks, f"{kind}: {stacks} by the guest, {ours.get(kind)} by hvtrace"
+        assert ours.get(kind) == stacks, f"{kind}: only by the guest {stacks - ours.get(kind, set())}, only by hvtrace {ours.get(kind, set()) - stacks}"
     naps = own["frames", "sys_clock_nanosleep"]
-    assert any(NAPS in stack[0] for stack in naps) and all(len(stack) >= 4 for stack in naps), naps
-    assert own["<idle>", "sched_switch"] == {()}, own
+    assert any(FILE in stacks[-1][1] for stacks in naps) and all(len(stacks[-1]) >= 5 for stacks in naps), naps
+    assert (("<user stack trace>",),) in own["<idle>", "sched_switch"], own
+    assert any(stacks[0] == "<stack trace>" for stacks in naps), naps
+    assert {("frames", "reads"), ("frames", "did"), ("dd", "sys_read")} <= own.keys(), own.keys()
+    assert in_raw == in_text > 10, f"{in_raw} user stacks in pages, {in_text} in text"
     t.note(f"{sum(map(len, own.values()))} different stacks of {len(own)} kinds of events")

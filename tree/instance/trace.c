@@ -10,6 +10,7 @@
 #include "tree/instance/budget.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/core/sharing.h"
+#include "tree/instance/dynamic/kprobes.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/match.h"
 #include "tree/instance/events/user_stacks.h"
@@ -346,6 +347,8 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 		return true;
 	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
+	if (option == HV_OPT_USERSTACKTRACE)
+		return hv_kprobes_nr(hv_instance_all(in)) != 0;
 	if (option == HV_OPT_FUNC_STACK_TRACE)
 		return hv_instance_tracer(in)->id == HV_TRACER_FUNCTION;
 	return (option == HV_OPT_SLEEP_TIME || option == HV_OPT_FUNCGRAPH_HOST) &&

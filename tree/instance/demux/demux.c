@@ -299,14 +299,18 @@ static void take_one(const struct taken *taken)
 static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *call)
 {
-	uint8_t entry[HV_ENTRY_LEN_MAX];
-	struct hv_event event;
+	uint8_t entry[HV_ENTRY_LEN_MAX], stack_entry[HV_USER_STACK_ENTRY_MAX];
+	struct hv_event event, user_stack;
+	struct taken taken = {.in = in, .cursor = cursor, .event = &event};
 
+	if (hv_user_stacks_event(hv_instance_all(in), call, hv_kprobes_results(call), &user_stack,
+				 stack_entry))
+		taken.user_stack = &user_stack;
 	if (hv_instance_is_top(in))
 		hv_kprobes_count(hv_instance_all(in), call);
 	for (size_t i = 0; i < hv_kprobes_nr(hv_instance_all(in)); i++)
 		if (hv_kprobes_event(hv_instance_all(in), i, call, &event, entry))
-			take_one(&(struct taken){.in = in, .cursor = cursor, .event = &event});
+			take_one(&taken);
 }
 
 static void put_waking(void *ctx, const struct hv_event *event)
@@ -341,8 +345,9 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 	}
 	hv_event_stacks_begin(in);
 	taken.has_stack = hv_event_stacks_are_recorded(in, event->id);
-	if (event->results &&
-	    hv_user_stacks_event(hv_instance_all(in), event, &user_stack, stack_entry))
+	if (hv_user_stacks_event(hv_instance_all(in), event,
+				 (struct hv_span){event->results, event->results_len}, &user_stack,
+				 stack_entry))
 		taken.user_stack = &user_stack;
 	hv_event_forks_end_task(in, event);
 	take_one(&taken);

@@ -10,6 +10,7 @@
 #include "tracer/tracepoints/event_types.h"
 #include "tree/instance/core/instance.h"
 #include "tree/instance/dynamic/kprobe_event.h"
+#include "tree/instance/events/user_stacks.h"
 
 #define WORD 8u
 
@@ -108,19 +109,45 @@ bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
 	return false;
 }
 
+static bool any_wants_user_stacks(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	for (const struct hv_instance *in = hv_instances_top(all); in; in = hv_instance_next(in))
+		if (hv_user_stacks_are_wanted(in, &e->family->type))
+			return true;
+	return false;
+}
+
+/* Adds the steps that read a user stack. Returns false if there is no room. */
+static bool add_user_stack(const struct hv_instances *all, struct hv_fetch_step *ret, size_t *nr)
+{
+	const struct hv_trampoline_program *program = hv_user_stacks_program(all);
+
+	if (program->nr > HV_FETCH_STEPS_MAX - *nr)
+		return false;
+	memcpy(ret + *nr, program->steps, program->nr * sizeof(*ret));
+	*nr += program->nr;
+	return true;
+}
+
 /* The part for the return is last. A step separates it from the part for the call. */
 static struct hv_err *add_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
 {
+	bool has_user_stack = false;
 	size_t before = *nr;
 
 	for (size_t i = 0; i < hv_kprobes_of(all)->nr; i++) {
 		const struct hv_kprobe_event *e = hv_kprobes_of(all)->list[i];
 
+		bool wants_stack;
+
 		if (e->site.v != site.v || e->is.is_return != is_return ||
 		    !hv_kprobe_event_is_on(all, e))
 			continue;
-		if (!hv_kprobe_program(&e->is, NULL, ret, nr) ||
+		wants_stack = !has_user_stack && any_wants_user_stacks(all, e);
+		has_user_stack |= wants_stack;
+		if ((wants_stack && !add_user_stack(all, ret, nr)) ||
+		    !hv_kprobe_program(&e->is, NULL, ret, nr) ||
 		    (is_return && *nr > before && *nr == HV_FETCH_STEPS_MAX))
 			return hv_err_new(ENOSPC,
 					  "the probes of %s read too much memory: they need more"
@@ -241,6 +268,13 @@ static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 	ret->comm = call->comm;
 	ret->mark = NULL;
 	return true;
+}
+
+struct hv_span hv_kprobes_results(const struct hv_event *call)
+{
+	struct hv_kprobe_call recorded;
+
+	return read_call(call, &recorded) ? recorded.results : (struct hv_span){0};
 }
 
 /* Returns whether a tracepoint made the call for hvtrace, with hvtrace's data pointer. The guest's

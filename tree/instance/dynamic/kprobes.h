@@ -119,5 +119,7 @@ bool hv_kprobes_is_call(const struct hv_event *event);
  * function. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
+/* Returns the results of CALL's program (HV_FETCH_HEAD), in its entry. */
+struct hv_span hv_kprobes_results(const struct hv_event *call);
 /* Counts CALL, for which hv_kprobes_is_call() is true, as a hit of each of its enabled probes. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

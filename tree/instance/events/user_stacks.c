@@ -102,16 +102,15 @@ const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_insta
 
 /* The kernel adds an empty stack to events of kernel threads, and none to those in NMIs. */
 bool hv_user_stacks_event(const struct hv_instances *all, const struct hv_event *event,
-			  struct hv_event *ret, uint8_t *entry)
+			  struct hv_span results, struct hv_event *ret, uint8_t *entry)
 {
 	const struct hv_user_stacks *s = state_of(all);
 	struct hv_fetch_result stack;
 	size_t len_bytes;
 
-	if (!s->program.nr || event->flags & HV_TRACE_NMI ||
+	if (!results.len_bytes || !s->program.nr || event->flags & HV_TRACE_NMI ||
 	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN ||
-	    !hv_fetch_results_find((struct hv_span){event->results, event->results_len}, TAG,
-				   &stack))
+	    !hv_fetch_results_find(results, TAG, &stack))
 		return false;
 	len_bytes = stack.bytes.len_bytes / WORD * WORD;
 	if (len_bytes > s->nr_callers * WORD)

@@ -34,7 +34,7 @@ bool hv_user_stacks_are_wanted(const struct hv_instance *in, const struct hv_eve
 /* The program that reads them, borrowed. hv_user_stacks_prepare() must have succeeded. */
 const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_instances *all);
 
-/* Makes the event ftrace:user_stack *RET from the results of EVENT. ENTRY, HV_USER_STACK_ENTRY_MAX
- * bytes, receives the entry. Returns false if EVENT has no user stack. */
+/* Makes the event ftrace:user_stack *RET from RESULTS, the results of EVENT's program. ENTRY,
+ * HV_USER_STACK_ENTRY_MAX bytes, receives the entry. Returns false if EVENT has no user stack. */
 bool hv_user_stacks_event(const struct hv_instances *all, const struct hv_event *event,
-			  struct hv_event *ret, uint8_t *entry);
+			  struct hv_span results, struct hv_event *ret, uint8_t *entry);
