@@ -421,9 +421,9 @@ void hv_tasks_deinit(struct hv_tasks *t)
 	free(t->list);
 }
 
-struct hv_err *hv_user_regs_find(struct hv_kernel *k hv_unused, uint32_t *ret_off)
+struct hv_err *hv_user_regs_find(struct hv_kernel *k, uint32_t *ret_off)
 {
-	*ret_off = 0x3f58;
+	*ret_off = k->layout.stack_bytes ? k->layout.stack_bytes - 0xa8 : 0;
 	return NULL;
 }
 

@@ -201,6 +201,15 @@ START_TEST(a_histogram_refers_to_many_variables)
 }
 END_TEST
 
+START_TEST(stacks_do_not_show_registers)
+{
+	hv_fake_user_stacks(session);
+	session->kernel->layout.stack_bytes = 0;
+	expect_error(put("options/userstacktrace", "1"), EOPNOTSUPP,
+		     "the stacks of programs are not recorded here");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60);
@@ -212,6 +221,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_probed_event_is_gone);
 	tcase_add_test(tc, many_events_read_memory);
 	tcase_add_test(tc, histograms_of_odd_fields);
+	tcase_add_test(tc, stacks_do_not_show_registers);
 	tcase_add_test(tc, a_histogram_refers_to_many_variables);
 }
 
