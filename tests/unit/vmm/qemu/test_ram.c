@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -455,7 +454,7 @@ START_TEST(a_file_that_the_vmm_may_not_write_is_not_mapped)
 END_TEST
 
 #define PIECES	    12000ull
-#define DESCRIPTORS 2000
+#define DESCRIPTORS 800
 #define CPU_S	    10
 
 static double cpu_s(void)
@@ -470,15 +469,13 @@ static double cpu_s(void)
  * its descriptor once for each page would take minutes. */
 START_TEST(ram_in_many_pieces_is_found_in_time)
 {
-	const struct rlimit limit = {DESCRIPTORS + 200, DESCRIPTORS + 200};
 	int fd = memfd_create("pieces", 0), others[DESCRIPTORS];
 	struct hv_ram ram = {.process = machine.memory};
 	double begun_s;
 	uint8_t byte = 0;
 	uint8_t *host;
 
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
+	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, PIECES * PAGE), 0);
 	host = mmap(NULL, PIECES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (uint64_t i = 0; i < PIECES; i++)
@@ -488,7 +485,7 @@ START_TEST(ram_in_many_pieces_is_found_in_time)
 	host[(PIECES - 1) * PAGE] = 7;
 	close(fd);
 	for (unsigned i = 0; i < DESCRIPTORS; i++)
-		others[i] = memfd_create("other", 0);
+		ck_assert_int_ge(others[i] = memfd_create("other", 0), 0);
 	begun_s = cpu_s();
 	ck_assert_ptr_null(hv_process_memory_look_again(machine.memory));
 	ck_assert_ptr_null(hv_ram_add(&ram, hv_gpa(0), PIECES * PAGE, (uint64_t)(uintptr_t)host));
