@@ -156,6 +156,8 @@ struct hv_err *mountpoint_note(const char *session, const char *dir)
 	struct look l = look(dir);
 	HV_AUTO_FREE char *note = hv_format("%s %s", l.device, dir);
 
+	if (fd >= 0)
+		errno = ENOSPC; /* of a short write */
 	if (fd < 0 || write(fd, note, strlen(note) + 1) != (ssize_t)strlen(note) + 1)
 		return hv_err_new(errno, "%s: cannot be written: %s", path, strerror(errno));
 	return NULL;

@@ -355,8 +355,7 @@ struct hv_err *hv_parser_status(struct hv_parser *p, struct hv_vmm_status *ret)
 	struct hv_err *err = ask_for(p, PARSER_STATUS, ret, sizeof(*ret));
 
 	if (!err)
-		if (!err)
-			END(ret->word);
+		END(ret->word);
 	return err;
 }
 
