@@ -798,3 +798,63 @@ bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound,
 	*ret = (struct hv_btf_field){part.type_id, part.bit_off, part.bit_len};
 	return true;
 }
+
+static bool node_has_size(enum hv_btf_kind kind)
+{
+	return kind == HV_BTF_KIND_INT || kind == HV_BTF_KIND_FLOAT || kind == HV_BTF_KIND_STRUCT ||
+	       kind == HV_BTF_KIND_UNION || kind == HV_BTF_KIND_ENUM || kind == HV_BTF_KIND_ENUM64;
+}
+
+bool hv_btf_node(const struct hv_btf *btf, uint32_t id, struct hv_btf_node *ret)
+{
+	struct hv_btf_node n = {0};
+	struct btf_type t;
+	uint32_t extra = 0;
+
+	if (!btf_type_get(btf, id, &t))
+		return false;
+	n.kind = t.kind;
+	n.name = btf_string(btf, t.name_off);
+	*(node_has_size(t.kind) ? &n.size : &n.to) = t.size_or_type;
+	if (t.kind == HV_BTF_KIND_PTR)
+		n.size = 8;
+	n.is_signed = t.kind_flag && node_has_size(t.kind);
+	n.is_of_union = t.kind_flag && t.kind == HV_BTF_KIND_FWD;
+	hv_span_u32(t.in, t.extra_off, &extra);
+	if (t.kind == HV_BTF_KIND_ARRAY) {
+		n.to = extra;
+		hv_span_u32(t.in, t.extra_off + 8, &n.nr);
+	} else if (t.kind == HV_BTF_KIND_INT) {
+		n.is_signed = extra & INT_IS_SIGNED;
+		n.bits = INT_BITS(extra);
+		n.bit_off = INT_OFF(extra);
+	}
+	*ret = n;
+	return true;
+}
+
+uint32_t hv_btf_compound(const struct hv_btf *btf, const char *name)
+{
+	const struct btf_entry *e = btf_first_type(btf, name);
+	struct hv_btf_value value;
+
+	for (; e; e = btf_next_type(btf, e, name))
+		if (hv_btf_value(btf, e->type_id, &value) && value.form == HV_BTF_COMPOUND)
+			return value.id;
+	return 0;
+}
+
+const char *hv_btf_part(const struct hv_btf *btf, uint32_t id, uint32_t index,
+			struct hv_btf_field *ret)
+{
+	struct btf_part part;
+	struct btf_type t;
+	const char *name;
+
+	if (!btf_type_get(btf, id, &t) || index >= t.vlen ||
+	    (t.kind != HV_BTF_KIND_STRUCT && t.kind != HV_BTF_KIND_UNION))
+		return NULL;
+	name = member_get(btf, &t, index, &part);
+	*ret = (struct hv_btf_field){part.type_id, part.bit_off, part.bit_len};
+	return name;
+}

@@ -104,3 +104,29 @@ struct hv_btf_field {
  * found. */
 bool hv_btf_field(const struct hv_btf *btf, const struct hv_btf_value *compound, const char *name,
 		  size_t len, struct hv_btf_field *ret);
+
+/* A type as BTF has it, without resolving typedefs. For programs that show types; the functions
+ * above are for lookups. */
+struct hv_btf_node {
+	unsigned kind;	  /* of enum hv_btf_kind (btf_kinds.h) */
+	const char *name; /* borrowed; any bytes; "": it has no name */
+	/* the type that a pointer, typedef or qualifier refers to, the elements of an array, or the
+	 * value that a function returns; 0: void */
+	uint32_t to;
+	uint32_t nr;	  /* elements of an array */
+	uint32_t size;	  /* in bytes; 0: the kind has no size in BTF */
+	bool is_signed;	  /* a number or an enum */
+	uint8_t bits;	  /* of a number */
+	uint8_t bit_off;  /* of a number that is a bit-field of an old compiler */
+	bool is_of_union; /* a forward declaration */
+};
+
+/* Returns false if there is no type ID; ID 0 is void, which is no type. */
+bool hv_btf_node(const struct hv_btf *btf, uint32_t id, struct hv_btf_node *ret);
+/* Returns the id of the first structure or union NAME, or the one that a typedef NAME refers to, or
+ * 0. */
+uint32_t hv_btf_compound(const struct hv_btf *btf, const char *name);
+/* Finds the type and position of member INDEX of the structure or union ID. Returns its name, like
+ * hv_btf_node.name, or NULL after the last member. */
+const char *hv_btf_part(const struct hv_btf *btf, uint32_t id, uint32_t index,
+			struct hv_btf_field *ret);

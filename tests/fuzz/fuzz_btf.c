@@ -2,7 +2,7 @@
 /* Parses any bytes as BTF, and makes the queries that the rest of hvtrace makes. */
 #include <string.h>
 
-#include "kernel/types/btf.h"
+#include "kernel/types/type_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +36,20 @@ static void call(const struct hv_btf *btf, const struct hv_btf_func *func, size_
 	}
 }
 
+/* A client may ask for the text of any type. */
+static void describe(const struct hv_btf *btf, const char *name)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	hv_err_free(hv_type_text(btf, name, true, &text));
+	if (text.len_bytes > HV_TYPE_TEXT_MAX + 4096)
+		__builtin_trap();
+	for (size_t i = 0; i < text.len_bytes; i++)
+		if ((text.data[i] < ' ' && text.data[i] != '\t' && text.data[i] != '\n') ||
+		    text.data[i] == 0x7f)
+			__builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hv_btf *btf;
@@ -51,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_btf_member(btf, "task", "slots.value", &off, &len);
 	hv_btf_member(btf, "task", "b", &off, &len);
 	hv_btf_size(btf, "u32", &len);
+	describe(btf, "task");
+	describe(btf, "u32");
 	hv_btf_enumerator(btf, "TWO", &value);
 	if (hv_btf_func_find(btf, "function", &func))
 		call(btf, &func, size);
