@@ -154,6 +154,14 @@ static struct hvt_error *read_page_bytes(struct hvt_ops *ops)
 	return NULL;
 }
 
+/* Returns the line after AT, or NULL. */
+static const char *next_line(const char *at)
+{
+	const char *end = strchr(at, '\n');
+
+	return end ? end + 1 : NULL;
+}
+
 static struct hvt_error *count_cpus(struct hvt_ops *ops, unsigned *ret)
 {
 	HV_AUTO_FREE char *names = NULL;
@@ -165,7 +173,7 @@ static struct hvt_error *count_cpus(struct hvt_ops *ops, unsigned *ret)
 		error = conn_list(ops->conn, path, &names);
 	if (error)
 		return error;
-	for (const char *at = names; at && *at; at = strchr(at, '\n'), at += at != NULL)
+	for (const char *at = names; at && *at; at = next_line(at))
 		if (sscanf(at, "cpu%u/", &cpu) == 1 && cpu < CPUS_MAX && cpu >= nr)
 			nr = cpu + 1;
 	if (!nr)
