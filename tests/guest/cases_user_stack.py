@@ -53,6 +53,12 @@ def in_pages(traced, pid, cpus):
     return sum(match["event"] == "user_stack" and int(match["pid"]) == pid for match in matches)
 
 
+def in_histogram(text):
+    """Returns the stacks in a histogram, in the form of kinds()."""
+    found = re.findall(r"^\{ common_userstacktrace:\n((?: {9}<\w{16}>\n)*)", text, re.M)
+    return {tuple(" => " + line[8:] for line in lines.splitlines()) for lines in found}
+
+
 def own_stacks(guest):
     """Returns the guest's own trace: user stacks, with files, and after stacks in the kernel, which hvtrace does not
     record for probes."""
@@ -71,6 +77,7 @@ def own_stacks(guest):
 def our_stacks(t, traced, pid):
     """Returns the same from hvtrace, and the number of user stacks of process PID in text and in pages."""
     traced.echo("trace_options", "userstacktrace")
+    traced.echo("events/syscalls/sys_enter_write/trigger", "hist:keys=common_userstacktrace")
     for probe in PROBES:
         traced.echo("kprobe_events", probe, append=True)
     for event in EVENTS:
@@ -78,6 +85,9 @@ def our_stacks(t, traced, pid):
     t.guest.run(f"sleep {SECONDS}")
     traced.echo("tracing_on", "0")
     ours = traced.text("trace", timeout=300)
+    counted = in_histogram(traced.text("events/syscalls/sys_enter_write/hist"))
+    writes = {stacks[0][1:] for (_, name), all_stacks in kinds(ours).items() if name == "sys_write" for stacks in all_stacks}
+    assert writes and writes <= counted, f"{writes - counted} are not in the histogram: {counted}"
     traced.echo("trace_options", "sym-userobj")
     ours += traced.text("trace", timeout=300)
     in_text = len(re.findall(rf"-{pid} .*<user stack trace>", ours)) // 2
@@ -91,6 +101,7 @@ def our_stacks(t, traced, pid):
     ours += traced.text("trace", timeout=300)
     traced.echo("events/enable", "0")
     traced.echo("kprobe_events", "")
+    traced.echo("events/syscalls/sys_enter_write/trigger", "!hist:keys=common_userstacktrace")
     return ours, in_text, in_raw
 
 
@@ -98,7 +109,7 @@ def our_stacks(t, traced, pid):
 def user_stacks_agree_with_own_ftrace(t):
     """The user stacks after system calls, switches and probes of a program with frame pointers and one without equal the
     guest's own, with addresses and with files, and follow stacks in the kernel. Those of the idle task are empty. The
-    pages of trace_pipe_raw contain them, too."""
+    pages of trace_pipe_raw and histograms contain them, too."""
     t.guest.run("(while sleep 0.1 && head -c 99999 /dev/urandom; do :; done | dd of=/dev/null bs=64k) >/dev/null 2>&1 & echo")
     pid = int(t.guest.run("frames block >/dev/null 2>&1 & echo $!").split()[-1])
     try:

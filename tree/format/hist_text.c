@@ -176,8 +176,10 @@ static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_mo
 static void add_stack(const struct hv_hist_field *f, const uint8_t *key, const struct hv_kernel *k,
 		      struct hv_text *out)
 {
+	bool is_user = f->kind == HV_HIST_USER_STACK;
+
 	add_stack_name(f, out);
-	hv_text_add(out, f->kind == HV_HIST_STACK ? ":\n" : "");
+	hv_text_add(out, f->kind == HV_HIST_STACK || is_user ? ":\n" : "");
 	for (unsigned i = 0; i < HV_HIST_STACK_MAX; i++) {
 		uint64_t addr;
 
@@ -185,7 +187,10 @@ static void add_stack(const struct hv_hist_field *f, const uint8_t *key, const s
 		if (!addr)
 			return;
 		hv_text_add_fill(out, ' ', STACK_INDENT);
-		add_location(k, addr, HV_HIST_SYM_OFFSET, out);
+		if (is_user)
+			hv_text_printf(out, "<%016" PRIx64 ">", addr);
+		else
+			add_location(k, addr, HV_HIST_SYM_OFFSET, out);
 		hv_text_add(out, "\n");
 	}
 }

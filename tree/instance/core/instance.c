@@ -505,6 +505,16 @@ bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref 
 	return false;
 }
 
+bool hv_instance_wants_user_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	if (hv_options_on(&in->options, HV_OPT_USERSTACKTRACE) && hv_instance_needs_event(in, ref))
+		return true;
+	FOR_EACH_PART (p, in->all)
+		if ((*p)->wants_user_stacks && (*p)->wants_user_stacks(in, ref))
+			return true;
+	return false;
+}
+
 bool hv_instances_make_any(const struct hv_instances *all, const struct hv_event_set *set)
 {
 	FOR_EACH_PART (p, all)

@@ -187,6 +187,8 @@ bool hv_instances_want_event(const struct hv_instances *all, const struct hv_eve
 bool hv_instance_makes(const struct hv_instance *in, const struct hv_synth *synth);
 /* Returns whether IN needs stacks of the event REF. */
 bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
+/* Like hv_instance_wants_stacks(), for user stacks. */
+bool hv_instance_wants_user_stacks(const struct hv_instance *in, struct hv_event_ref ref);
 /* Returns whether SET contains events made by the host. */
 bool hv_instances_make_any(const struct hv_instances *all, const struct hv_event_set *set);
 /* Returns whether any part needs the guest's rings to be drained. */

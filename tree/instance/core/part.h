@@ -70,6 +70,7 @@ struct hv_part {
 	/* Returns whether the part makes events of SYNTH. */
 	bool (*makes)(const struct hv_instance *in, const struct hv_synth *synth);
 	bool (*wants_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
+	bool (*wants_user_stacks)(const struct hv_instance *in, struct hv_event_ref ref);
 	/* Returns whether sites must call trampolines for the part, regardless of IN's tracer. */
 	bool (*calls_trampolines)(const struct hv_instance *in);
 	/* Returns whether SET contains an event made by the host. */

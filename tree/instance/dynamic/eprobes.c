@@ -289,6 +289,17 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
+static bool wants_user_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_eprobes *s = state_of(hv_instance_all(in));
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (hv_event_ref_is_same(s->list[i]->is.of, ref) &&
+		    hv_instance_wants_user_stacks(in, hv_event_ref_of(&s->list[i]->type)))
+			return true;
+	return false;
+}
+
 size_t hv_eprobes_nr(const struct hv_instances *all)
 {
 	return state_of(all)->nr;
@@ -423,8 +434,6 @@ bool hv_eprobes_event(const struct hv_instance *in, size_t index, const struct h
 	*ret = *event;
 	ret->kind = HV_EVENT_GUESTS;
 	ret->id = id;
-	ret->results = NULL;
-	ret->results_len = 0;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(e, event);
 	ret->is_as_deep = 0;
@@ -437,5 +446,6 @@ const struct hv_part hv_eprobes_part = {
 	.deinit_all = deinit_all,
 	.probes = probes,
 	.wants_stacks = wants_stacks,
+	.wants_user_stacks = wants_user_stacks,
 	.makes_any = makes_any,
 };

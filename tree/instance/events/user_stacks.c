@@ -92,7 +92,7 @@ static bool is_on(const struct hv_instance *in)
 
 bool hv_user_stacks_are_wanted(const struct hv_instance *in, const struct hv_event_type *type)
 {
-	return is_on(in) && hv_instance_needs_event(in, hv_event_ref_of(type));
+	return hv_instance_wants_user_stacks(in, hv_event_ref_of(type));
 }
 
 const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_instances *all)
@@ -100,27 +100,51 @@ const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_insta
 	return &state_of(all)->program;
 }
 
-/* The kernel adds an empty stack to events of kernel threads, and none to those in NMIs. */
+/* Finds the addresses in RESULTS, those of EVENT. The kernel adds an empty stack to events of kernel
+ * threads, and none to those in NMIs. */
+static bool find_addresses(const struct hv_user_stacks *s, const struct hv_event *event,
+			   struct hv_span results, struct hv_span *ret)
+{
+	struct hv_fetch_result found;
+
+	if (!results.len_bytes || !s->program.nr || event->flags & HV_TRACE_NMI ||
+	    !hv_fetch_results_find(results, TAG, &found))
+		return false;
+	*ret = found.bytes;
+	if (ret->len_bytes > s->nr_callers * WORD)
+		ret->len_bytes = s->nr_callers * WORD;
+	ret->len_bytes = ret->len_bytes / WORD * WORD;
+	return true;
+}
+
+bool hv_user_stacks_addresses(const struct hv_instances *all, const struct hv_event *event,
+			      uint64_t *ret, size_t max)
+{
+	const struct hv_span results = {event->results, event->results_len};
+	struct hv_span found;
+
+	if (!find_addresses(state_of(all), event, results, &found))
+		return false;
+	for (size_t i = 0; i < max && hv_span_u64(found, i * WORD, &ret[i]); i++)
+		;
+	return true;
+}
+
 bool hv_user_stacks_event(const struct hv_instances *all, const struct hv_event *event,
 			  struct hv_span results, struct hv_event *ret, uint8_t *entry)
 {
 	const struct hv_user_stacks *s = state_of(all);
-	struct hv_fetch_result stack;
-	size_t len_bytes;
+	struct hv_span found;
 
-	if (!results.len_bytes || !s->program.nr || event->flags & HV_TRACE_NMI ||
-	    event->entry.len_bytes < HV_ENTRY_HEADER_LEN ||
-	    !hv_fetch_results_find(results, TAG, &stack))
+	if (event->entry.len_bytes < HV_ENTRY_HEADER_LEN ||
+	    !find_addresses(s, event, results, &found))
 		return false;
-	len_bytes = stack.bytes.len_bytes / WORD * WORD;
-	if (len_bytes > s->nr_callers * WORD)
-		len_bytes = s->nr_callers * WORD;
 	memset(entry, 0, s->entry_len);
 	memcpy(entry, event->entry.data, HV_ENTRY_HEADER_LEN);
 	memcpy(entry, &s->id, sizeof(s->id));
 	memcpy(entry + s->tgid_off, &event->tgid, sizeof(event->tgid));
-	if (len_bytes)
-		memcpy(entry + s->callers_off, stack.bytes.data, len_bytes);
+	if (found.len_bytes)
+		memcpy(entry + s->callers_off, found.data, found.len_bytes);
 	*ret = *event;
 	ret->id = s->id;
 	ret->lost_before = 0;

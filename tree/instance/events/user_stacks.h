@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* User stacks of guest events, for the option userstacktrace (ftrace_trace_userstack() in
- * kernel/trace/trace.c). While an instance with the option needs an event, the guest reads the
+/* User stacks of guest events, for the option userstacktrace and for histograms with the key
+ * common_userstacktrace (ftrace_trace_userstack() in
+ * kernel/trace/trace.c). While an instance with either needs an event, the guest reads the
  * task's stack in user space when it records the event (HV_FETCH_USER_STACK), as $ustack of a probe
  * does. The host makes an event ftrace:user_stack from the result and puts it after the event in the
  * buffer of each instance with the option. This requires the drain (demux.h).
@@ -34,6 +35,10 @@ bool hv_user_stacks_are_wanted(const struct hv_instance *in, const struct hv_eve
 /* The program that reads them, borrowed. hv_user_stacks_prepare() must have succeeded. */
 const struct hv_trampoline_program *hv_user_stacks_program(const struct hv_instances *all);
 
+/* Copies the addresses in the user stack of EVENT, at most MAX, to RET, which contains zeros. Returns
+ * false if EVENT has no user stack. */
+bool hv_user_stacks_addresses(const struct hv_instances *all, const struct hv_event *event,
+			      uint64_t *ret, size_t max);
 /* Makes the event ftrace:user_stack *RET from RESULTS, the results of EVENT's program. ENTRY,
  * HV_USER_STACK_ENTRY_MAX bytes, receives the entry. Returns false if EVENT has no user stack. */
 bool hv_user_stacks_event(const struct hv_instances *all, const struct hv_event *event,

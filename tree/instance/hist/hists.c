@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "kernel/events/catalogue.h"
+#include "kernel/kernel.h"
 #include "kernel/events/print_values.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/event.h"
@@ -22,6 +23,7 @@
 #include "tree/instance/events/event_filters.h"
 #include "tree/instance/events/event_pids.h"
 #include "tree/instance/events/event_stacks.h"
+#include "tree/instance/events/user_stacks.h"
 #include "tree/instance/hist/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
@@ -56,6 +58,7 @@ struct hist_of {
 	size_t nr_added;
 	bool is_paused;
 	bool needs_stack; /* counts events when their stacks arrive */
+	bool needs_user_stack;
 };
 
 /* State of processing one hit. */
@@ -159,13 +162,22 @@ static void act(struct hit *h, const struct hv_hist_action *a)
 static void count(struct hv_instance *in, struct hist_of *of, const struct hv_event *event,
 		  uint64_t time, const uint64_t *stack, const struct hv_hist_output *out)
 {
+	uint64_t user_stack[HV_HIST_STACK_MAX] = {0};
 	struct hit h;
 
+	if (of->needs_user_stack &&
+	    !hv_user_stacks_addresses(hv_instance_all(in), event, user_stack, HV_HIST_STACK_MAX))
+		return;
 	h.in = in;
 	h.of = of;
 	h.event = event;
 	h.out = out;
-	h.record = (struct hv_hist_record){event->entry, event->cpu, time, h.refs, NULL, stack};
+	h.record = (struct hv_hist_record){.entry = event->entry,
+					   .cpu = event->cpu,
+					   .time = time,
+					   .refs = h.refs,
+					   .stack = stack,
+					   .user_stack = user_stack};
 	memset(h.refs, 0, sizeof(h.refs));
 	hv_hist_spec_key(&of->spec, &h.record, h.key);
 	if (!read_variables(&h, OF_OTHERS))
@@ -272,6 +284,8 @@ static struct hv_hist_scope links_scope(struct links *links, const struct hv_eve
 		.type = type,
 		.has_stack_fields = hv_print_value_enumerator(
 			hv_instance_session(links->in)->kernel, "FILTER_STACKTRACE", &unused),
+		.has_user_stacks =
+			hv_instance_session(links->in)->kernel->core.as.arch->user_regs_bytes != 0,
 		.of = links,
 		.other = next_other,
 		.synth = find_synth,
@@ -680,12 +694,17 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 		if (of->spec.variables[i].role == HV_HIST_SAVED &&
 		    of->spec.variables[i].field->is_stack)
 			return hv_err_new(EOPNOTSUPP, "stacks cannot be saved");
-	if (!of->needs_stack || !type)
+	if (of->needs_stack && of->needs_user_stack)
+		return hv_err_new(EOPNOTSUPP, "a histogram has the stack in the kernel or the user"
+					      " stack, not both");
+	if (!(of->needs_stack || of->needs_user_stack) || !type)
 		return NULL;
 	probed = probed ? probed : type;
 	if (hv_event_type_is_marker(probed) || hv_kprobes_is(probed) || hv_synths_is(probed))
 		return hv_err_new(EOPNOTSUPP, "events of %s:%s have no stacks", type->system,
 				  type->name);
+	if (of->needs_user_stack)
+		return hv_user_stacks_prepare(hv_instance_all(in));
 	return hv_callers_prepare(hv_instance_session(in)->callers);
 }
 
@@ -699,6 +718,7 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 	struct hv_err *err = links_make(&links, text, &refusal->hist);
 
 	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
+	of->needs_user_stack = hv_hist_spec_needs_user_stack(&of->spec);
 	if (!err)
 		err = check_stack(in, c, of);
 	named = find_named(hv_instance_all(in), of->spec.name);
@@ -877,6 +897,16 @@ static bool wants_stacks(const struct hv_instance *in, struct hv_event_ref ref)
 	return false;
 }
 
+static bool wants_user_stacks(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_hists *s = state_of(in);
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].needs_user_stack && hv_event_ref_is_same(s->list[i].ref, ref))
+			return true;
+	return false;
+}
+
 void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event *event,
 				  const struct hv_event *stack, const struct hv_hist_output *out)
 {
@@ -973,6 +1003,7 @@ const struct hv_part hv_hists_part = {
 	.acts_on = acts_on,
 	.makes = makes,
 	.wants_stacks = wants_stacks,
+	.wants_user_stacks = wants_user_stacks,
 	.forget_gone = forget_gone,
 	.forget = forget_of,
 };

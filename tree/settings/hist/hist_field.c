@@ -19,6 +19,7 @@
 #define CPU_BYTES    4
 #define TEXT_OPERAND "String type can not be an operand in expression"
 #define STACK_TYPE   "unsigned long[]"
+#define USER_STACK   "common_userstacktrace"
 
 static const char *const modifier_names[HV_NR_HIST_MODIFIERS] = {
 	[HV_HIST_HEX] = "hex",
@@ -551,6 +552,13 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 		make_stack(f);
 		return take(&f);
 	}
+	if (role == HV_HIST_KEY && p->scope->has_user_stacks && strcmp(text, USER_STACK) == 0) {
+		f = hv_alloc(sizeof(*f));
+		f->name = hv_strdup(text);
+		make_stack(f);
+		f->kind = HV_HIST_USER_STACK;
+		return take(&f);
+	}
 	f = parse_expression(p, text, role, &nr_ops);
 	if (f && !is_for(role, f))
 		return hv_hist_fail(p, EINVAL, BAD_MODIFIER, text);
@@ -828,6 +836,8 @@ void hv_hist_field_stack(const struct hv_hist_field *f, const struct hv_hist_rec
 		stack_in(f, record->entry, ret);
 		return;
 	}
+	if (f->kind == HV_HIST_USER_STACK)
+		stack = record->user_stack;
 	if (f->kind == HV_HIST_REFERENCE && record->refs)
 		stack = record->refs[f->ref].stack;
 	for (unsigned i = 0; stack && i < HV_HIST_STACK_MAX && stack[i]; i++)

@@ -31,6 +31,7 @@ enum hv_hist_kind {
 	HV_HIST_COMM,	     /* string: the name of the task that first hit the entry */
 	HV_HIST_STACK,	     /* the stack of the event */
 	HV_HIST_STACK_FIELD, /* stack in a field of a synthetic event */
+	HV_HIST_USER_STACK,  /* the user stack of the event; hvtrace's own */
 };
 
 enum hv_hist_modifier {
@@ -114,6 +115,7 @@ struct hv_hist_scope {
 	/* This kernel allows stacks in variables and synthetic events (FILTER_STACKTRACE), not only
 	 * as keys. */
 	bool has_stack_fields;
+	bool has_user_stacks; /* the guest can record user stacks */
 };
 
 /* A variable definition: NAME=TEXT. */
@@ -165,8 +167,9 @@ struct hv_hist_record {
 	uint64_t time; /* in the unit of common_timestamp */
 	/* Values of the referenced variables; NULL: no references. */
 	const struct hv_hist_value *refs;
-	const char *first_comm; /* for HV_HIST_COMM: 16 bytes, may lack a NUL; or NULL */
-	const uint64_t *stack;	/* for HV_HIST_STACK: as in struct hv_hist_value */
+	const char *first_comm;	    /* for HV_HIST_COMM: 16 bytes, may lack a NUL; or NULL */
+	const uint64_t *stack;	    /* for HV_HIST_STACK: as in struct hv_hist_value */
+	const uint64_t *user_stack; /* for HV_HIST_USER_STACK, likewise */
 };
 
 /* Returns the value of F, which must not be a string. Bytes outside the entry read as 0. */

@@ -876,6 +876,14 @@ bool hv_hist_spec_needs_stack(const struct hv_hist_spec *s)
 	return false;
 }
 
+bool hv_hist_spec_needs_user_stack(const struct hv_hist_spec *s)
+{
+	for (unsigned i = 0; i < s->nr_keys; i++)
+		if (s->keys[i]->kind == HV_HIST_USER_STACK)
+			return true;
+	return false;
+}
+
 /* -- keys of entries --------------------------------------------------------------------------- */
 
 /* Copies the string up to its NUL, and leaves room for a NUL. */

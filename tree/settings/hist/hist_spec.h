@@ -101,6 +101,8 @@ bool hv_hist_spec_has_filter(const struct hv_hist_spec *s, const char *filter);
 
 /* Returns whether the event's stack is a key or a variable of S. */
 bool hv_hist_spec_needs_stack(const struct hv_hist_spec *s);
+/* Returns whether the event's user stack is a key of S. */
+bool hv_hist_spec_needs_user_stack(const struct hv_hist_spec *s);
 /* Builds the key of RECORD, s->key_bytes long. */
 void hv_hist_spec_key(const struct hv_hist_spec *s, const struct hv_hist_record *record,
 		      uint8_t *ret_key);
