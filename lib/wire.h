@@ -53,6 +53,10 @@ enum wire_kind {
 			   does not exist; it is removed when this connection ends. -:GROUP/NAME:
 			   removes it now */
 	WIRE_PAGES,  /* arg: a task; data: a file; answer data: pages of it (service/programs.h) */
+	WIRE_MEMORY, /* arg: bytes wanted, data: an address of the guest's kernel (u64); answer data:
+			the bytes up to the first one that cannot be read */
+	WIRE_PERCPU, /* arg: a CPU, data: the address of a per-CPU variable (u64); answer data: the
+			address of that CPU's copy (u64) */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: offset of the reason in the message
 		       (base/err.h) */

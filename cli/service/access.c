@@ -191,7 +191,8 @@ static void read_policy(struct service *s)
 
 static bool same_rights(const struct policy_rights *a, const struct policy_rights *b)
 {
-	return a->reads == b->reads && a->controls == b->controls && a->tracers == b->tracers;
+	return a->reads == b->reads && a->memory == b->memory && a->controls == b->controls &&
+	       a->tracers == b->tracers;
 }
 
 /* Drops clients whose rights changed, with their open files. They can reconnect with the new
@@ -328,7 +329,8 @@ enum need {
 	NEEDS_ROOT,    /* 0: also the need of requests that are not in the table */
 	NEEDS_NOTHING, /* concerns only this connection */
 	NEEDS_READ,
-	NEEDS_PLAIN, /* read access, and a path without empty names; the tree checks the rest */
+	NEEDS_MEMORY, /* the right `memory` */
+	NEEDS_PLAIN,  /* read access, and a path without empty names; the tree checks the rest */
 };
 
 static const enum need needs[] = {
@@ -338,7 +340,8 @@ static const enum need needs[] = {
 	[WIRE_CANCEL] = NEEDS_NOTHING, [WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_READ,
 	[WIRE_LOOK] = NEEDS_READ,      [WIRE_MKDIR] = NEEDS_PLAIN,     [WIRE_RMDIR] = NEEDS_PLAIN,
 	[WIRE_OPEN_PROC] = NEEDS_READ, [WIRE_MOUNT] = NEEDS_ROOT,      [WIRE_BUDGET] = NEEDS_ROOT,
-	[WIRE_WATCH] = NEEDS_READ,     [WIRE_DEFINE] = NEEDS_READ,
+	[WIRE_WATCH] = NEEDS_READ,     [WIRE_DEFINE] = NEEDS_READ,     [WIRE_MEMORY] = NEEDS_MEMORY,
+	[WIRE_PERCPU] = NEEDS_MEMORY,
 };
 
 /* Paths must have a unique spelling, because lists of directories and readers compare them as
@@ -389,6 +392,8 @@ static const char *request_name(const struct wire_frame *frame)
 		[WIRE_FUNCTIONS] = "read programs",
 		[WIRE_DEFINE] = "define an event",
 		[WIRE_PAGES] = "read programs",
+		[WIRE_MEMORY] = "read the memory of the guest's kernel",
+		[WIRE_PERCPU] = "read the memory of the guest's kernel",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]
@@ -415,6 +420,8 @@ static struct hv_err *check(const struct peer *p, const struct wire_frame *frame
 	case NEEDS_READ:
 	case NEEDS_PLAIN:
 		return need_of(frame) == NEEDS_PLAIN ? check_path(frame) : NULL;
+	case NEEDS_MEMORY:
+		return p->rights.memory ? NULL : forbidden(p, request_name(frame));
 	case NEEDS_ROOT:
 		break;
 	}
@@ -430,6 +437,8 @@ static const char *lacked(const struct wire_frame *frame)
 		return hv_right_name(HV_RIGHT_ROOT);
 	case NEEDS_READ:
 		return hv_right_name(HV_RIGHT_READ);
+	case NEEDS_MEMORY:
+		return POLICY_MEMORY;
 	case NEEDS_PLAIN:
 	case NEEDS_NOTHING:
 		break;

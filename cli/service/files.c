@@ -10,10 +10,12 @@
 
 #include "base/clock.h"
 #include "base/prefix.h"
+#include "cli/service/guest_memory.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+#define TYPES_DIR    "types/"
 #define OPEN_FLAGS   (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
 
 /* Logs pids without a task in the guest. A program that writes its own pid means a task of the
@@ -311,10 +313,12 @@ static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
 
 /* Generates files of the guest's /proc and /sys from its kernel, for programs that read them in
  * addition to tracefs. Names are sanitised for a terminal. NAME: "kallsyms", "version", "modules",
- * or "cpus" (the list of /sys/devices/system/cpu). ENOENT for other names. */
+ * "cpus" (the list of /sys/devices/system/cpu), or "types/" and a type. ENOENT for other names. */
 static struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, const char *name,
 				struct hv_text *ret)
 {
+	if (hv_starts_with(name, TYPES_DIR))
+		return guest_type_text(k, name + strlen(TYPES_DIR), ret);
 	if (strcmp(name, "kallsyms") == 0)
 		add_kallsyms(k, ret);
 	else if (strcmp(name, "version") == 0)

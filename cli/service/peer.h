@@ -57,6 +57,7 @@ struct peer {
 				      0: no limit */
 	char *mount_dir;	   /* owned; where this client mounted the tree, or NULL */
 	bool owns_session;	   /* the session ends with this connection */
+	bool reads_memory;	   /* has read the guest's memory */
 	bool only_watches;	   /* does not keep an idle session alive (--idle) */
 	uint64_t number;	   /* order of connection */
 	bool is_extra; /* above the limit: may only detach; other requests get an error */

@@ -111,7 +111,7 @@ static struct hv_err *parse_tracers(char *list, struct policy_rule *rule)
 	return err;
 }
 
-/* allow user|group NAME read DOMAINS
+/* allow user|group NAME read|memory DOMAINS
  * allow user|group NAME control DOMAINS TRACERS */
 static struct hv_err *parse_rule(char **words, size_t nr, struct policy_rule *rule)
 {
@@ -125,8 +125,9 @@ static struct hv_err *parse_rule(char **words, size_t nr, struct policy_rule *ru
 	if (err)
 		return err;
 	rule->controls = strcmp(words[3], "control") == 0;
-	if (!rule->controls && strcmp(words[3], "read") != 0)
-		return hv_err_new(EINVAL, "'%s' is neither read nor control", words[3]);
+	rule->memory = strcmp(words[3], POLICY_MEMORY) == 0;
+	if (!rule->controls && !rule->memory && strcmp(words[3], "read") != 0)
+		return hv_err_new(EINVAL, "'%s' is neither read, control nor memory", words[3]);
 	if (nr != (rule->controls ? 6u : 5u))
 		return hv_err_new(EINVAL, "a rule of %s has %d words, this one has %s", words[3],
 				  rule->controls ? 6 : 5, nr > 5 ? "more" : "5");
@@ -314,6 +315,7 @@ struct policy_rights policy_rights(const struct policy *p, const struct policy_p
 			continue;
 		rights.reads = true;
 		rights.controls |= rule->controls;
+		rights.memory |= rule->memory;
 		rights.tracers |= rule->tracers;
 	}
 	return rights;
@@ -324,6 +326,7 @@ struct packed_rule {
 	uint32_t who;
 	uint32_t id;
 	uint32_t controls;
+	uint32_t memory;
 	uint32_t tracers;
 	uint32_t nr_domains;
 	uint32_t len_bytes; /* length of the domains */
@@ -348,6 +351,7 @@ uint8_t *policy_pack(const struct policy *p, size_t *ret_len_bytes)
 			.who = rule->who,
 			.id = rule->id,
 			.controls = rule->controls,
+			.memory = rule->memory,
 			.tracers = rule->tracers,
 			.nr_domains = (uint32_t)rule->nr_domains,
 			.len_bytes = (uint32_t)domains_len(rule),
@@ -380,6 +384,7 @@ struct policy *policy_unpack(const uint8_t *bytes, size_t len_bytes)
 			.who = (enum policy_who)packed.who,
 			.id = packed.id,
 			.controls = packed.controls != 0,
+			.memory = packed.memory != 0,
 			.tracers = packed.tracers,
 			.domains = hv_alloc(packed.len_bytes + 1),
 			.nr_domains = packed.nr_domains,

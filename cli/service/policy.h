@@ -17,12 +17,16 @@
 /* The guest's trace events, in addition to the bits 1u << HV_TRACER_*. */
 #define POLICY_EVENTS (1u << 31)
 
+/* The word of a rule, and the name of the right in audit lines. */
+#define POLICY_MEMORY "memory"
+
 enum policy_who { POLICY_USER, POLICY_GROUP };
 
 struct policy_rule {
 	enum policy_who who;
 	uint32_t id;	   /* uid or gid */
 	bool controls;	   /* may also change settings; otherwise read only */
+	bool memory;	   /* may also read the memory of the guest's kernel */
 	unsigned tracers;  /* tracers it may control: 1u << HV_TRACER_*, POLICY_EVENTS */
 	char *domains;	   /* owned; globs, each with its NUL */
 	size_t nr_domains; /* number of globs */
@@ -65,6 +69,7 @@ struct policy_person {
 
 struct policy_rights {
 	bool reads;
+	bool memory;
 	bool controls;
 	unsigned tracers;
 };

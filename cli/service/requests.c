@@ -13,6 +13,7 @@
 #include "cli/service/host_client.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
+#include "cli/service/guest_memory.h"
 #include "cli/service/memory.h"
 #include "cli/service/programs.h"
 #include "cli/service/trail.h"
@@ -360,6 +361,8 @@ static const request_fn requests[] = {
 	[WIRE_PROGRAM] = programs_map,
 	[WIRE_FUNCTIONS] = programs_functions,
 	[WIRE_PAGES] = programs_pages,
+	[WIRE_MEMORY] = guest_memory_read,
+	[WIRE_PERCPU] = guest_memory_percpu,
 	[WIRE_LIST] = files_list,
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,

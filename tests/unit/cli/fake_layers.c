@@ -105,6 +105,7 @@ void hv_kernel_free(struct hv_kernel *k)
 	if (!k)
 		return;
 	free(k->core.symbols.by_addr);
+	hv_btf_free(k->core.btf);
 	free(k->sites.list);
 	free(k->modules.list);
 	free(k->banner);
@@ -140,14 +141,6 @@ bool hv_vcpu_leads_to(const struct hv_address_space *as hv_unused,
 	return false;
 }
 
-struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
-		       size_t len_bytes)
-{
-	(void)as;
-	memset(buf, 0, len_bytes);
-	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
-}
-
 struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva, uint64_t *ret)
 {
 	return hv_read(as, gva, ret, sizeof(*ret));
@@ -156,12 +149,6 @@ struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva,
 const struct hv_btf_member_row *hv_btf_member_row(unsigned index hv_unused)
 {
 	return NULL;
-}
-
-size_t hv_btf_nr_types(const struct hv_btf *btf)
-{
-	(void)btf;
-	return 0;
 }
 
 struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
@@ -194,6 +181,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 				   HV_ERR_NEEDS_RECOVERY);
 	s = hv_alloc(sizeof(*s));
 	s->session.kernel = kernel;
+	kernel->core.btf = fake_types();
 	s->guest = guest;
 	s->nr_holds = 1;
 	*ret = &s->session;

@@ -31,3 +31,6 @@ static inline struct fake_session *fake_session_of(struct hv_session *s)
 void fake_guest_ends(struct hv_guest *g);
 
 void fake_guest_sleeps(struct hv_guest *g);
+
+/* The types of the kernel, with struct task_struct. The caller frees them. */
+struct hv_btf *fake_types(void);

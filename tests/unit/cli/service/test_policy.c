@@ -70,6 +70,42 @@ START_TEST(control_names_its_tracers)
 }
 END_TEST
 
+START_TEST(memory_is_named)
+{
+	struct policy_rights r = rights("allow user 5 memory web*\n", 5, 7, "web1");
+
+	ck_assert(r.reads && r.memory && !r.controls && !r.tracers);
+	ck_assert(!rights("allow user 5 memory web*\n", 5, 7, "db").memory);
+	ck_assert(!rights("allow user 5 control * *\n", 5, 7, "web1").memory);
+	r = rights("allow user 5 memory *\nallow group 7 control * events\n", 5, 7, "web1");
+	ck_assert(r.memory && r.controls);
+}
+END_TEST
+
+START_TEST(a_packed_policy_is_equal)
+{
+	AUTO_POLICY struct policy *p = parsed("allow user 5 memory a,b\n"
+					      "allow group 7 control c function\n");
+	const gid_t group = 7;
+	const struct policy_person person = {5, &group, 1};
+	size_t len_bytes;
+	HV_AUTO_FREE uint8_t *bytes = policy_pack(p, &len_bytes);
+	AUTO_POLICY struct policy *other = policy_unpack(bytes, len_bytes);
+
+	ck_assert_ptr_nonnull(other);
+	for (unsigned i = 0; i < 4; i++) {
+		const char *domain = ((const char *[]){"a", "b", "c", "d"})[i];
+		struct policy_rights r = policy_rights(p, &person, domain, ID);
+		struct policy_rights same = policy_rights(other, &person, domain, ID);
+
+		ck_assert(r.memory == (i < 2) && r.controls == (i == 2));
+		ck_assert(r.reads == same.reads && r.memory == same.memory &&
+			  r.controls == same.controls && r.tracers == same.tracers);
+	}
+	ck_assert_ptr_null(policy_unpack(bytes, len_bytes - 1));
+}
+END_TEST
+
 static const struct {
 	const char *text;
 	const char *message; /* start of the message */
@@ -77,8 +113,9 @@ static const struct {
 	{"deny user 5 read *\n", "conf:1: no rule begins with 'deny'"},
 	{"allow user 5 read\n", "conf:1: the rule has 4 words and is not complete"},
 	{"\nallow 5 5 read *\n", "conf:2: '5' is neither user nor group"},
-	{"allow user 5 write *\n", "conf:1: 'write' is neither read nor control"},
+	{"allow user 5 write *\n", "conf:1: 'write' is neither read, control nor memory"},
 	{"allow user 5 read * function\n", "conf:1: a rule of read has 5 words, this one has more"},
+	{"allow user 5 memory * nop\n", "conf:1: a rule of memory has 5 words, this one has more"},
 	{"allow user 5 read a, b\n", "conf:1: a rule of read has 5 words, this one has more"},
 	{"allow user 5 read a,\n", "conf:1: 'a,' has an empty domain"},
 	{"allow user 5 control *\n", "conf:1: a rule of control has 6 words, this one has 5"},
@@ -178,6 +215,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nothing_allows_nothing);
 	tcase_add_test(tc, rules_are_about_users_groups_and_domains);
 	tcase_add_test(tc, control_names_its_tracers);
+	tcase_add_test(tc, memory_is_named);
+	tcase_add_test(tc, a_packed_policy_is_equal);
 	tcase_add_loop_test(tc, a_bad_line_is_named, 0, HV_ARRAY_LEN(bad_files));
 	tcase_add_test(tc, a_nul_is_no_end);
 	tcase_add_test(tc, rules_have_a_limit);
