@@ -57,6 +57,7 @@ struct hvt_ops;
 struct hvt_event_type;
 struct hvt_field;
 struct hvt_symbols;
+struct hvt_type;
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
@@ -1183,6 +1184,175 @@ const char *hvt_symbols_name(const struct hvt_symbols *symbols, uint64_t address
  * Return: the lowest address of a symbol of that name; 0 if no symbol is found.
  */
 uint64_t hvt_symbols_address(const struct hvt_symbols *symbols, const char *name);
+
+/* -- types ------------------------------------------------------------------------------------ */
+
+/**
+ * hvt_type_find() - Find a structure or union of the guest's kernel
+ * @session: the session; not needed after the call
+ * @name: its name, such as "task_struct", or that of a typedef
+ * @ret: the type with all members; free it with hvt_type_free()
+ *
+ * The types of the kernel itself are known, not those of its modules. If the kernel has no BTF, and
+ * none was given to hvtrace-attach(8), only some structures with some members are known.
+ *
+ * Return: NULL, or an error: ENOENT if there is no such structure or union.
+ */
+struct hvt_error *hvt_type_find(struct hvt_session *session, const char *name,
+				struct hvt_type **ret);
+
+/**
+ * hvt_type_free() - Free a type
+ * @type: the type, or NULL
+ */
+void hvt_type_free(struct hvt_type *type);
+
+/**
+ * hvt_type_name() - Get the name of a type
+ * @type: the type
+ *
+ * Return: the name, without "struct" or "union"; NULL if @type is NULL.
+ */
+const char *hvt_type_name(const struct hvt_type *type);
+
+/**
+ * hvt_type_bytes() - Get the size of a type
+ * @type: the type
+ *
+ * Return: the size in bytes; 0 if @type is NULL. If hvt_type_is_whole() is 0, the type can be larger.
+ */
+uint64_t hvt_type_bytes(const struct hvt_type *type);
+
+/**
+ * hvt_type_is_whole() - Find out whether all members of a type are known
+ * @type: the type
+ *
+ * Return: 1 if they are; 0 if the kernel has no BTF, and for NULL.
+ */
+int hvt_type_is_whole(const struct hvt_type *type);
+
+/**
+ * enum hvt_member_kind - What a member, or each element of an array, is
+ * @HVT_MEMBER_OTHER: anything else, such as a floating point number
+ * @HVT_MEMBER_NUMBER: a number, a truth value or an enum, of 1, 2, 4 or 8 bytes
+ * @HVT_MEMBER_CHAR: a char
+ * @HVT_MEMBER_POINTER: an address
+ * @HVT_MEMBER_STRUCT: a structure
+ * @HVT_MEMBER_UNION: a union
+ */
+enum hvt_member_kind {
+	HVT_MEMBER_OTHER,
+	HVT_MEMBER_NUMBER,
+	HVT_MEMBER_CHAR,
+	HVT_MEMBER_POINTER,
+	HVT_MEMBER_STRUCT,
+	HVT_MEMBER_UNION,
+};
+
+/**
+ * struct hvt_member - A member of a structure or union
+ * @name: its name; "" for an anonymous structure or union
+ * @type: its C type without qualifiers, such as "struct list_head *" or "char[16]"
+ * @target: the name of the structure or union that it is or points to, for hvt_type_find(); NULL if
+ *          there is none, or it has no name
+ * @offset: bytes from the start of the type
+ * @element_bytes: the size in bytes, of an element if it is an array
+ * @nr_elements: the elements of an array, of all its dimensions; 1 if it is no array
+ * @kind: an enum hvt_member_kind
+ * @depth: the number of structures and unions inside the type that contain the member
+ * @bits: the number of bits of a bit-field; 0 if it is none
+ * @first_bit: the lowest bit of a bit-field in the byte at @offset
+ * @is_signed: 1 if its numbers are signed, else 0
+ * @is_array: 1 if it is an array, else 0
+ *
+ * The guest chooses all values, but the whole member lies within hvt_type_bytes(). Use only the
+ * members that the version of this header has.
+ */
+struct hvt_member {
+	const char *name;
+	const char *type;
+	const char *target;
+	uint64_t offset;
+	uint64_t element_bytes;
+	uint64_t nr_elements;
+	uint32_t kind;
+	uint32_t depth;
+	uint32_t bits;
+	uint32_t first_bit;
+	uint32_t is_signed;
+	uint32_t is_array;
+};
+
+/**
+ * hvt_type_member() - Find a member by its path
+ * @type: the type
+ * @path: a name, or names with dots between them: "comm", "se.vruntime"
+ *
+ * Members of anonymous structures and unions have no dot before them. A path leads through the first
+ * element of an array, but not of one without elements, such as the last member of some structures.
+ *
+ * Return: the member, valid as long as the type; NULL if there is no such member.
+ */
+const struct hvt_member *hvt_type_member(const struct hvt_type *type, const char *path);
+
+/**
+ * hvt_type_member_at() - Get a member by its number
+ * @type: the type
+ * @index: 0 for the first member
+ *
+ * The members are in the order of their declaration. The members of a structure or union follow it,
+ * with a @depth that is 1 larger.
+ *
+ * Return: the member, valid as long as the type; NULL after the last one.
+ */
+const struct hvt_member *hvt_type_member_at(const struct hvt_type *type, size_t index);
+
+/**
+ * hvt_member_number() - Get a number from a copy of an object
+ * @member: a member of the object's type
+ * @index: the element of an array; 0 if the member is no array
+ * @object: a copy of the object, of hvt_type_bytes() bytes
+ * @ret: the number or address; a signed one is extended to 64 bits
+ *
+ * Return: 1; 0 if the member is not a number, char or pointer, and after the last element.
+ */
+int hvt_member_number(const struct hvt_member *member, size_t index, const void *object,
+		      uint64_t *ret);
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+/**
+ * hvt_memory_read() - Read the memory of the guest's kernel
+ * @session: the session
+ * @address: an address of the guest's kernel, such as hvt_symbols_address() returns
+ * @buffer: receives the bytes
+ * @len_bytes: their number
+ * @ret_bytes: the number of bytes before the first one that could not be read, also if the call
+ *             fails; may be NULL
+ *
+ * The guest does not notice, continues to run, and can change the memory at any time: bytes that
+ * were read together may be from different moments, and an object may have been freed. Reads RAM
+ * only, never a device. Needs root or the right `memory` of hvtrace.conf(5).
+ *
+ * Return: NULL, or an error: EFAULT if no RAM is mapped at one of the bytes, or @address is not an
+ * address of the kernel. @buffer is then changed up to this byte.
+ */
+struct hvt_error *hvt_memory_read(struct hvt_session *session, uint64_t address, void *buffer,
+				  size_t len_bytes, size_t *ret_bytes);
+
+/**
+ * hvt_memory_of_cpu() - Find a CPU's copy of a per-CPU variable
+ * @session: the session
+ * @address: the address of the variable's symbol, as hvt_symbols_address() returns it
+ * @cpu: the CPU
+ * @ret: the address of the copy
+ *
+ * Needs root or the right `memory` of hvtrace.conf(5).
+ *
+ * Return: NULL, or an error: EINVAL if there is no such CPU.
+ */
+struct hvt_error *hvt_memory_of_cpu(struct hvt_session *session, uint64_t address, unsigned cpu,
+				    uint64_t *ret);
 
 #ifdef __cplusplus
 }

@@ -18,14 +18,15 @@ from __future__ import annotations
 import collections
 import ctypes
 import enum
+import errno
 import os
 import select
 import time
 from types import TracebackType
-from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
-__all__ = ["Call", "Error", "Event", "File", "Flag", "Graph", "Instance", "Machine", "Ops", "Page", "Probe", "Records", "Session", "Stack", "State",
-           "Symbol", "Symbols", "attach", "find", "join", "machines", "version"]
+__all__ = ["Call", "Error", "Event", "File", "Flag", "Graph", "Instance", "Machine", "Member", "MemberKind", "Object", "Ops", "Page", "Probe",
+           "Records", "Session", "Stack", "State", "Symbol", "Symbols", "Type", "Types", "attach", "find", "join", "machines", "version"]
 
 
 class Error(OSError):
@@ -143,6 +144,41 @@ class Symbol(NamedTuple):
         return f"{self.name}{offset} [{self.module}]" if self.module else self.name + offset
 
 
+class MemberKind(enum.IntEnum):
+    """What a member of a structure, or each element of an array, is."""
+
+    OTHER = 0
+    NUMBER = 1
+    CHAR = 2
+    POINTER = 3
+    STRUCT = 4
+    UNION = 5
+
+
+class Member(NamedTuple):
+    """A member of a structure or union. target: the name of the structure or union that it is or points to. nr_elements: None
+    if it is no array. bits: None if it is no bit-field, which begins at bit first_bit of the byte at offset."""
+
+    name: str
+    type: str
+    target: Optional[str]
+    offset: int
+    element_bytes: int
+    nr_elements: Optional[int]
+    kind: MemberKind
+    depth: int
+    bits: Optional[int]
+    first_bit: int
+    is_signed: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes that it occupies, of a bit-field those that contain a bit of it."""
+        if self.bits:
+            return (self.first_bit + self.bits + 7) // 8
+        return self.element_bytes * (1 if self.nr_elements is None else self.nr_elements)
+
+
 # -- the C library ---------------------------------------------------------------------------------
 
 
@@ -181,6 +217,12 @@ class _Page(ctypes.Structure):
 
 class _PageEntry(ctypes.Structure):
     _fields_ = [("at", ctypes.c_size_t), ("time_ns", ctypes.c_uint64), ("bytes", ctypes.c_void_p), ("len_bytes", ctypes.c_size_t)]
+
+
+class _Member(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_char_p), ("target", ctypes.c_char_p), ("offset", ctypes.c_uint64),
+                ("element_bytes", ctypes.c_uint64), ("nr_elements", ctypes.c_uint64), ("kind", ctypes.c_uint32), ("depth", ctypes.c_uint32),
+                ("bits", ctypes.c_uint32), ("first_bit", ctypes.c_uint32), ("is_signed", ctypes.c_uint32), ("is_array", ctypes.c_uint32)]
 
 
 _FIELD_NUMBER, _FIELD_STRING, _FIELD_ARRAY = range(3)
@@ -277,6 +319,16 @@ _FUNCTIONS = {
     "hvt_symbols_free": (None, [_P]),
     "hvt_symbols_name": (_S, [_P, ctypes.c_uint64, _P, _P]),
     "hvt_symbols_address": (ctypes.c_uint64, [_P, _S]),
+    "hvt_type_find": (_E, [_P, _S, _P]),
+    "hvt_type_free": (None, [_P]),
+    "hvt_type_name": (_S, [_P]),
+    "hvt_type_bytes": (ctypes.c_uint64, [_P]),
+    "hvt_type_is_whole": (ctypes.c_int, [_P]),
+    "hvt_type_member": (ctypes.POINTER(_Member), [_P, _S]),
+    "hvt_type_member_at": (ctypes.POINTER(_Member), [_P, _SIZE]),
+    "hvt_member_number": (ctypes.c_int, [ctypes.POINTER(_Member), _SIZE, _P, _P]),
+    "hvt_memory_read": (_E, [_P, ctypes.c_uint64, _P, _SIZE, _P]),
+    "hvt_memory_of_cpu": (_E, [_P, ctypes.c_uint64, ctypes.c_uint, _P]),
 }
 for _name, (_result, _arguments) in _FUNCTIONS.items():
     _function = getattr(_lib, _name)
@@ -337,7 +389,7 @@ class _Handle:
     def __enter__(self):  # type: ignore[no-untyped-def]
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -424,6 +476,7 @@ class Session(_Handle):
         self._raised: Optional[BaseException] = None
         self._ops: List[Ops] = []  # the registered ones; the library calls their callbacks
         self._note: Optional[object] = None  # the callback of set_notes(), for the library
+        self._types: Dict[str, Type] = {}  # those that were found
 
     def close(self) -> None:
         super().close()
@@ -597,6 +650,53 @@ class Session(_Handle):
         _check(_lib.hvt_symbols_read(self._p, ctypes.byref(pointer)))
         return Symbols(pointer.value)
 
+    @property
+    def types(self) -> Types:
+        """The structures and unions of the guest's kernel."""
+        return Types(self)
+
+    def read_memory(self, address: int, nr: int) -> bytes:
+        """NR bytes of the memory of the guest's kernel. Needs root or the right `memory`. The guest continues to run and
+        can change the memory at any time. Raises EFAULT if a byte cannot be read."""
+        buffer = ctypes.create_string_buffer(nr)
+        _check(_lib.hvt_memory_read(self._p, address & _ADDRESS_MAX, buffer, nr, None))
+        return buffer.raw
+
+    def read_number(self, address: int, size: int = 8, signed: bool = False) -> int:
+        """A number of the memory of the guest's kernel."""
+        return int.from_bytes(self.read_memory(address, size), "little", signed=signed)
+
+    def read_string(self, address: int, max_bytes: int = 4096) -> str:
+        """The string at ADDRESS, up to its NUL or MAX_BYTES. It can contain control characters."""
+        data = b""
+        while len(data) < max_bytes and b"\0" not in data:
+            at = address + len(data)  # a read up to the end of a page does not need the next one
+            data += self.read_memory(at, min(_STRING_PART - at % _STRING_PART, max_bytes - len(data)))
+        return data.split(b"\0")[0].decode(errors="replace")
+
+    def address_of_cpu(self, address: int, cpu: int) -> int:
+        """The address of CPU's copy of the per-CPU variable whose symbol has this address."""
+        result = ctypes.c_uint64()
+        _check(_lib.hvt_memory_of_cpu(self._p, address, cpu, ctypes.byref(result)))
+        return result.value
+
+    def object(self, type_name: str, address: int) -> Object:
+        """The structure or union at ADDRESS of the guest's kernel."""
+        return Object(self, self.types[type_name], address)
+
+    def objects(self, head: int, type_name: str, member: str, max_nr: int = 1 << 20) -> Iterator[Object]:
+        """Iterates over the objects on a list of the kernel (list_for_each_entry): HEAD is the address of its struct list_head,
+        and MEMBER is the list_head in each object. Ends after MAX_NR objects, because a list that changes while it is read
+        may have no end."""
+        offset = self.types[type_name].member(member).offset
+        at = self.object("list_head", head)["next"]
+        for _ in range(max_nr):
+            if at == head:
+                return
+            found = self.object(type_name, at - offset)
+            yield found
+            at = self.object("list_head", at)["next"]
+
 
 class File(_Handle):
     """An open file. close() makes a filter that was written take effect, and raises its errors; a `with` statement that an
@@ -623,7 +723,7 @@ class File(_Handle):
         pointer, self._pointer = self._pointer, None
         _check(_lib.hvt_file_abandon(pointer))
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         if kind is None:
             self.close()
         else:
@@ -865,7 +965,7 @@ class Records(Generic[R]):
     def __enter__(self) -> Records[R]:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
 
@@ -883,3 +983,137 @@ class Symbols(_Handle):
     def address(self, name: str) -> Optional[int]:
         """The lowest address of a symbol of that name, or None."""
         return _lib.hvt_symbols_address(self._p, _bytes(name)) or None
+
+
+# -- types and memory ------------------------------------------------------------------------------
+
+_ADDRESS_MAX = (1 << 64) - 1
+_STRING_PART = 256
+
+
+def _member(pointer) -> Member:  # type: ignore[no-untyped-def]
+    m = pointer.contents
+    return Member(m.name.decode(), m.type.decode(), m.target and m.target.decode(), m.offset, m.element_bytes,
+                  m.nr_elements if m.is_array else None, MemberKind(m.kind), m.depth, m.bits or None, m.first_bit, bool(m.is_signed))
+
+
+class Type(_Handle):
+    """A structure or union of the guest's kernel."""
+
+    _free = "hvt_type_free"
+
+    @property
+    def name(self) -> str:
+        return _lib.hvt_type_name(self._p).decode()
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return _lib.hvt_type_bytes(self._p)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all members are known. If the kernel has no BTF, only some are."""
+        return bool(_lib.hvt_type_is_whole(self._p))
+
+    def member(self, path: str) -> Member:
+        """The member of that name, or at a path such as "se.vruntime". Raises KeyError if there is none."""
+        pointer = _lib.hvt_type_member(self._p, _bytes(path))
+        if not pointer:
+            raise KeyError(f"{self.name} has no member {path}")
+        return _member(pointer)
+
+    def __contains__(self, path: str) -> bool:
+        return bool(_lib.hvt_type_member(self._p, _bytes(path)))
+
+    def __iter__(self) -> Iterator[Member]:
+        """The members in the order of their declaration. Those of a structure or union follow it, with a larger depth."""
+        index = 0
+        while pointer := _lib.hvt_type_member_at(self._p, index):
+            yield _member(pointer)
+            index += 1
+
+    def __repr__(self) -> str:
+        return f"<Type {self.name}>" if self._pointer else "<Type: closed>"
+
+
+class Types:
+    """The structures and unions of a guest's kernel by their names: types["task_struct"]. Raises KeyError if there is none."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __getitem__(self, name: str) -> Type:
+        found = self._session._types
+        if name not in found:
+            pointer = _P()
+            try:
+                _check(_lib.hvt_type_find(self._session._p, _bytes(name), ctypes.byref(pointer)))
+            except Error as error:
+                if error.errno == errno.ENOENT:
+                    raise KeyError(error.strerror) from error
+                raise
+            found[name] = Type(pointer.value)
+        return found[name]
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            return bool(self[name])
+        except KeyError:
+            return False
+
+
+class Object:
+    """A structure or union in the memory of a guest's kernel. object["PATH"] reads a member: a number or address, the text of an
+    array of char, bytes for other arrays of bytes, a tuple for arrays of larger numbers, an Object for a structure or union, or
+    bytes for anything else. Each access reads the memory again."""
+
+    def __init__(self, session: Session, type_: Type, address: int, prefix: str = "") -> None:
+        self._session, self.type, self._base, self._prefix = session, type_, address, prefix
+
+    @property
+    def address(self) -> int:
+        return self._base + (self.type.member(self._prefix).offset if self._prefix else 0)
+
+    def _path(self, path: str) -> str:
+        return f"{self._prefix}.{path}" if self._prefix else path
+
+    def address_of(self, path: str) -> int:
+        """The address of a member."""
+        return self._base + self.type.member(self._path(path)).offset
+
+    def follow(self, path: str) -> Optional[Object]:
+        """The object that a pointer to a structure or union points to; None for NULL."""
+        member = self.type.member(self._path(path))
+        if member.kind != MemberKind.POINTER or not member.target or member.nr_elements is not None:
+            raise TypeError(f"{member.name} of type {member.type} points to no structure")
+        address = self[path]
+        return self._session.object(member.target, address) if address else None
+
+    def __getitem__(self, path: str) -> Union[int, str, bytes, Tuple[int, ...], Object]:
+        member = self.type.member(self._path(path))
+        is_compound = member.kind in (MemberKind.STRUCT, MemberKind.UNION)
+        if is_compound and member.nr_elements is None:
+            return Object(self._session, self.type, self._base, self._path(path))
+        data = self._session.read_memory(self._base + member.offset, member.size)
+        if is_compound or member.kind == MemberKind.OTHER:
+            return data
+        if member.nr_elements is None:
+            return _number(member, 0, data)
+        if member.kind == MemberKind.CHAR:
+            return data.split(b"\0")[0].decode(errors="replace")
+        if member.element_bytes == 1:
+            return data
+        return tuple(_number(member, index, data) for index in range(member.nr_elements))
+
+    def __repr__(self) -> str:
+        return f"<{self.type.name} at {self._base:#x}{' ' + self._prefix if self._prefix else ''}>"
+
+
+def _number(member: Member, index: int, data: bytes) -> int:
+    """A number of DATA, which begins with the first byte of the member."""
+    if not member.bits:
+        at = index * member.element_bytes
+        return int.from_bytes(data[at : at + member.element_bytes], "little", signed=member.is_signed)
+    number = int.from_bytes(data, "little") >> member.first_bit & (1 << member.bits) - 1
+    return number - (1 << member.bits if member.is_signed and number >> member.bits - 1 else 0)

@@ -24,6 +24,7 @@ struct use {
 	struct hvt_file *file;
 	struct hvt_ops *ops, *graph, *events;
 	struct hvt_symbols *symbols;
+	struct hvt_type *type;
 	struct hvt_probe *probe;
 	char *text, *names;
 	unsigned nr_calls;
@@ -74,6 +75,20 @@ static struct hvt_error *use_files(struct use *u)
 	if (!error)
 		error = use_parts(u);
 	return error ? error : hvt_symbols_read(u->session, &u->symbols);
+}
+
+static struct hvt_error *use_memory(struct use *u)
+{
+	struct hvt_error *error = hvt_type_find(u->session, "task_struct", &u->type);
+	uint64_t at = 0xffffffff82000000u; /* tests/unit/cli/fake_types.c */
+	uint64_t of_cpu, pid = 1;
+	uint8_t task[1024];
+
+	if (!error)
+		error = hvt_memory_read(u->session, at, task, hvt_type_bytes(u->type), NULL);
+	if (!error && (!hvt_member_number(hvt_type_member(u->type, "pid"), 0, task, &pid) || pid))
+		abort();
+	return error ? error : hvt_memory_of_cpu(u->session, 0, 0, &of_cpu);
 }
 
 /* Makes events, and waits until there is something to dispatch. */
@@ -153,6 +168,8 @@ static struct hvt_error *use_all(const struct hvt_config *config, const char *na
 	if (!error)
 		error = use_files(u);
 	if (!error)
+		error = use_memory(u);
+	if (!error)
 		error = use_ops(u);
 	if (!error)
 		error = use_graph(u);
@@ -174,6 +191,7 @@ static void release(struct use *u)
 	hvt_ops_free(u->graph);
 	hvt_ops_free(u->events);
 	hvt_symbols_free(u->symbols);
+	hvt_type_free(u->type);
 	hvt_instance_free(u->instance);
 	hvt_error_free(hvt_file_close(u->file));
 	hvt_probe_free(u->probe);

@@ -45,6 +45,10 @@ static const char *const texts[] = {
 	"\tfield:unsigned long retval;\toffset:40;\tsize:8;\tsigned:0;\n",
 	"test:kinds\n",
 	"ID: 1\n" KINDS,
+	"struct\t64\twhole\ttask\n0\t0\t0\t4\ti\t-\tint\t-\tpid\n"
+	"0\t35\t3\t4\tu\t-\tint\t-\tflag\n0\t64\t0\t8\tn\t-\tunion\t-\t\n"
+	"1\t64\t0\t8\tp\t-\tstruct task *\ttask\tparent\n1\t64\t0\t8\ts\t-\tstruct a\ta\ta\n"
+	"2\t64\t0\t1\tc\t8\tchar[8]\t-\tcomm\n0\t512\t0\t8\to\t0\tdouble[0]\t-\trest\n",
 	"ID: 4\n" FORMAT_COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
 	"\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 };
@@ -72,6 +76,8 @@ static const char *text_of(const struct wire_frame *request)
 	if (strstr(path, "set_event"))
 		return texts[5];
 	if (strstr(path, "kernel_stack"))
+		return texts[8];
+	if (strstr(path, "types/"))
 		return texts[7];
 	if (strstr(path, "kinds"))
 		return texts[6];
@@ -94,7 +100,7 @@ static void reply_honestly(struct client *c, const struct wire_frame *request)
 	struct wire_frame reply = {.kind = WIRE_OK, .tag = request->tag};
 	const char *text = "";
 
-	if (request->kind == WIRE_OPEN)
+	if (request->kind == WIRE_OPEN || request->kind == WIRE_OPEN_PROC)
 		c->text = text_of(request), c->nr_reads = 0;
 	else if (request->kind == WIRE_LIST)
 		text = text_of(request);
@@ -377,6 +383,47 @@ static void use_file(struct hvt_session *session, unsigned which)
 	check(hvt_dir_remove(session, "instances/x"));
 }
 
+/* Every member lies within the type, is found by its path, and its numbers are within a copy. */
+static void take_member(const struct hvt_type *type, const struct hvt_member *m,
+			const uint8_t *object, size_t object_bytes)
+{
+	uint64_t number, len = m->bits ? (m->first_bit + m->bits + 7) / 8
+				       : m->element_bytes * m->nr_elements;
+
+	if (m->offset + len > hvt_type_bytes(type) || !m->type || !m->name ||
+	    strlen(m->name) + strlen(m->type) + (m->target ? strlen(m->target) : 0) == 0)
+		abort();
+	if (*m->name && !m->depth && !strchr(m->name, '.') && !hvt_type_member(type, m->name))
+		abort();
+	if (m->offset + len > object_bytes)
+		return;
+	for (size_t i = 0; hvt_member_number(m, i, object, &number); i++)
+		if (i == m->nr_elements)
+			abort();
+}
+
+static void use_memory(struct hvt_session *session, unsigned which)
+{
+	const struct hvt_member *member;
+	struct hvt_type *type = NULL;
+	uint8_t object[200] = {0};
+	size_t nr = sizeof(object) + 1;
+	uint64_t of_cpu;
+
+	check(hvt_type_find(session, "task", &type));
+	check(hvt_memory_read(session, UINT64_MAX - which, object,
+			      which % 2 ? sizeof(object) : which / 2, &nr));
+	if (nr > sizeof(object))
+		abort();
+	check(hvt_memory_of_cpu(session, 0, which, &of_cpu));
+	for (size_t i = 0; type && (member = hvt_type_member_at(type, i)); i++)
+		take_member(type, member, object, sizeof(object));
+	if (type && (!hvt_type_name(type) || hvt_type_is_whole(type) > 1))
+		abort();
+	hvt_type_member(type, "a.comm");
+	hvt_type_free(type);
+}
+
 /* WHICH: the kind of ops, with stacks or pages. */
 static void use(struct hvt_session *session, unsigned which)
 {
@@ -386,6 +433,8 @@ static void use(struct hvt_session *session, unsigned which)
 	char *text = NULL, name[16];
 
 	check(hvt_symbols_read(session, &symbols));
+	if (which & 0x10)
+		use_memory(session, which);
 	if (which % 3 == 1)
 		check(hvt_ops_new_graph(take_graph, take_graph, NULL, NULL, &ops));
 	else if (which % 3 == 2)
