@@ -12,7 +12,7 @@ import time
 
 VERSION, HEAD = 3, struct.Struct("<IHHIIII")  # from lib/wire.h, as are the kinds
 LIST, OPEN, READ, WRITE, CLOSE, STAT, DETACH, LOOK, OPEN_PROC, MOUNT, WATCH = 1, 2, 3, 4, 5, 6, 7, 13, 16, 17, 19
-MEMORY, PERCPU = 23, 24
+MEMORY, PERCPU = 24, 25
 OK, ERROR, NOTE = 0x80, 0x81, 0x82
 DIR, FILE = 0o040000, 0o100000
 F_OFD_SETLK = 37

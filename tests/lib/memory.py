@@ -68,12 +68,17 @@ class Memory:
         with open(f"/proc/{self.domain.pid}/mem", "r+b", buffering=0) as file:
             os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
 
-    def hide_btf(self):
-        """Overwrites the header of the kernel's BTF. Returns the address of the BTF and its original bytes."""
+    def read_btf(self):
+        """Returns the address of the kernel's BTF and its bytes."""
         lines = self.domain.run("grep -E ' __st(art|op)_BTF$' /proc/kallsyms").splitlines()
         start, stop = sorted(int(line.split()[0], 16) for line in lines)
         btf = self.read_image(start, stop - start)
         assert btf[:2] == b"\x9f\xeb", btf[:24]
+        return start, btf
+
+    def hide_btf(self):
+        """Like read_btf(), and overwrites the header."""
+        start, btf = self.read_btf()
         self.write_image(start, bytes(24))
         return start, btf
 
