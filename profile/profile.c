@@ -21,6 +21,9 @@ void hv_profile_deinit(struct hv_profile *p)
 	hv_page_merge_deinit(&p->merge);
 	hv_page_decode_deinit(&p->decode);
 	hv_chains_deinit(&p->chains);
+	for (unsigned cpu = 0; p->rest && cpu < p->nr_cpus; cpu++)
+		free(p->rest[cpu].bytes);
+	free(p->rest);
 	free(p->pending);
 	free(p->nr_seen);
 	free(p->samples);
@@ -52,8 +55,10 @@ void hv_profile_init(struct hv_profile *p, const struct hv_export_head *head)
 	p->nr_cpus = head->nr_cpus;
 	p->pending = hv_alloc((head->nr_cpus + 1) * sizeof(*p->pending));
 	p->nr_seen = hv_alloc((head->nr_cpus + 1) * sizeof(*p->nr_seen));
+	p->rest = hv_alloc((head->nr_cpus + 1) * sizeof(*p->rest));
 	p->words = find_event(c, HV_PROFILE_EVENT);
 	p->copies = find_event(c, HV_PROFILE_COPY);
+	p->rests = find_event(c, HV_PROFILE_REST);
 }
 
 static struct hv_err *profile_open(const struct hv_export_config *config hv_unused,
@@ -258,16 +263,35 @@ static bool is_wanted(struct hv_profile *p, unsigned cpu)
 	return p->one_of < 2 || (seen + cpu) % p->one_of == 0;
 }
 
-/* Unwinds the copy of a program's stack. */
-static void take_copy(const struct hv_profile *p, const struct hv_event *e,
-		      struct hv_profile_pending *s)
+/* Keeps the rest of a stack for the sample, which follows. */
+static void keep_rest(struct hv_profile *p, const struct hv_event *e)
 {
+	struct hv_profile_rest *rest = &p->rest[e->cpu];
 	struct hv_entry_value v;
 
+	rest->pid = 0;
+	if (!p->rests.ustack || !hv_entry_value(p->rests.ustack, e->entry, &v) ||
+	    !v.bytes.len_bytes)
+		return;
+	free(rest->bytes);
+	rest->bytes = hv_alloc(v.bytes.len_bytes);
+	memcpy(rest->bytes, v.bytes.data, v.bytes.len_bytes);
+	rest->len_bytes = v.bytes.len_bytes;
+	rest->pid = e->pid;
+}
+
+/* Unwinds the copy of a program's stack. */
+static void take_copy(struct hv_profile *p, const struct hv_event *e, struct hv_profile_pending *s)
+{
+	struct hv_profile_rest *r = &p->rest[e->cpu];
+	struct hv_span rest = {r->bytes, r->pid == e->pid ? r->len_bytes : 0};
+	struct hv_entry_value v;
+
+	r->pid = 0;
 	if (p->files.unwind && p->copies.ustack && hv_entry_value(p->copies.ustack, e->entry, &v) &&
 	    v.bytes.len_bytes)
-		s->nr_user =
-			p->files.unwind(p->files.unwind_ctx, s->pid, s->comm, v.bytes, s->user);
+		s->nr_user = p->files.unwind(p->files.unwind_ctx, s->pid, s->comm, v.bytes, rest,
+					     s->user);
 }
 
 static bool is_event(const struct hv_profile_event *known, const struct hv_event *e)
@@ -316,7 +340,9 @@ static bool is_sample(const struct hv_profile *p, const struct hv_event *e)
 
 void hv_profile_see(struct hv_profile *p, const struct hv_event *e)
 {
-	if (is_sample(p, e))
+	if (is_event(&p->rests, e))
+		keep_rest(p, e);
+	else if (is_sample(p, e))
 		begin(p, e);
 	else if (e->kind == HV_EVENT_STACK && p->pending[e->cpu].is_there &&
 		 p->pending[e->cpu].pid == e->pid)

@@ -3,7 +3,8 @@
  * no file. A sample is the event HV_PROFILE_EVENT, a probe of the guest's timer tick, with the stack
  * that the guest records after it. The event has two fields: whether the tick interrupted a program
  * (HV_PROFILE_USER), and the words of the program's stack (HV_PROFILE_USTACK). Both may be missing.
- * The event HV_PROFILE_COPY has a copy of the program's registers and stack instead of the words.
+ * The event HV_PROFILE_COPY has a copy of the program's registers and stack instead of the words. Before
+ * it, the event HV_PROFILE_REST may have recorded the rest of the stack.
  * A call of HV_PROFILE_FUNCTION that the function tracer records is a sample, too.
  *
  * A chain begins with a group, then the program's functions from the outermost one, then the
@@ -18,6 +19,7 @@
 #define HV_PROFILE_SYSTEM   "hvtrace"
 #define HV_PROFILE_EVENT    "sample"
 #define HV_PROFILE_COPY	    "sample_copy"
+#define HV_PROFILE_REST	    "sample_rest"
 #define HV_PROFILE_FUNCTION "update_process_times"
 #define HV_PROFILE_USER	    "user"
 #define HV_PROFILE_USTACK   "stack"
@@ -49,9 +51,10 @@ struct hv_profile_files {
 	const char *(*cgroup)(void *ctx, uint32_t pid, const char *comm);
 	void *ctx;
 	/* Sets RET to the ip and the return addresses of COPY, the registers and the stack of a program
-	 * (HV_FETCH_USER_COPY). Returns their number, at most HV_PROFILE_USER_MAX. */
+	 * (HV_FETCH_USER_COPY). REST is a later copy (HV_USER_COPY_REST), or empty. Returns their number,
+	 * at most HV_PROFILE_USER_MAX. */
 	size_t (*unwind)(void *unwind_ctx, uint32_t pid, const char *comm, struct hv_span copy,
-			 uint64_t *ret);
+			 struct hv_span rest, uint64_t *ret);
 	void *unwind_ctx;
 };
 
@@ -73,11 +76,19 @@ struct hv_profile_event {
 	const struct hv_event_field *is_user, *ustack; /* NULL: no such field */
 };
 
+/* The newest event HV_PROFILE_REST of a vCPU. */
+struct hv_profile_rest {
+	uint8_t *bytes; /* owned */
+	size_t len_bytes;
+	uint32_t pid; /* 0: none */
+};
+
 struct hv_profile {
 	struct hv_export base;
 	struct hv_page_decode decode;
 	struct hv_page_merge merge;
-	struct hv_profile_event words, copies;
+	struct hv_profile_event words, copies, rests;
+	struct hv_profile_rest *rest;	    /* owned, one per vCPU */
 	struct hv_profile_pending *pending; /* owned, one per vCPU */
 	uint64_t *nr_seen;		    /* owned, ticks per vCPU */
 	unsigned nr_cpus;

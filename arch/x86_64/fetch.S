@@ -219,7 +219,7 @@
 	subl	%r14d, %edx
 	jmp	.Lfetch_result
 
-/* Stores the user's registers and the bytes from its stack pointer on. They are read page by page,
+/* Stores the user's registers and bytes of its stack. They are read page by page,
  * because a page that cannot be read ends them. Of 32-bit programs only the registers are stored.
  *
  * During the copy %rdi is the address of the next byte, %rdx the end of the room, %r13 the address in
@@ -227,6 +227,9 @@
 .Lfetch_user_copy:
 	cmpb	$HV_FETCH_USER_COPY, %al
 	jne	.Lfetch_entry
+	movq	%rsi, %r13
+	shrq	$32, %r13
+	movl	%esi, %esi
 	find_user_regs .Lfetch_entry
 	addq	%rdi, %rdx
 	testb	$3, USER_CS(%rsi)
@@ -234,7 +237,7 @@
 	leaq	USER_REGS_LEN(%rdi), %rax
 	cmpq	%rdx, %rax
 	ja	2b
-	movq	USER_SP(%rsi), %r13
+	addq	USER_SP(%rsi), %r13
 	movl	$(USER_REGS_LEN / 8), %ecx
 	rep movsq
 	cmpb	$USER_CS_64, (USER_CS - USER_REGS_LEN)(%rsi)

@@ -136,7 +136,8 @@ def is_whole(users):
 def stacks_without_frame_pointers(t):
     """With --user-stack=dwarf, the stacks of a program without frame pointers are whole, through functions of Debian's
     libc and the vDSO; without it, few are. Stacks with a signal, for which the kernel may store more of the registers
-    than fits into a copy, are whole or end early. A stack that is longer than its copy is counted."""
+    than fits into a copy, are whole or end early. A stack that is longer than its copy has the functions of both parts
+    of the copy, and is counted."""
     path = f"/run/hvtrace-test/{t.name}.folded"
     with t.attach() as traced:
         t.guest.run("unframed 600 >/dev/null 2>&1 & echo")
@@ -164,5 +165,6 @@ def stacks_without_frame_pointers(t):
     assert total >= 50 and whole >= 0.95 * total, f"{whole} of {total} stacks are whole: {shown} {others}"
     assert count(plain, is_whole) <= 0.2 * sum(nr for _, nr in plain), plain
     assert re.search(r"^\d+ of \d+ stacks of programs end early:.* \d+: longer than the copy", deep, re.M), deep
+    assert longest >= 30, f"{longest} functions are less than both parts of a copy have: {deep}"
     t.note(f"{whole} of {total} stacks are whole, {count(plain, is_whole)} of {sum(nr for _, nr in plain)} by frame pointers; {parts}; "
            f"{longest} functions of a longer stack; not whole: {[users[-3:] for users in others]}; {early.group() if early else 'none ends early'}")

@@ -613,6 +613,9 @@ static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsi
 		add_step(p, HV_FETCH_USER_STACK, addend, HV_USER_STACK_MAX * WORD);
 	if (arg->source == HV_KPROBE_USTACK_COPY)
 		add_step(p, HV_FETCH_USER_COPY, addend, HV_ENTRY_LEN_MAX);
+	if (arg->source == HV_KPROBE_USTACK_REST)
+		add_step(p, HV_FETCH_USER_COPY, addend | (uint64_t)HV_USER_COPY_REST << 32,
+			 HV_ENTRY_LEN_MAX);
 	if (hv_kprobe_is_ustack(arg))
 		return;
 	if (arg->source == HV_KPROBE_FIELD)

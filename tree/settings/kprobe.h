@@ -15,6 +15,7 @@
  *		(STRUCT[,MEMBER])FETCH->MEMBER[->MEMBER]..., (STRUCT[,MEMBER])(FETCH)->MEMBER...
  *		$ustack in the group hvtrace: the task's stack in user space (HV_FETCH_USER_STACK)
  *		$ustackcopy in that group: its registers and a copy of the stack (HV_FETCH_USER_COPY)
+ *		$ustackrest in that group: the same from HV_USER_COPY_REST on
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N], %pd, %pD
  *
@@ -56,6 +57,7 @@ enum hv_kprobe_source {
 	HV_KPROBE_FIELD,  /* a field of the probed event */
 	HV_KPROBE_USTACK, /* the words of the task's stack in user space */
 	HV_KPROBE_USTACK_COPY,
+	HV_KPROBE_USTACK_REST,
 };
 
 struct hv_kprobe_type; /* type of an argument */

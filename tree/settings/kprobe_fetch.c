@@ -51,7 +51,8 @@ bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg)
 
 bool hv_kprobe_is_ustack(const struct hv_kprobe_arg *arg)
 {
-	return arg->source == HV_KPROBE_USTACK || arg->source == HV_KPROBE_USTACK_COPY;
+	return arg->source == HV_KPROBE_USTACK || arg->source == HV_KPROBE_USTACK_COPY ||
+	       arg->source == HV_KPROBE_USTACK_REST;
 }
 
 static const struct hv_kprobe_type *find_type(const char *name, size_t len)
@@ -253,6 +254,8 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 		return parse_ustack(p, arg, HV_KPROBE_USTACK, off);
 	if (is_own && strcmp(text, "ustackcopy") == 0)
 		return parse_ustack(p, arg, HV_KPROBE_USTACK_COPY, off);
+	if (is_own && strcmp(text, "ustackrest") == 0)
+		return parse_ustack(p, arg, HV_KPROBE_USTACK_REST, off);
 	if (p->event)
 		return take_field(p, arg, text, off);
 	if (hv_starts_with(text, "retval"))

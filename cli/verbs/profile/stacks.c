@@ -227,7 +227,23 @@ static bool has_time(struct stacks *s, uint64_t now_ns)
 	return s->spent_ns < HV_NS_PER_S / PART;
 }
 
-size_t stacks_unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy, uint64_t *ret)
+/* Appends REST to COPY if both are of the same stack, and nothing is missing between them. */
+static struct hv_span join(struct stacks *s, const struct hv_dwarf_regs *names, struct hv_span copy,
+			   struct hv_span rest)
+{
+	size_t regs = names->len_bytes, first = regs + HV_USER_COPY_REST;
+
+	if (copy.len_bytes < first || rest.len_bytes <= regs ||
+	    first + rest.len_bytes - regs > sizeof(s->joined) ||
+	    memcmp(copy.data, rest.data, regs) != 0)
+		return copy;
+	memcpy(s->joined, copy.data, first);
+	memcpy(s->joined + first, rest.data + regs, rest.len_bytes - regs);
+	return (struct hv_span){s->joined, first + rest.len_bytes - regs};
+}
+
+size_t stacks_unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy,
+		     struct hv_span rest, uint64_t *ret)
 {
 	struct stacks *s = ctx;
 	const struct hv_dwarf_regs *names = &hv_dwarf_regs_x86_64; /* no others are copied */
@@ -236,6 +252,7 @@ size_t stacks_unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span c
 	enum stacks_end end;
 	size_t nr = 0;
 
+	copy = join(s, names, copy, rest);
 	if (hv_user_frame_init(&f, names, copy)) {
 		ip = hv_user_frame_ip(&f);
 		end = STACKS_NO_TIME;

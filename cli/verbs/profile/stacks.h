@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cli/verbs/profile/programs.h"
+#include "ringbuf/abi_bits.h"
 
 /* Why a stack ends. */
 enum stacks_end {
@@ -33,10 +34,12 @@ struct stacks {
 	uint64_t period_ns; /* start of the period in which time is counted */
 	uint64_t spent_ns;  /* time spent in the period */
 	uint64_t nr[STACKS_NR_ENDS];
+	uint8_t joined[2 * HV_ENTRY_LEN_MAX]; /* a copy with its rest */
 };
 
 void stacks_deinit(struct stacks *s);
 /* For struct hv_profile_files; CTX is a struct stacks. */
-size_t stacks_unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy, uint64_t *ret);
+size_t stacks_unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy,
+		     struct hv_span rest, uint64_t *ret);
 /* Adds a line about the stacks that end early, if any. */
 void stacks_report(const struct stacks *s, struct hv_text *out);

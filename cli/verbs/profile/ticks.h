@@ -10,7 +10,7 @@
 
 /* Zero-initialised is off. */
 struct profile_ticks {
-	struct profile_probe probe;
+	struct profile_probe probe, rest; /* REST: of the rest of a copy */
 	bool has_copies; /* record copies of stacks instead of following frame pointers (stacks.h) */
 };
 

@@ -476,6 +476,46 @@ START_TEST(a_copy_of_the_stack)
 }
 END_TEST
 
+START_TEST(the_rest_of_the_stack)
+{
+	static const uint64_t skips[] = {0, 1, 8, 0x100, 0xe00};
+	uint8_t bytes[USER_REGS_LEN + COPY_BYTES];
+
+	fill_user_memory();
+	set_user_sp(SP);
+	for (uint64_t i = 0, at = 0; i < HV_ARRAY_LEN(skips); i++) {
+		struct entry e;
+
+		memcpy(bytes, task_stack + USER_REGS_OFF, USER_REGS_LEN);
+		memcpy(bytes + USER_REGS_LEN, user_memory + (SP - USER_START) + skips[i],
+		       COPY_BYTES);
+		SET_PROGRAM(
+			{HV_FETCH_USER_COPY, 0, sizeof(bytes), 9, USER_REGS_OFF | skips[i] << 32});
+		call(KERNEL_START);
+		read_entry(0, at, &e);
+		check_result(&e, 0, 9, bytes, sizeof(bytes));
+		at = e.end + 1;
+	}
+	check_quiet();
+}
+END_TEST
+
+/* The address of the rest overflows. */
+START_TEST(the_rest_of_a_stack_that_lies)
+{
+	struct entry e;
+
+	fill_user_memory();
+	set_user_sp(UINT64_MAX - 7);
+	SET_PROGRAM({HV_FETCH_USER_COPY, 0, USER_REGS_LEN + COPY_BYTES, 9,
+		     USER_REGS_OFF | UINT64_C(0xfff) << 32});
+	call(KERNEL_START);
+	read_entry(0, 0, &e);
+	check_result(&e, 0, 9, task_stack + USER_REGS_OFF, USER_REGS_LEN);
+	check_quiet();
+}
+END_TEST
+
 START_TEST(a_copy_of_the_stack_of_a_program_that_lies)
 {
 	static const uint64_t sps[] = {
@@ -588,6 +628,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_stack_of_a_program_that_ends);
 	tcase_add_test(tc, a_copy_of_the_stack);
 	tcase_add_loop_test(tc, a_copy_of_the_stack_of_a_program_that_lies, 0, 6);
+	tcase_add_test(tc, the_rest_of_the_stack);
+	tcase_add_test(tc, the_rest_of_a_stack_that_lies);
 	tcase_add_test(tc, no_copy_of_the_stack);
 	tcase_add_test(tc, the_longest_copy_of_the_stack);
 	tcase_add_test(tc, any_program_stays_in_its_draft);

@@ -100,6 +100,7 @@ static const struct {
 	{"events/kprobes/mine/format", PROBE_FORMAT("mine", "303")},
 	{"events/hvtrace/mark/format", PROBE_FORMAT("mark", "304")},
 	{"events/hvtrace/sample/format", PROBE_FORMAT("sample", "305")},
+	{"events/hvtrace/sample_rest/format", PROBE_FORMAT("sample_rest", "308")},
 	{"events/hvtrace/sample_copy/format", PROBE_FORMAT("sample_copy", "307")},
 	{"events/hvtrace/block/format", PROBE_FORMAT("block", "306")},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},

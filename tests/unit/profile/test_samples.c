@@ -16,7 +16,7 @@
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-enum { SAMPLE = 300, COPY_SAMPLE = 301, STACK = 4, FUNCTION = 1 };
+enum { SAMPLE = 300, COPY_SAMPLE = 301, REST = 302, STACK = 4, FUNCTION = 1 };
 
 static const char sample_format[] =
 	"name: sample\nID: 300\n" COMMON
@@ -27,6 +27,10 @@ static const char copy_format[] =
 	"name: sample_copy\nID: 301\n" COMMON
 	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:s32 user;\toffset:16;\tsize:4;\tsigned:1;\n"
+	"\tfield:__data_loc u64[] stack;\toffset:20;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
+static const char rest_format[] =
+	"name: sample_rest\nID: 302\n" COMMON
+	"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:__data_loc u64[] stack;\toffset:20;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n";
 static const char stack_format[] =
 	"name: kernel_stack\nID: 4\n" COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
@@ -63,13 +67,14 @@ static void begin(void)
 	static const struct hv_export_event events[] = {
 		{"hvtrace", {sample_format, sizeof(sample_format) - 1}},
 		{"hvtrace", {copy_format, sizeof(copy_format) - 1}},
+		{"hvtrace", {rest_format, sizeof(rest_format) - 1}},
 		{"ftrace", {stack_format, sizeof(stack_format) - 1}},
 		{"ftrace", {function_format, sizeof(function_format) - 1}},
 	};
 	static const struct hv_export_head head = {.nr_cpus = 2,
 						   .page_bytes = PAGE,
 						   .events = events,
-						   .nr_events = 4,
+						   .nr_events = 5,
 						   .kallsyms = {kallsyms, sizeof(kallsyms) - 1}};
 	static const struct hv_export_config config = {.path = "none", .fd = -1};
 	static const char names[] = "7 cat\n8 dd\n";
@@ -279,14 +284,17 @@ START_TEST(a_call_between_a_sample_and_its_stack)
 END_TEST
 
 static const uint64_t copied[] = {1, 2, 3};
+static size_t rest_bytes[8], nr_unwound;
 
-static size_t unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy, uint64_t *ret)
+static size_t unwind(void *ctx, uint32_t pid, const char *comm, struct hv_span copy,
+		     struct hv_span rest, uint64_t *ret)
 {
 	ck_assert_ptr_eq(ctx, &copied);
 	ck_assert_uint_eq(pid, 7);
 	ck_assert_str_eq(comm, "cat");
 	ck_assert_uint_eq(copy.len_bytes, sizeof(copied));
 	ck_assert(memcmp(copy.data, copied, sizeof(copied)) == 0);
+	rest_bytes[nr_unwound++] = rest.len_bytes;
 	memcpy(ret, user, sizeof(user));
 	return HV_ARRAY_LEN(user);
 }
@@ -307,6 +315,34 @@ START_TEST(copies_of_stacks)
 }
 END_TEST
 
+/* The rest of a stack belongs to the next sample of its vCPU, if that is the same task's. */
+START_TEST(rests_of_copies)
+{
+	hv_profile_of(x)->files.unwind = unwind;
+	hv_profile_of(x)->files.unwind_ctx = (void *)(uintptr_t)&copied;
+	nr_unwound = 0;
+	sample_of(REST, 7, 0, copied, 2);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 3);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 3); /* without its rest */
+	sample_of(REST, 8, 0, copied, 2);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 3);
+	sample_of(REST, 7, 0, copied, 2);
+	sample_of(REST, 7, 0, copied, 0);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 3);
+	sample_of(REST, 7, 0, copied, 1);
+	sample_of(REST, 7, 0, copied, 3);
+	sample_of(COPY_SAMPLE, 7, 1, copied, 3);
+	add_page(1);
+	check_folded("cat;0x403004;0x402004;0x401000 5\n");
+	ck_assert_uint_eq(nr_unwound, 5);
+	ck_assert_uint_eq(rest_bytes[0], 16);
+	ck_assert_uint_eq(rest_bytes[1], 0);
+	ck_assert_uint_eq(rest_bytes[2], 0);
+	ck_assert_uint_eq(rest_bytes[3], 0);
+	ck_assert_uint_eq(rest_bytes[4], 24);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
@@ -320,6 +356,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_call_between_a_sample_and_its_stack);
 	tcase_add_test(tc, words_outside_of_the_entry);
 	tcase_add_loop_test(tc, copies_of_stacks, 0, 2);
+	tcase_add_test(tc, rests_of_copies);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#define ROOM 320 /* bytes of a frame, so that the stack is longer than an event */
 #define KEPT __attribute__((noinline, noclone, noipa))
 
 struct sample sample;
@@ -92,16 +93,18 @@ KEPT static void interrupt(void)
 
 KEPT void sample_nest(unsigned depth, int by_signal)
 {
+	volatile char room[ROOM];
 	static struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 
 	NOTE();
 	sigaction(SIGTRAP, &trap, NULL);
+	room[depth] = 1;
 	if (depth)
 		sample_nest(depth - 1, by_signal);
 	else if (by_signal)
 		interrupt();
 	else
 		sort();
-	sink++;
+	sink += (unsigned long)room[depth];
 	forget();
 }

@@ -123,7 +123,8 @@ static uint64_t words[HV_PROFILE_USER_MAX];
 
 static size_t unwind(size_t len)
 {
-	return stacks_unwind(&stacks, 7, "sample", (struct hv_span){sample.copy, len}, words);
+	return stacks_unwind(&stacks, 7, "sample", (struct hv_span){sample.copy, len},
+			     (struct hv_span){0}, words);
 }
 
 static bool has_calls(size_t nr)
@@ -167,6 +168,30 @@ START_TEST(a_short_copy)
 	ck_assert(!has_calls(unwind(SAMPLE_REGS_LEN + 64)));
 	unwind(sizeof(sample.copy));
 	check_report("1 of 2 stacks of programs end early: 1: longer than the copy\n");
+}
+END_TEST
+
+/* A copy that is too short, and its rest, are the whole stack; without one word of the first, or with
+ * other registers, they are not. */
+START_TEST(a_copy_and_its_rest)
+{
+	static uint8_t rest[SAMPLE_REGS_LEN + 4096];
+	struct hv_span copy = {sample.copy, SAMPLE_REGS_LEN + HV_USER_COPY_REST};
+	struct hv_span both = {rest, sizeof(rest)};
+	size_t nr;
+
+	memcpy(rest, sample.copy, SAMPLE_REGS_LEN);
+	memcpy(rest + SAMPLE_REGS_LEN, sample.copy + SAMPLE_REGS_LEN + HV_USER_COPY_REST, 4096);
+	nr = stacks_unwind(&stacks, 7, "sample", copy, (struct hv_span){0}, words);
+	ck_assert(!has_calls(nr));
+	ck_assert(has_calls(stacks_unwind(&stacks, 7, "sample", copy, both, words)));
+	copy.len_bytes += 300; /* both have these bytes */
+	ck_assert(has_calls(stacks_unwind(&stacks, 7, "sample", copy, both, words)));
+	copy.len_bytes -= 308;
+	ck_assert(!has_calls(stacks_unwind(&stacks, 7, "sample", copy, both, words)));
+	copy.len_bytes += 8;
+	rest[8]++;
+	ck_assert(!has_calls(stacks_unwind(&stacks, 7, "sample", copy, both, words)));
 }
 END_TEST
 
@@ -240,6 +265,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_stack);
 	tcase_add_test(tc, a_short_copy);
+	tcase_add_test(tc, a_copy_and_its_rest);
 	tcase_add_test(tc, a_program_of_32_bits);
 	tcase_add_loop_test(tc, no_pages, 0, 3);
 	tcase_add_test(tc, a_frame_in_no_file);
