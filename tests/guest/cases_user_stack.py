@@ -9,24 +9,28 @@ from lib.suite import NEWEST, OLDEST, ONE_VCPU, case
 
 EVENTS = ("syscalls/sys_enter_read", "syscalls/sys_enter_write", "syscalls/sys_exit_clock_nanosleep", "sched/sched_switch", "own/reads", "own/did")
 PROBES = ("p:own/reads ksys_read", "r:own/did ksys_read")
-LINE = re.compile(r"^\s*(.+)-(\d+)\s+\[\d+\]\s+\S+\s+\d+\.\d+: (.*)$")
+LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+\d+\.\d+: (?P<body>.*)$")
 COMMS = ("frames", "giver", "dd", "<idle>")
 FILE = "/bin/frames[+0x"
 SECONDS = 3
 
 
 def events(text):
-    """Returns [(comm, event with its arguments, the lines of each stack after it, with its title)]."""
-    found = []
+    """Returns [(comm, event with its arguments, the lines of each stack after it, with its title)]. Lines of several
+    vCPUs are in the order of their times, so a stack belongs to the last event of its vCPU."""
+    found, last, stack = [], {}, None
     for line in text.splitlines():
         match = LINE.match(line)
-        if match and match[3].endswith("stack trace>"):
-            assert found and found[-1][0] == match[1], f"a stack without an event: {line}"
-            found[-1][2].append([match[3]])
+        if match and match["body"].endswith("stack trace>"):
+            event = last.get(match["cpu"])
+            assert event and event[0] == match["comm"], f"a stack without an event: {line}"
+            stack = [match["body"]]
+            event[2].append(stack)
         elif match:
-            found.append((match[1], match[3], []))
+            last[match["cpu"]] = (match["comm"], match["body"], [])
+            found.append(last[match["cpu"]])
         elif line.startswith(" => "):
-            found[-1][2][-1].append(line)
+            stack.append(line)
     return found
 
 
