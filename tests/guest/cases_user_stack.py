@@ -129,6 +129,7 @@ def user_stacks_agree_with_own_ftrace(t):
     assert any(FILE in stacks[-1][1] for stacks in naps) and all(len(stacks[-1]) >= 5 for stacks in naps), naps
     assert (("<user stack trace>",),) in own["<idle>", "sched_switch"], own
     assert any(stacks[0] == "<stack trace>" for stacks in naps), naps
-    assert {("frames", "reads"), ("frames", "did"), ("dd", "sys_read")} <= own.keys(), own.keys()
+    # The guest's own return probe misses calls while as many as it has vCPUs wait in the function.
+    assert {("frames", "reads"), ("dd", "sys_read")} <= own.keys() and "did" in {name for _, name in own}, own.keys()
     assert in_raw == in_text > 10, f"{in_raw} user stacks in pages, {in_text} in text"
     t.note(f"{sum(map(len, own.values()))} different stacks of {len(own)} kinds of events")
