@@ -227,7 +227,7 @@ def tracepoints_that_the_guest_uses_are_joined(t):
 
 
 @case(configs=STANDARD[2:3], further=STANDARD[:2])
-def what_cannot_be_joined_is_left_out(t):
+def events_that_cannot_be_joined_are_skipped(t):
     """hvtrace records all events of a system except one: the guest has more callbacks there than fit into hvtrace's
     array. hvtrace names that event, and records it after the guest has left it. The guest's own recording is never
     interrupted."""

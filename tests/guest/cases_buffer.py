@@ -41,7 +41,7 @@ def of_cpus(traced, numbers):
 
 
 @case()
-def each_vcpu_by_itself(t):
+def buffers_of_each_vcpu(t):
     """per_cpu/cpuN/trace shows that vCPU's events in trace, stats counts them, and the buffer can be cleared
     separately."""
     with t.attach() as traced:
@@ -155,7 +155,7 @@ def clocks_agree(t, traced):
 
 
 @case(configs=BOTH)
-def instances_have_their_own(t):
+def instances_are_independent(t):
     """Two instances and the top, each with separate functions and tasks. The guest calls one trampoline for each function."""
     with t.attach() as traced:
         t.hv("sh", t.name, "-c", "mkdir instances/web instances/all")

@@ -63,7 +63,7 @@ def own_events(t):
 
 
 @case(configs=(*KERNELS, UNSTABLE[-1]), further=UNSTABLE[:-1])
-def the_clock_is_that_of_the_guests_own_trace(t):
+def the_clock_equals_the_guests_own_trace(t):
     """With the initial clock and with global, an event has the time that the guest's own trace shows."""
     own = t.guest.run(f"cat {OWN}/trace_clock")
     with t.attach() as traced:

@@ -47,7 +47,7 @@ def same(t, command):
 
 
 @case(configs=WITH_MODULES[1:], further=WITH_MODULES[:1])
-def events_are_as_the_guest_says(t):
+def event_formats_equal_the_guests(t):
     """format and id of every event of the core kernel and of modules equal the guest's byte for byte, also after
     modules are loaded and removed. The guest's own probes are not included."""
     t.guest.run("for m in $(cat /modules/order); do insmod /modules/$m.ko; done")
@@ -102,7 +102,7 @@ def agree(own, ours):
 
 
 @case(configs=ONE_VCPU)
-def events_agree_when_the_guest_came_first(t):
+def events_agree_if_the_guest_traced_first(t):
     """Like events_agree_with_the_guests_own, but when hvtrace joins, the guest already records all of these events, and
     one system of them also in an instance."""
     t.guest.run(

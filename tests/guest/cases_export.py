@@ -154,7 +154,7 @@ def agent_by_vsock(t):
 
 
 @case(configs=(Config("trixie", vcpus=2, agent_port=True, modules=("dummy", "vsock_loopback")),))
-def what_the_agent_tells(t):
+def agent_reports_of_a_guest(t):
     """hvtrace-agent reports through a virtio-serial port the cgroup of each process, its mappings with build ids, and
     the time; stat shows them. Through vsock it reports the same data."""
     port = f"--agent={t.guest.dir}/agent"

@@ -283,7 +283,7 @@ def too_little_covered_is_refused(t):
 
 
 @case(configs=IN_TURN, alone=True)
-def a_section_is_that_of_its_vcpu(t):
+def a_section_belongs_to_its_vcpu(t):
     """A section planted on one vCPU is that vCPU's longest, and is not in the other vCPU's file."""
     load_planted(t, "tracepoints=0")
     with t.attach() as traced:

@@ -168,7 +168,7 @@ BROKER_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid se
 
 
 @case(configs=BOTH[:1])
-def a_service_that_dies_is_put_back(t):
+def changes_of_a_killed_service_are_restored(t):
     """kill -9 of the service alone, before and during patching: its broker restores every byte, and the next attach
     succeeds. Service and guardian have no privileges, the broker has only those it needs."""
     for delay in (0.0, 0.2, 1.5):
@@ -224,7 +224,7 @@ def a_false_journal_changes_nothing(t):
 
 
 @case(configs=BOTH[:1])
-def recovered_whatever_the_modules_say(t):
+def recover_works_without_the_module_list(t):
     """The guest's list of modules cannot be read: recover needs only the journal."""
     head = int(t.guest.run("grep ' modules$' /proc/kallsyms").split()[0], 16)
     memory = Memory(t.guest)
@@ -248,7 +248,7 @@ def row_of(t):
 
 
 @case(configs=BOTH[:1])
-def every_verb_tells_the_same(t):
+def every_verb_reports_remains(t):
     """kill -9 of the service: every verb reports the remains and how to remove them, before and after a refused
     attach."""
     t.hv("attach", t.name)

@@ -112,7 +112,7 @@ def as_operator(function):
 
 
 @case(configs=GUEST)
-def operators_keep_to_their_words(t):
+def operators_are_limited_to_their_rules(t):
     """A client with the right to nop or function can change nothing else in the guest: not by blanks around a name, not
     by a function command, and not by the stack tracer."""
     if os.path.exists(CONF):

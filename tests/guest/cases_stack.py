@@ -83,7 +83,7 @@ def stacks_agree_with_own_ftrace(t):
 
 
 @case(configs=(STANDARD[1],))
-def stacks_show_whom_a_graph_returns_to(t):
+def stacks_show_callers_hidden_by_a_graph(t):
     """The command stacktrace, with function_graph as the tracer: stacks and their order equal the guest's."""
     commands = tuple(f"{glob}:stacktrace" for glob in (ftrace.ROUND, "vfs_*", "rw_verify_area"))
     filters = (*FILTERS, "__x64_sys_*", *commands)

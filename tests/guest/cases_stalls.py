@@ -140,7 +140,7 @@ def latency_names_a_slow_function(t):
 
 
 @case(configs=COUNTED[1:], further=COUNTED[:1])
-def latency_names_who_starves_others(t):
+def latency_names_the_starving_task(t):
     """A real-time task keeps another task from its vCPU for 300 ms: the tenant's program."""
     with t.attach() as traced:
         verdict = measure(t, traced, lambda: t.guest.run("workload starve 300"), "--watch")

@@ -255,7 +255,7 @@ OWN_END = (
 
 
 @case(configs=IN_TURN[:1])
-def own_ftrace_takes_what_is_traced(t):
+def own_ftrace_takes_traced_functions(t):
     """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces. hvtrace's
     function tracer joins their sites, and has them again when they end; its function_graph leaves them the sites. They
     continue when hvtrace is killed and recovered."""

@@ -235,7 +235,7 @@ def commands_switch_recording(t):
 
 
 @case(configs=(STANDARD[0],))
-def commands_that_the_host_obeys(t):
+def commands_executed_by_the_host(t):
     """dump stops recording and writes the events before it; traceoff in one instance; hundreds of counts."""
     names = Names(t.guest)
     opens, makes, removes = names["do_filp_open"], names["do_mkdirat"], names["do_rmdir"]

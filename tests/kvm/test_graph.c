@@ -220,7 +220,7 @@ START_TEST(interrupted_at_every_instruction)
 }
 END_TEST
 
-START_TEST(no_way_is_long)
+START_TEST(no_path_has_too_many_steps)
 {
 	room_way_is_shorter(case_at((unsigned)_i), STEPS_MAX);
 }
@@ -237,7 +237,7 @@ static const struct world_case *find_probe_case(const char *name)
 
 /* Some frames were left without a return. The trampoline finds the returning frame below them and
  * stops tracing the stack. */
-START_TEST(frames_that_were_left)
+START_TEST(frames_left_without_return)
 {
 	const struct world_case *c = &world_graph_cases[0];
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -268,7 +268,7 @@ static void own_frame(struct hv_frame *frame, uint64_t retp_off, uint64_t caller
 }
 
 /* The frames that stay lose their stored arguments. */
-START_TEST(arguments_of_the_new_task_go)
+START_TEST(new_task_loses_stored_arguments)
 {
 	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -299,7 +299,7 @@ START_TEST(arguments_of_the_new_task_go)
 END_TEST
 
 /* The guest can set the flag of a frame for which no arguments are stored. */
-START_TEST(arguments_that_the_guest_made_up)
+START_TEST(arguments_forged_by_the_guest)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	struct graph_found found;
@@ -316,7 +316,7 @@ END_TEST
 
 /* On a new task's stack, a frame stays if its retp is above the call's retp and the handler's
  * address is stored there. */
-START_TEST(frames_of_the_new_task_stay)
+START_TEST(new_task_keeps_its_frames)
 {
 	const struct world_case *c = graph_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -347,7 +347,7 @@ END_TEST
 
 /* The first frame of an interrupt stack continues at the depth of the stack that its last word
  * leads to. */
-START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
+START_TEST(an_interrupt_continues_the_interrupted_depth)
 {
 	static const unsigned insides[] = {0, 1};
 	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
@@ -379,7 +379,7 @@ END_TEST
 
 /* An interrupt stack gets a key that marks it as one, even if its memory was a task's stack before
  * and an empty return stack still has that task's key. */
-START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
+START_TEST(an_interrupt_stack_is_not_a_task_stack)
 {
 	static const char *const names[] = {"call and return, first frame of a stack",
 					    "profile, first frame of a stack"};
@@ -498,13 +498,13 @@ static void add_tests(TCase *tc)
 	room_suite_init(tc);
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
-	tcase_add_loop_test(tc, no_way_is_long, 0, nr);
-	tcase_add_test(tc, frames_that_were_left);
-	tcase_add_test(tc, frames_of_the_new_task_stay);
-	tcase_add_test(tc, arguments_of_the_new_task_go);
-	tcase_add_test(tc, arguments_that_the_guest_made_up);
-	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
-	tcase_add_test(tc, an_interrupt_stack_is_not_taken_for_a_task_s);
+	tcase_add_loop_test(tc, no_path_has_too_many_steps, 0, nr);
+	tcase_add_test(tc, frames_left_without_return);
+	tcase_add_test(tc, new_task_keeps_its_frames);
+	tcase_add_test(tc, new_task_loses_stored_arguments);
+	tcase_add_test(tc, arguments_forged_by_the_guest);
+	tcase_add_test(tc, an_interrupt_continues_the_interrupted_depth);
+	tcase_add_test(tc, an_interrupt_stack_is_not_a_task_stack);
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);

@@ -121,7 +121,7 @@ START_TEST(time_that_the_host_took)
 END_TEST
 
 /* A frame from before host time was enabled has no start value. */
-START_TEST(a_call_from_before)
+START_TEST(a_call_before_host_time_was_enabled)
 {
 	struct graph_found found;
 
@@ -232,7 +232,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, time_of_an_interrupt);
 	tcase_add_test(tc, a_task_leaves_and_comes_back);
 	tcase_add_loop_test(tc, time_that_the_host_took, 0, 2);
-	tcase_add_test(tc, a_call_from_before);
+	tcase_add_test(tc, a_call_before_host_time_was_enabled);
 	tcase_add_test(tc, a_profile_without_the_host);
 	tcase_add_test(tc, a_profile_of_the_host);
 	tcase_add_test(tc, steal_time_follows_a_task);

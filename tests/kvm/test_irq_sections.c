@@ -252,7 +252,7 @@ static void check_none(void)
 	ck_assert_uint_eq(sections()->longest, 0);
 }
 
-START_TEST(interrupts_are_switched_as_without_detours)
+START_TEST(detours_keep_the_interrupt_flag)
 {
 	struct kvm_regs before;
 
@@ -297,7 +297,7 @@ START_TEST(an_end_that_is_missed_is_forgotten)
 END_TEST
 
 /* Such an end ends a section like any other, and counts nothing if no section is open. */
-START_TEST(an_end_whose_beginning_may_be_missed)
+START_TEST(an_end_with_an_uncovered_beginning)
 {
 	struct kvm_regs before;
 
@@ -328,7 +328,7 @@ static void put_overlap(void)
 }
 
 /* Overlapping sections of preemption and of interrupts form one section. */
-START_TEST(either_is_one_section)
+START_TEST(overlapping_sections_are_one_section)
 {
 	struct kvm_regs before;
 	uint8_t *at;
@@ -544,10 +544,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, section_room_set_up, section_room_tear_down);
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, interrupts_are_switched_as_without_detours);
+	tcase_add_test(tc, detours_keep_the_interrupt_flag);
 	tcase_add_test(tc, an_end_that_is_missed_is_forgotten);
-	tcase_add_test(tc, an_end_whose_beginning_may_be_missed);
-	tcase_add_test(tc, either_is_one_section);
+	tcase_add_test(tc, an_end_with_an_uncovered_beginning);
+	tcase_add_test(tc, overlapping_sections_are_one_section);
 	tcase_add_test(tc, the_idle_loop_has_no_sections);
 	tcase_add_test(tc, a_task_that_runs_a_guest_has_no_section);
 	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, NR_WAYS);

@@ -88,7 +88,7 @@ START_TEST(in_system_management_mode)
 }
 END_TEST
 
-START_TEST(none_is_mapped)
+START_TEST(no_vcpu_is_mapped)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct hv_kvm k;
@@ -104,7 +104,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, unplugged_and_plugged);
 	tcase_add_test(tc, in_system_management_mode);
-	tcase_add_test(tc, none_is_mapped);
+	tcase_add_test(tc, no_vcpu_is_mapped);
 }
 
 int main(void)

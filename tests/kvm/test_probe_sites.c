@@ -300,7 +300,7 @@ static void check_recorded(const struct kvm_regs *before, bool handler_ran)
 static const uint32_t does_what[] = {HV_DOES_REGS, HV_DOES_REGS | HV_DOES_FETCH};
 static const uint64_t counts[] = {5, 6};
 
-START_TEST(the_program_is_as_without_detours)
+START_TEST(detours_do_not_change_the_program)
 {
 	struct kvm_regs before, own, ours;
 
@@ -388,7 +388,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, 2);
+	tcase_add_loop_test(tc, detours_do_not_change_the_program, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_recorded_while_it_is_off, 0, 2);
 	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 2);
 }

@@ -39,7 +39,7 @@ static bool is_slow(struct machine *m)
 	return cpu_time_ns() - start_ns > SLOW_NS;
 }
 
-START_TEST(reported_at_once)
+START_TEST(a_kvm_too_slow_is_reported_early)
 {
 	const struct hv_minivm_config config = {.name = "test",
 						.kernel_path = "/nowhere",
@@ -70,7 +70,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, reported_at_once);
+	tcase_add_test(tc, a_kvm_too_slow_is_reported_early);
 	tcase_set_timeout(tc, 60);
 }
 

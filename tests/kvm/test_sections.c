@@ -248,7 +248,7 @@ static void choose(int form)
 		world_set_up(&world, &counts_wide);
 }
 
-START_TEST(the_program_is_as_without_detours)
+START_TEST(detours_do_not_change_the_program)
 {
 	const uint32_t bases[] = {0, 1, 0x100, 0x80000000, 0x80000001};
 	struct kvm_regs before;
@@ -332,7 +332,7 @@ START_TEST(an_end_without_a_beginning_is_counted)
 END_TEST
 
 /* Such an end ends a section like any other, and counts nothing if no section is open. */
-START_TEST(an_end_whose_beginning_may_be_missed)
+START_TEST(an_end_with_an_uncovered_beginning)
 {
 	struct kvm_regs before;
 
@@ -540,7 +540,7 @@ START_TEST(an_interrupt_before_each_instruction)
 END_TEST
 
 /* With a count of 0x100 at the start, preemption is already off, so the program has no sections. */
-START_TEST(nested_sections_are_none)
+START_TEST(no_section_while_preemption_is_off)
 {
 	struct kvm_regs before;
 	unsigned nr = 0;
@@ -559,14 +559,14 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, section_room_set_up, section_room_tear_down);
 	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, NR_FORMS);
+	tcase_add_loop_test(tc, detours_do_not_change_the_program, 0, NR_FORMS);
 	tcase_add_loop_test(tc, a_section_is_kept, 0, NR_FORMS);
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
-	tcase_add_test(tc, an_end_whose_beginning_may_be_missed);
+	tcase_add_test(tc, an_end_with_an_uncovered_beginning);
 	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 5);
-	tcase_add_test(tc, nested_sections_are_none);
+	tcase_add_test(tc, no_section_while_preemption_is_off);
 	tcase_add_test(tc, ends_are_recorded);
 	tcase_add_test(tc, the_stack_of_the_end_is_recorded);
 	tcase_add_test(tc, a_stack_without_a_caller_is_recorded);

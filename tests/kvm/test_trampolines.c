@@ -72,7 +72,7 @@ START_TEST(a_task_record_before_a_lap)
 }
 END_TEST
 
-START_TEST(no_way_is_long)
+START_TEST(no_path_has_too_many_steps)
 {
 	room_way_is_shorter(case_at(_i), STEPS_MAX);
 }
@@ -196,7 +196,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_call, 0, NR_CASES);
 	tcase_add_test(tc, laps);
 	tcase_add_test(tc, a_task_record_before_a_lap);
-	tcase_add_loop_test(tc, no_way_is_long, 0, NR_CASES);
+	tcase_add_loop_test(tc, no_path_has_too_many_steps, 0, NR_CASES);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, NR_CASES * NR_TRAPS);
 }
 

@@ -55,7 +55,7 @@ def both_killed(t):
 
 
 @case
-def the_dead_are_cleared_away(t):
+def mounts_of_dead_processes_are_removed(t):
     """The next umount of any tree removes mounts that two dead processes left in the folder of all trees."""
     t.hv("umount", "fake")
     default = t.hv("mount", "fake").strip()
@@ -93,7 +93,7 @@ def a_mount_keeps_nothing_open(t):
 
 
 @case
-def a_stuck_service_holds_nobody(t):
+def a_stuck_service_leaves_readers_killable(t):
     """If the service does not answer, a program that waits for it can be killed within seconds."""
     service = t.pid_of("hvtrace:fake")
     cat = subprocess.Popen(["cat", t.path("trace_pipe")])

@@ -88,7 +88,7 @@ def writes_are_short_and_publish_at_close(t):
 
 
 @case
-def reads_go_on_behind_a_publication(t):
+def reads_continue_after_a_publication(t):
     """After a process closes a shared open file, another process reads the published text from any offset."""
     t.sh("echo a b >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_RDWR | os.O_APPEND)
@@ -173,7 +173,7 @@ def a_dead_reader_does_not_block(t):
 
 
 @case
-def a_close_under_way_is_waited_for(t):
+def an_unfinished_close_is_awaited(t):
     """The last user of a file is dead: however long the close takes, the next program finds the file closed."""
     opened = []
     with starved(t, 0.4):
@@ -189,7 +189,7 @@ def a_close_under_way_is_waited_for(t):
 
 
 @case
-def a_dead_reader_is_waited_for(t):
+def the_end_of_a_dead_reader_is_awaited(t):
     """The next program waits a moment for the close of a dead reader's file, and gets EBUSY if another process has it."""
     reader = subprocess.Popen(["sh", "-c", "exec 3<trace_pipe; sleep 60 & echo $!; kill -KILL $$"], cwd=t.dir, stdout=subprocess.PIPE)
     sleeper = int(reader.stdout.readline())
@@ -271,7 +271,7 @@ def a_wait_is_ended_by_ioctl(t):
 
 
 @case
-def nobody_but_root(t):
+def only_root_has_access(t):
     """The kernel refuses every other user, even if the path is accessible."""
     os.chmod(os.path.dirname(t.dir), 0o755)
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", t.path("tracing_on")]
@@ -298,7 +298,7 @@ def spliced(t, script=""):
 
 
 @case
-def a_stopped_helper_holds_nobody(t):
+def a_stopped_helper_blocks_no_close(t):
     """close(2) waits a moment for the inspector if it has the file open, but not if it is stopped or dead."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
         until(lambda: t.pid_of("hvtrace:inspect"))  # the inspector sets its name after its start

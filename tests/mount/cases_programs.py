@@ -46,7 +46,7 @@ def programs_see_the_guest(t):
 
 
 @case
-def what_exec_needs_may_be_missing(t):
+def missing_requirements_of_exec(t):
     """The message of exec names the directory or the process that it cannot prepare."""
     enter = "exec", "fake", "true"
     assert "domain 'fake': cannot make a mount namespace: Operation not permitted" in t.failing("unshare", "EPERM", *enter)

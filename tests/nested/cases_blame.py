@@ -79,7 +79,7 @@ def latency_names_an_exit_storm(t):
 
 
 @case(configs=GUEST)
-def latency_names_who_had_the_cpu(t):
+def latency_names_the_thread_on_the_cpu(t):
     """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and that program."""
     one, pid = crowded(t, ("hog",))
     assert one["fault"] == "host-scheduler", one
@@ -95,7 +95,7 @@ def latency_names_another_tenant(t):
 
 
 @case(configs=GUEST)
-def exporter_tells_waits_of_vcpus(t):
+def exporter_reports_waits_of_vcpus(t):
     """While a busy program shares the CPU of a vCPU, the histogram of exporter --steal grows as the host scheduler's
     counts for the vCPU threads do."""
     tid = vcpu_thread(t.guest.pid, 0)

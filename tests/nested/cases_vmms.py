@@ -77,7 +77,7 @@ def vmms_without_monitor(t):
 
 
 @case(configs=OWN_GUESTS)
-def vmms_that_lie(t):
+def hostile_vmms(t):
     """Two processes claim the same id: hvtrace refuses the id, and accepts the pid of each. An id with control
     characters is ignored. A paused guest is refused."""
     with Twin(t, KINDS[0], "twice") as one, Twin(t, KINDS[1], "twice") as two, Twin(t, KINDS[0], "bad\033[31mid") as bad:

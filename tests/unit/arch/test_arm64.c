@@ -155,7 +155,7 @@ static const struct {
 	{9, {0, 0, OF_HOST}, 0, false, 0xffff800080010000},
 };
 
-START_TEST(whose_registers_they_are)
+START_TEST(registers_of_each_exception_level)
 {
 	uint64_t g[33 + 1] = {0};
 	struct hv_vcpu_regs regs;
@@ -269,7 +269,7 @@ START_TEST(formats)
 }
 END_TEST
 
-START_TEST(there_are_no_more_formats)
+START_TEST(number_of_formats)
 {
 	ck_assert_ptr_null(hv_arch_arm64.formats[HV_ARRAY_LEN(kinds)]);
 	ck_assert_uint_eq(hv_arch_arm64.entry_span(1), 4096);
@@ -364,7 +364,7 @@ START_TEST(tables_are_read_back)
 END_TEST
 
 /* A page's entry has a bit that a larger leaf must not have. _i: index of the format */
-START_TEST(leaves_of_either_kind)
+START_TEST(page_and_block_leaves_differ)
 {
 	const struct hv_arch *f = hv_arch_arm64.formats[_i];
 	uint64_t page = 0x0050000041200f83, block = 0x0050000041200f81;
@@ -462,7 +462,7 @@ START_TEST(calls_are_read_back)
 END_TEST
 
 /* Compares a veneer with the assembler's output and checks its target. */
-START_TEST(veneers_lead_far)
+START_TEST(veneers_reach_distant_targets)
 {
 	static const int64_t far[] = {0x1040, -0x1040, 0x7ffff000, -0x80000000, 0xfffff000};
 	struct hv_gva at = {0xffffa5b137600010};
@@ -573,20 +573,20 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, gdb_registers);
 	tcase_add_test(tc, ids_for_kvm);
 	tcase_add_loop_test(tc, registers_of_kvm, 0, HV_ARRAY_LEN(of_kvm));
-	tcase_add_loop_test(tc, whose_registers_they_are, 0, HV_ARRAY_LEN(of_levels));
+	tcase_add_loop_test(tc, registers_of_each_exception_level, 0, HV_ARRAY_LEN(of_levels));
 	tcase_add_test(tc, the_register_of_per_cpu_offsets);
 	tcase_add_loop_test(tc, formats, 0, HV_ARRAY_LEN(kinds));
-	tcase_add_test(tc, there_are_no_more_formats);
+	tcase_add_test(tc, number_of_formats);
 	tcase_add_test(tc, entries_of_4k_pages);
 	tcase_add_test(tc, wide_addresses);
 	tcase_add_loop_test(tc, leaves_are_read_back, 0, HV_ARRAY_LEN(kinds));
-	tcase_add_loop_test(tc, leaves_of_either_kind, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_loop_test(tc, page_and_block_leaves_differ, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_loop_test(tc, tables_are_read_back, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_loop_test(tc, signatures_are_stripped, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_test(tc, roots);
 	tcase_add_test(tc, sites);
 	tcase_add_test(tc, calls_are_read_back);
-	tcase_add_test(tc, veneers_lead_far);
+	tcase_add_test(tc, veneers_reach_distant_targets);
 	tcase_add_test(tc, jump_sites);
 	tcase_add_test(tc, classify_return);
 	tcase_add_test(tc, context);

@@ -57,7 +57,7 @@ static const struct row rows[] = {
 };
 
 /* _i: the row */
-START_TEST(each_bit_is_what_the_kernel_takes_it_for)
+START_TEST(each_context_bit_is_decoded)
 {
 	const struct row *row = &rows[_i];
 	struct hv_context got = hv_arch_x86_64.decode_context(row->preempt_count, row->cpu_flags,
@@ -70,8 +70,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, each_bit_is_what_the_kernel_takes_it_for, 0,
-			    (int)HV_ARRAY_LEN(rows));
+	tcase_add_loop_test(tc, each_context_bit_is_decoded, 0, (int)HV_ARRAY_LEN(rows));
 }
 
 int main(void)

@@ -89,7 +89,7 @@ START_TEST(data_is_passed)
 END_TEST
 
 /* Where paths meet, only registers with the same value on all paths are known. */
-START_TEST(data_where_ways_meet)
+START_TEST(data_where_paths_meet)
 {
 	/* cbz x3 over an instruction that changes nothing, and over one that changes x0 */
 	struct told t = FOLLOW(ADRP_X0, 0xb4000043, 0xd2800004 /* mov x4, #0 */, LDR_X2);
@@ -140,7 +140,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, data_is_followed);
 	tcase_add_test(tc, data_is_passed);
-	tcase_add_test(tc, data_where_ways_meet);
+	tcase_add_test(tc, data_where_paths_meet);
 	tcase_add_test(tc, data_is_forgotten);
 }
 

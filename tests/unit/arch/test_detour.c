@@ -18,7 +18,7 @@ static bool note_last(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-START_TEST(what_follows_begins_where_it_did)
+START_TEST(next_instruction_starts_after_the_patch)
 {
 	const size_t lengths[] = {5, 6, 7, 8, 9, 10, 11, 12};
 	size_t len = lengths[_i];
@@ -71,7 +71,7 @@ static bool look_behind(void *ctx, const struct hv_insn *insn)
 
 /* The guest must not optimize a kprobe inside the replaced bytes into a jump, which would overwrite
  * the following instructions. */
-START_TEST(nothing_behind_the_jump_becomes_another_one)
+START_TEST(bytes_after_the_jump_form_no_other_jump)
 {
 	const size_t lengths[] = {6, 7, 8, 9, 10, 11, 12};
 	uint8_t code[16] = {0};
@@ -83,7 +83,7 @@ START_TEST(nothing_behind_the_jump_becomes_another_one)
 }
 END_TEST
 
-START_TEST(what_cannot_be_replaced_is_refused)
+START_TEST(unusable_lengths_and_distances_are_refused)
 {
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
 
@@ -190,9 +190,9 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, a_detour_of_several_probes, 0, 32);
 	tcase_add_test(tc, a_probe_in_the_middle_of_an_instruction_is_refused);
-	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 8);
-	tcase_add_loop_test(tc, nothing_behind_the_jump_becomes_another_one, 0, 7);
-	tcase_add_test(tc, what_cannot_be_replaced_is_refused);
+	tcase_add_loop_test(tc, next_instruction_starts_after_the_patch, 0, 8);
+	tcase_add_loop_test(tc, bytes_after_the_jump_form_no_other_jump, 0, 7);
+	tcase_add_test(tc, unusable_lengths_and_distances_are_refused);
 	tcase_add_test(tc, a_detour_out_of_reach_is_refused);
 }
 

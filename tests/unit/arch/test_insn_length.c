@@ -73,7 +73,7 @@ static int compare_object(struct dl_phdr_info *info, size_t size hv_unused, void
 	return 0;
 }
 
-START_TEST(of_libraries)
+START_TEST(lengths_in_c_libraries)
 {
 #ifdef __x86_64__
 	struct compared c;
@@ -95,7 +95,7 @@ END_TEST
 		(const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})                   \
 	}
 
-START_TEST(of_kernels)
+START_TEST(lengths_in_kernels)
 {
 	const struct hv_span code[] = {
 		CODE(0xfa),
@@ -196,8 +196,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, of_libraries);
-	tcase_add_test(tc, of_kernels);
+	tcase_add_test(tc, lengths_in_c_libraries);
+	tcase_add_test(tc, lengths_in_kernels);
 	tcase_add_test(tc, traps_with_operands);
 	tcase_add_test(tc, not_known);
 	tcase_add_test(tc, switches_of_interrupts);

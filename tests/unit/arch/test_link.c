@@ -67,7 +67,7 @@ static size_t width_of(enum hv_hole_form form)
 
 /* The value is written into its bytes and no others, or it is refused with its name in the
  * error. */
-START_TEST(a_value_fits_its_form)
+START_TEST(values_that_do_not_fit_are_refused)
 {
 	const struct hv_trampoline_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
 						HV_HOLE_stacks, values_of_forms[_i].addend};
@@ -351,7 +351,7 @@ START_TEST(trampolines_without_locks)
 END_TEST
 
 /* If the kernel has a return thunk, no trampoline contains a bare return. */
-START_TEST(every_return_of_the_trampolines)
+START_TEST(trampoline_returns_use_the_thunk)
 {
 	const struct hv_trampoline_values values = {.return_thunk = {AT + 0x100000}};
 	uint8_t *code = copy_of_trampolines();
@@ -365,7 +365,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, a_value_fits_its_form, 0, HV_ARRAY_LEN(values_of_forms));
+	tcase_add_loop_test(tc, values_that_do_not_fit_are_refused, 0,
+			    HV_ARRAY_LEN(values_of_forms));
 	tcase_add_test(tc, an_address_in_the_code);
 	tcase_add_loop_test(tc, an_alternative_that_is_a_nop, 0, HV_ARRAY_LEN(nops));
 	tcase_add_test(tc, an_alternative_that_is_a_jump);
@@ -374,7 +375,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, every_value_of_the_trampolines, 0, HV_HOLE_code);
 	tcase_add_test(tc, addresses_in_the_trampolines);
 	tcase_add_test(tc, trampolines_without_locks);
-	tcase_add_test(tc, every_return_of_the_trampolines);
+	tcase_add_test(tc, trampoline_returns_use_the_thunk);
 }
 
 int main(void)

@@ -59,7 +59,7 @@ static const struct {
 
 /* The value is in its field and nothing else changes, or it is refused with its name in the
  * error. */
-START_TEST(a_value_fits_its_form)
+START_TEST(values_that_do_not_fit_are_refused)
 {
 	const struct hv_trampoline_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
 						HV_HOLE_task_pid, 0};
@@ -155,7 +155,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, a_value_fits_its_form, 0, HV_ARRAY_LEN(values_of_forms));
+	tcase_add_loop_test(tc, values_that_do_not_fit_are_refused, 0,
+			    HV_ARRAY_LEN(values_of_forms));
 	tcase_add_test(tc, an_addend_is_added);
 	tcase_add_test(tc, alternatives);
 	tcase_add_test(tc, a_thunk_is_refused);

@@ -13,7 +13,7 @@
 static const uint64_t key[2] = {0xec2802d4e0a488e9, 0x84be85ce9804e94b};
 
 /* eprint.iacr.org/2016/444, appendix: rounds 5, 6, 7. */
-START_TEST(the_cipher_is_the_paper_s)
+START_TEST(cipher_matches_the_paper)
 {
 	static const uint8_t sigma_0[16] = {0, 14, 2, 10, 9, 15, 8, 11, 6, 4, 3, 7, 13, 12, 1, 5};
 	static const uint64_t wanted[3][3] = {
@@ -38,7 +38,7 @@ START_TEST(the_cipher_is_the_paper_s)
 }
 END_TEST
 
-START_TEST(a_signature_is_where_no_address_is)
+START_TEST(signatures_use_unused_address_bits)
 {
 	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
 		const struct hv_arch *f = hv_arch_arm64.formats[i];
@@ -59,7 +59,7 @@ START_TEST(a_signature_is_where_no_address_is)
 END_TEST
 
 /* The ways of one algorithm differ only in how they put the signature into the address. */
-START_TEST(ways_differ_as_the_manual_says)
+START_TEST(signing_variants_match_the_manual)
 {
 	for (unsigned algorithm = 0; algorithm < 3; algorithm++) {
 		uint64_t word = hv_arch_arm64.sign(algorithm, ADDRESS, RETP, key);
@@ -74,9 +74,9 @@ END_TEST
 
 static void add_tests(TCase *c)
 {
-	tcase_add_test(c, the_cipher_is_the_paper_s);
-	tcase_add_test(c, a_signature_is_where_no_address_is);
-	tcase_add_test(c, ways_differ_as_the_manual_says);
+	tcase_add_test(c, cipher_matches_the_paper);
+	tcase_add_test(c, signatures_use_unused_address_bits);
+	tcase_add_test(c, signing_variants_match_the_manual);
 }
 
 int main(void)

@@ -127,7 +127,7 @@ static void set_only_pid(uint32_t pid)
 }
 
 /* The function's argument is a task that the current task forked, or that exits. */
-START_TEST(tasks_come_and_go)
+START_TEST(forks_and_exits_change_the_pid_set)
 {
 	uint32_t nr_pids = (uint32_t)world->values->hole[HV_HOLE_nr_pids];
 	struct world_task child = {.pid = 72}, beyond = {.pid = nr_pids};
@@ -167,7 +167,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, actions_switch);
 	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_are_counted);
-	tcase_add_test(tc, tasks_come_and_go);
+	tcase_add_test(tc, forks_and_exits_change_the_pid_set);
 }
 
 int main(void)

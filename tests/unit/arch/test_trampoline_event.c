@@ -269,7 +269,7 @@ START_TEST(an_event_in_a_system_call_of_a_32_bit_program)
 }
 END_TEST
 
-START_TEST(only_what_is_wanted)
+START_TEST(mode_and_filters_decide)
 {
 	world_control(world)->mode = HV_MODE_OFF;
 	ck_assert(!probe(0, 64, 0));
@@ -288,7 +288,7 @@ START_TEST(only_what_is_wanted)
 END_TEST
 
 /* Nested events, as in nested interrupts. */
-START_TEST(as_many_as_there_are_drafts)
+START_TEST(nested_events_up_to_the_number_of_drafts)
 {
 	struct world_buffer buffers[HV_NR_DRAFTS + 1] = {0};
 	uint64_t entries[HV_NR_DRAFTS + 1], end = 0;
@@ -310,7 +310,7 @@ START_TEST(as_many_as_there_are_drafts)
 END_TEST
 
 /* The event belongs to the vCPU that commits it, and the draft to the vCPU that reserved it. */
-START_TEST(a_task_that_goes_to_another_vcpu)
+START_TEST(a_task_that_migrates_before_the_commit)
 {
 	struct world_buffer first = {0}, second = {0};
 	uint64_t entry = reserve(&first, (uintptr_t)file_at(1), 64), other;
@@ -332,7 +332,7 @@ START_TEST(a_task_that_goes_to_another_vcpu)
 }
 END_TEST
 
-START_TEST(the_guests_own_events_are_its_own)
+START_TEST(guest_events_use_the_guest_functions)
 {
 	uint64_t files = address(WORLD_FILES_OFF), end = files + WORLD_NR_FILES * 128;
 	struct world_buffer buffer = {.file = end, .event = 1, .entry = 2}, before = buffer;
@@ -348,7 +348,7 @@ START_TEST(the_guests_own_events_are_its_own)
 END_TEST
 
 /* The guest has written into its own memory, or into shared memory. */
-START_TEST(what_a_hostile_guest_commits)
+START_TEST(hostile_commits)
 {
 	struct world_buffer buffer = {.file = (uintptr_t)file_at(0), .event = 0x1000};
 	uint64_t entry;
@@ -367,7 +367,7 @@ START_TEST(what_a_hostile_guest_commits)
 END_TEST
 
 /* The trampoline must not use an address that is not the start of a draft. */
-START_TEST(what_is_committed_is_a_whole_draft)
+START_TEST(commits_inside_a_draft_are_ignored)
 {
 	uint64_t drafts = address(WORLD_DRAFTS_OFF);
 	uint64_t end = drafts + WORLD_NR_CPUS * HV_NR_DRAFTS * sizeof(struct hv_draft);
@@ -401,7 +401,7 @@ START_TEST(what_is_committed_is_a_whole_draft)
 }
 END_TEST
 
-START_TEST(probes_of_ours_are_not_freed)
+START_TEST(own_callback_arrays_are_not_freed)
 {
 	const size_t *offs = hv_arch_x86_64.trampolines.event_release_offs;
 	size_t other = hv_arch_x86_64.trampolines.event_release_other_off;
@@ -425,7 +425,7 @@ END_TEST
 
 /* When the guest frees one of hvtrace's arrays, the trampoline frees the guest's array that it
  * replaced, once. */
-START_TEST(what_an_array_of_ours_stands_for_is_freed)
+START_TEST(the_replaced_guest_array_is_freed_once)
 {
 	const size_t *offs = hv_arch_x86_64.trampolines.event_release_offs;
 	uint64_t start = address(WORLD_CALLBACKS_OFF), own = address(WORLD_DRAFTS_OFF);
@@ -521,14 +521,14 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, an_event_with_its_stack, 0, 2);
 	tcase_add_test(tc, an_event_after_another_tasks);
 	tcase_add_test(tc, an_event_in_a_system_call_of_a_32_bit_program);
-	tcase_add_test(tc, only_what_is_wanted);
-	tcase_add_test(tc, as_many_as_there_are_drafts);
-	tcase_add_test(tc, a_task_that_goes_to_another_vcpu);
-	tcase_add_test(tc, the_guests_own_events_are_its_own);
-	tcase_add_test(tc, what_a_hostile_guest_commits);
-	tcase_add_test(tc, what_is_committed_is_a_whole_draft);
-	tcase_add_loop_test(tc, probes_of_ours_are_not_freed, 0, 2);
-	tcase_add_loop_test(tc, what_an_array_of_ours_stands_for_is_freed, 0, 2);
+	tcase_add_test(tc, mode_and_filters_decide);
+	tcase_add_test(tc, nested_events_up_to_the_number_of_drafts);
+	tcase_add_test(tc, a_task_that_migrates_before_the_commit);
+	tcase_add_test(tc, guest_events_use_the_guest_functions);
+	tcase_add_test(tc, hostile_commits);
+	tcase_add_test(tc, commits_inside_a_draft_are_ignored);
+	tcase_add_loop_test(tc, own_callback_arrays_are_not_freed, 0, 2);
+	tcase_add_loop_test(tc, the_replaced_guest_array_is_freed_once, 0, 2);
 	tcase_add_loop_test(tc, another_event_before_each_instruction, 0, 4);
 }
 

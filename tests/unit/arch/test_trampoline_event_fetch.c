@@ -171,7 +171,7 @@ END_TEST
 
 /* HV_FETCH_MOST limits one result, never above the length in the reading step, and not the next
  * result. */
-START_TEST(memory_of_a_length_that_an_event_says)
+START_TEST(an_event_field_limits_the_read_length)
 {
 	size_t off = EVENT_RESULTS - HV_ENTRY_HEADER_LEN;
 	struct entry e;
@@ -203,7 +203,7 @@ START_TEST(memory_of_a_length_that_an_event_says)
 }
 END_TEST
 
-START_TEST(an_event_has_no_words)
+START_TEST(word_steps_fail_for_events)
 {
 	struct entry e;
 
@@ -280,7 +280,7 @@ START_TEST(an_interrupt_while_memory_is_read_for_an_event)
 }
 END_TEST
 
-START_TEST(an_event_goes_on_elsewhere)
+START_TEST(an_event_migrates_while_memory_is_read)
 {
 	struct entry e;
 
@@ -323,7 +323,7 @@ START_TEST(a_hostile_guest_commits_with_memory)
 }
 END_TEST
 
-START_TEST(any_program_of_an_event_stays_in_its_draft)
+START_TEST(random_event_programs_stay_in_their_draft)
 {
 	uint8_t *bytes = (uint8_t *)program();
 
@@ -362,15 +362,15 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, memory_of_an_event);
 	tcase_add_test(tc, memory_of_events_in_a_set);
-	tcase_add_test(tc, memory_of_a_length_that_an_event_says);
+	tcase_add_test(tc, an_event_field_limits_the_read_length);
 	tcase_add_loop_test(tc, an_event_in_a_very_small_ring, 0, 2);
-	tcase_add_test(tc, an_event_has_no_words);
+	tcase_add_test(tc, word_steps_fail_for_events);
 	tcase_add_test(tc, an_event_of_another_kind);
 	tcase_add_test(tc, reading_for_an_event_is_not_repeated);
 	tcase_add_test(tc, an_interrupt_while_memory_is_read_for_an_event);
-	tcase_add_test(tc, an_event_goes_on_elsewhere);
+	tcase_add_test(tc, an_event_migrates_while_memory_is_read);
 	tcase_add_test(tc, a_hostile_guest_commits_with_memory);
-	tcase_add_test(tc, any_program_of_an_event_stays_in_its_draft);
+	tcase_add_test(tc, random_event_programs_stay_in_their_draft);
 }
 
 int main(void)

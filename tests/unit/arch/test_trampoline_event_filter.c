@@ -246,7 +246,7 @@ static struct entry random_entry(void)
 }
 
 /* One filter, or two, as with two instances. */
-START_TEST(the_trampoline_records_what_the_host_lets_pass)
+START_TEST(trampoline_and_host_filters_agree)
 {
 	unsigned nr_passed = 0, nr_others = 0;
 
@@ -286,7 +286,7 @@ START_TEST(the_trampoline_records_what_the_host_lets_pass)
 }
 END_TEST
 
-START_TEST(what_the_trampoline_cannot_compare_is_the_hosts)
+START_TEST(unsupported_filters_stay_on_the_host)
 {
 	ck_assert(has_program("s1==1||s1==2||s1==3||s1==4||s1==5||s1==6||s1==7||s1==8"));
 	ck_assert(!has_program("s1==1||s1==2||s1==3||s1==4||s1==5||s1==6||s1==7||s1==8||s1==9"));
@@ -299,7 +299,7 @@ START_TEST(what_the_trampoline_cannot_compare_is_the_hosts)
 }
 END_TEST
 
-START_TEST(filters_of_several)
+START_TEST(filters_of_several_instances)
 {
 	struct hv_trampoline_filter a = program_of("s1 == 1 && u1 == 2"), b = program_of("s4 < 0");
 	struct hv_trampoline_filter many = program_of("u1==1||u1==2||u1==3||u1==4||u1==5"), before;
@@ -320,7 +320,7 @@ END_TEST
 /* -- side effects ------------------------------------------------------------------------------ */
 
 /* A dropped event leaves no task record, no stack and no count. */
-START_TEST(nothing_is_written_of_what_is_left_out)
+START_TEST(filtered_events_write_nothing)
 {
 	struct entry entry = {.s4 = -5};
 
@@ -451,7 +451,7 @@ static void one_other_is_recorded(bool recorded)
 	nr_recorded = 0;
 }
 
-START_TEST(other_events_before_each_instruction_of_one_that_is_left_out)
+START_TEST(events_that_interrupt_a_filtered_event)
 {
 	before_each("s4 > 1", &(struct entry){.s4 = 0}, another_event, one_other_is_recorded);
 }
@@ -461,12 +461,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60); /* thousands of traps */
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, the_trampoline_records_what_the_host_lets_pass, 0, 4);
-	tcase_add_test(tc, what_the_trampoline_cannot_compare_is_the_hosts);
-	tcase_add_test(tc, filters_of_several);
-	tcase_add_test(tc, nothing_is_written_of_what_is_left_out);
+	tcase_add_loop_test(tc, trampoline_and_host_filters_agree, 0, 4);
+	tcase_add_test(tc, unsupported_filters_stay_on_the_host);
+	tcase_add_test(tc, filters_of_several_instances);
+	tcase_add_test(tc, filtered_events_write_nothing);
 	tcase_add_test(tc, a_filter_that_changes_before_each_instruction);
-	tcase_add_test(tc, other_events_before_each_instruction_of_one_that_is_left_out);
+	tcase_add_test(tc, events_that_interrupt_a_filtered_event);
 }
 
 int main(void)

@@ -41,7 +41,7 @@ START_TEST(values_bytes_and_strings)
 END_TEST
 
 /* A step that cannot read ends its own result only. */
-START_TEST(what_cannot_be_read)
+START_TEST(unreadable_memory_ends_one_result)
 {
 	struct entry e;
 
@@ -65,7 +65,7 @@ END_TEST
 
 /* If an entry lacks words, as a return without the call's arguments does, only the results that
  * need them are missing. */
-START_TEST(words_that_are_not_there)
+START_TEST(missing_words_end_one_result)
 {
 	struct entry e;
 
@@ -86,7 +86,7 @@ START_TEST(words_that_are_not_there)
 END_TEST
 
 /* Strings and arrays are cut at the end of the entry. */
-START_TEST(there_is_room_for_so_much)
+START_TEST(results_are_cut_at_the_entry_end)
 {
 	struct entry e;
 
@@ -117,7 +117,7 @@ START_TEST(a_very_small_ring)
 END_TEST
 
 /* A program without an end whose results take no room. */
-START_TEST(a_program_ends)
+START_TEST(a_program_without_end_terminates)
 {
 	struct hv_fetch_step steps[HV_FETCH_STEPS_MAX];
 	struct entry e;
@@ -193,7 +193,7 @@ START_TEST(an_interrupt_is_recorded)
 }
 END_TEST
 
-START_TEST(a_task_goes_on_elsewhere)
+START_TEST(a_task_migrates_while_memory_is_read)
 {
 	struct entry e;
 
@@ -389,7 +389,7 @@ START_TEST(the_stack_of_a_program_without_frames)
 END_TEST
 
 /* The walk ends at a record that is not above the one before, cannot be read, or has no caller. */
-START_TEST(the_stack_of_a_program_that_lies)
+START_TEST(a_corrupt_user_stack_ends_the_walk)
 {
 	static const uint64_t ends[] = {0,	   USER_START + 0x100, USER_START + 0x110,
 					8,	   UINT64_C(1) << 63,  KERNEL_START,
@@ -581,7 +581,7 @@ END_TEST
 
 /* -- hostile programs -------------------------------------------------------------------------- */
 
-START_TEST(any_program_stays_in_its_draft)
+START_TEST(random_programs_stay_in_their_draft)
 {
 	uint8_t *bytes = (uint8_t *)program();
 
@@ -612,19 +612,19 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, values_bytes_and_strings);
-	tcase_add_test(tc, what_cannot_be_read);
-	tcase_add_test(tc, words_that_are_not_there);
-	tcase_add_loop_test(tc, there_is_room_for_so_much, 0, 2);
+	tcase_add_test(tc, unreadable_memory_ends_one_result);
+	tcase_add_test(tc, missing_words_end_one_result);
+	tcase_add_loop_test(tc, results_are_cut_at_the_entry_end, 0, 2);
 	tcase_add_loop_test(tc, a_very_small_ring, 0, 2);
-	tcase_add_loop_test(tc, a_program_ends, 0, 2);
+	tcase_add_loop_test(tc, a_program_without_end_terminates, 0, 2);
 	tcase_add_test(tc, reading_is_not_recorded);
 	tcase_add_test(tc, an_interrupt_is_recorded);
-	tcase_add_test(tc, a_task_goes_on_elsewhere);
+	tcase_add_test(tc, a_task_migrates_while_memory_is_read);
 	tcase_add_test(tc, all_drafts_are_taken);
 	tcase_add_test(tc, an_interrupt_before_each_instruction);
 	tcase_add_test(tc, the_stack_of_a_program);
 	tcase_add_test(tc, the_stack_of_a_program_without_frames);
-	tcase_add_loop_test(tc, the_stack_of_a_program_that_lies, 0, 7);
+	tcase_add_loop_test(tc, a_corrupt_user_stack_ends_the_walk, 0, 7);
 	tcase_add_test(tc, the_stack_of_a_program_that_ends);
 	tcase_add_test(tc, a_copy_of_the_stack);
 	tcase_add_loop_test(tc, a_copy_of_the_stack_of_a_program_that_lies, 0, 6);
@@ -632,7 +632,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_rest_of_a_stack_that_lies);
 	tcase_add_test(tc, no_copy_of_the_stack);
 	tcase_add_test(tc, the_longest_copy_of_the_stack);
-	tcase_add_test(tc, any_program_stays_in_its_draft);
+	tcase_add_test(tc, random_programs_stay_in_their_draft);
 }
 
 int main(void)

@@ -95,7 +95,7 @@ static void check_sees(const uint8_t *bytes, size_t len)
 }
 
 /* A site belongs to hvtrace if it calls the trampolines' code or the page of params before it. */
-START_TEST(a_site_of_ours_reads_as_it_was)
+START_TEST(a_patched_site_reads_as_a_nop)
 {
 	set_up_as(_i ? thunk : bare_return);
 	site_calls(code);
@@ -109,7 +109,7 @@ START_TEST(a_site_of_ours_reads_as_it_was)
 }
 END_TEST
 
-START_TEST(what_is_not_ours_reads_as_it_is)
+START_TEST(unpatched_code_reads_unchanged)
 {
 	uint8_t bytes[16];
 
@@ -131,7 +131,7 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 END_TEST
 
 /* From a site that calls a chain, the guest reads its own call, however far its target is. */
-START_TEST(a_chain_reads_as_the_guest_s_call)
+START_TEST(a_chain_reads_as_the_guest_call)
 {
 	static const int64_t distances[] = {0x100, -0x2000, 0x7000000, -0x7000000};
 
@@ -154,7 +154,7 @@ START_TEST(a_chain_reads_as_the_guest_s_call)
 END_TEST
 
 /* The reader's return address is inside the entry and so identifies the call. */
-START_TEST(each_call_has_an_entry)
+START_TEST(each_read_call_has_an_entry)
 {
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 
@@ -173,7 +173,7 @@ START_TEST(each_call_has_an_entry)
 }
 END_TEST
 
-START_TEST(a_read_that_fails_is_told)
+START_TEST(read_errors_are_returned)
 {
 	uint8_t to[SITE_LEN];
 
@@ -188,11 +188,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, a_site_of_ours_reads_as_it_was, 0, 2);
-	tcase_add_test(tc, a_chain_reads_as_the_guest_s_call);
-	tcase_add_test(tc, what_is_not_ours_reads_as_it_is);
-	tcase_add_test(tc, each_call_has_an_entry);
-	tcase_add_test(tc, a_read_that_fails_is_told);
+	tcase_add_loop_test(tc, a_patched_site_reads_as_a_nop, 0, 2);
+	tcase_add_test(tc, a_chain_reads_as_the_guest_call);
+	tcase_add_test(tc, unpatched_code_reads_unchanged);
+	tcase_add_test(tc, each_read_call_has_an_entry);
+	tcase_add_test(tc, read_errors_are_returned);
 }
 
 int main(void)

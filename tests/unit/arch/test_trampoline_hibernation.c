@@ -80,7 +80,7 @@ static void tear_down(void)
 
 /* While the trampoline sleeps, the return address is the call itself, so that the kernel's stack
  * contains no trampoline address. */
-START_TEST(the_call_is_made_anew_until_it_is_put_back)
+START_TEST(hibernation_waits_until_the_call_is_restored)
 {
 	set_up_as(_i ? thunk : bare_return);
 	ck_assert_int_eq(function(), RESULT);
@@ -91,7 +91,7 @@ START_TEST(the_call_is_made_anew_until_it_is_put_back)
 }
 END_TEST
 
-START_TEST(the_kernel_gets_an_error_when_nobody_puts_it_back)
+START_TEST(hibernation_fails_if_hvtrace_stays)
 {
 	set_up_as(_i ? thunk : bare_return);
 	world_control(world)->hibernates = HV_HIBERNATION_WAITS;
@@ -104,8 +104,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, the_call_is_made_anew_until_it_is_put_back, 0, 2);
-	tcase_add_loop_test(tc, the_kernel_gets_an_error_when_nobody_puts_it_back, 0, 2);
+	tcase_add_loop_test(tc, hibernation_waits_until_the_call_is_restored, 0, 2);
+	tcase_add_loop_test(tc, hibernation_fails_if_hvtrace_stays, 0, 2);
 }
 
 int main(void)

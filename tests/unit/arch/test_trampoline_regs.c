@@ -106,7 +106,7 @@ static void check(uint64_t position, const uint64_t *in, const uint64_t *out)
 	}
 }
 
-START_TEST(a_call_has_its_registers)
+START_TEST(calls_record_all_registers)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];
 
@@ -120,7 +120,7 @@ START_TEST(a_call_has_its_registers)
 }
 END_TEST
 
-START_TEST(a_call_of_another_task_names_it)
+START_TEST(a_task_record_precedes_the_registers)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];
 
@@ -132,7 +132,7 @@ START_TEST(a_call_of_another_task_names_it)
 }
 END_TEST
 
-START_TEST(only_what_is_wanted)
+START_TEST(mode_and_filters_decide)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];
 
@@ -150,7 +150,7 @@ START_TEST(only_what_is_wanted)
 }
 END_TEST
 
-START_TEST(other_actions_are_done_too)
+START_TEST(registers_combine_with_other_actions)
 {
 	uint64_t in[NR_REGS], out[NR_REGS + 2];
 
@@ -177,7 +177,7 @@ START_TEST(a_small_ring_has_no_room)
 }
 END_TEST
 
-START_TEST(which_registers_there_are)
+START_TEST(register_names_are_found)
 {
 	static const char *const others[] = {"ax", "r10", "r11", "flags", "rax", "", "bx "};
 	struct hv_arch_register found;
@@ -214,12 +214,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_call_has_its_registers);
-	tcase_add_test(tc, a_call_of_another_task_names_it);
-	tcase_add_test(tc, only_what_is_wanted);
-	tcase_add_test(tc, other_actions_are_done_too);
+	tcase_add_test(tc, calls_record_all_registers);
+	tcase_add_test(tc, a_task_record_precedes_the_registers);
+	tcase_add_test(tc, mode_and_filters_decide);
+	tcase_add_test(tc, registers_combine_with_other_actions);
 	tcase_add_test(tc, a_small_ring_has_no_room);
-	tcase_add_test(tc, which_registers_there_are);
+	tcase_add_test(tc, register_names_are_found);
 }
 
 int main(void)

@@ -55,7 +55,7 @@ static uint64_t rename_task(const struct world_task *task, uint64_t exec, unsign
 	return trampoline(task, exec);
 }
 
-START_TEST(the_next_record_of_the_task_has_its_name_on_each_vcpu)
+START_TEST(a_rename_forces_a_task_record_on_each_vcpu)
 {
 	const struct world_task task = {.pid = 72};
 	struct hv_state *states[] = {world_state(world, 0), world_state(world, 1)};
@@ -75,7 +75,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, the_next_record_of_the_task_has_its_name_on_each_vcpu, 0, 2);
+	tcase_add_loop_test(tc, a_rename_forces_a_task_record_on_each_vcpu, 0, 2);
 }
 
 int main(void)

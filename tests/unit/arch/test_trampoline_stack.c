@@ -126,7 +126,7 @@ static void expect(size_t index, const uint64_t *at)
 	ck_assert_uint_eq(words.list[index].is_text, *at >= TEXT(0));
 }
 
-START_TEST(words_that_count)
+START_TEST(text_addresses_and_links_are_recorded)
 {
 	uint64_t *sp = &stacks.task[2000], *end = stacks.task + STACK_BYTES / 8;
 	struct hv_record r;
@@ -191,7 +191,7 @@ START_TEST(through_an_interrupt_stack)
 }
 END_TEST
 
-START_TEST(a_link_to_elsewhere)
+START_TEST(an_invalid_link_ends_the_walk)
 {
 	uint64_t *sp = &stacks.irq[2000], *link = &stacks.irq[STACK_BYTES / 8 - 1];
 
@@ -206,7 +206,7 @@ START_TEST(a_link_to_elsewhere)
 END_TEST
 
 /* On a stack that is neither the task's nor the CPU's, only the current page counts. */
-START_TEST(any_other_stack)
+START_TEST(on_an_unknown_stack_only_the_page_counts)
 {
 	uint64_t *sp = (uint64_t *)stacks.between + 200;
 
@@ -306,7 +306,7 @@ END_TEST
 
 /* Two frames that contradict each other, a frame whose caller is not code, an impossible return
  * stack, and a retp without a frame: the trampoline records the handler's address. */
-START_TEST(a_graph_that_does_not_tell)
+START_TEST(a_return_stack_that_contradicts_the_stack)
 {
 	uint64_t *sp = &stacks.task[1900];
 	uint64_t *retps[] = {&sp[9], &sp[5], &sp[3]};
@@ -449,7 +449,7 @@ START_TEST(a_deeper_stack_of_a_command)
 END_TEST
 
 /* A call on a stack above or below the task's stack does not count. */
-START_TEST(deep_on_another_stack)
+START_TEST(depth_counts_only_on_the_task_stack)
 {
 	command(HV_DOES_DEEPEST, false);
 	call_on((uint64_t *)stacks.between + 200, world->host + SITE, 0);
@@ -505,7 +505,7 @@ START_TEST(commands_that_switch)
 END_TEST
 
 /* Whatever the guest writes into a head: see test_trampoline_x86_64.c. */
-START_TEST(a_head_of_the_guest_stays_in_the_ring)
+START_TEST(any_head_keeps_the_stack_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 17, NR_SLOTS * sizeof(struct hv_record) - 1,
 					 UINT64_MAX - 70, UINT64_MAX};
@@ -530,20 +530,20 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, words_that_count);
+	tcase_add_test(tc, text_addresses_and_links_are_recorded);
 	tcase_add_loop_test(tc, through_an_interrupt_stack, 0, 2);
-	tcase_add_test(tc, a_link_to_elsewhere);
-	tcase_add_test(tc, any_other_stack);
+	tcase_add_test(tc, an_invalid_link_ends_the_walk);
+	tcase_add_test(tc, on_an_unknown_stack_only_the_page_counts);
 	tcase_add_test(tc, more_words_than_room);
 	tcase_add_test(tc, through_a_graph);
 	tcase_add_test(tc, through_a_jump);
-	tcase_add_test(tc, a_graph_that_does_not_tell);
+	tcase_add_test(tc, a_return_stack_that_contradicts_the_stack);
 	tcase_add_test(tc, through_a_graph_of_two_stacks);
-	tcase_add_test(tc, a_head_of_the_guest_stays_in_the_ring);
+	tcase_add_test(tc, any_head_keeps_the_stack_in_the_ring);
 	tcase_add_test(tc, a_command);
 	tcase_add_test(tc, a_deeper_stack);
 	tcase_add_test(tc, a_deeper_stack_of_a_command);
-	tcase_add_test(tc, deep_on_another_stack);
+	tcase_add_test(tc, depth_counts_only_on_the_task_stack);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);
 }

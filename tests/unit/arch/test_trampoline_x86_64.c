@@ -46,7 +46,7 @@ static void check_task(const struct hv_record *r, const struct world_task *task)
 	ck_assert_mem_eq(comm, task->comm, sizeof(comm));
 }
 
-START_TEST(a_task_is_told_before_its_first_record)
+START_TEST(a_task_record_precedes_the_first_call)
 {
 	const struct world_cpu *cpu = world_cpu(world);
 	struct hv_record r;
@@ -94,7 +94,7 @@ START_TEST(laps)
 END_TEST
 
 /* A vCPU's state and ring are found in the table, whatever the CPU's number. */
-START_TEST(every_cpu_has_its_ring)
+START_TEST(rings_are_found_by_cpu_number)
 {
 	uint64_t *vcpus = (uint64_t *)(world->host + WORLD_VCPUS_OFF);
 	struct hv_record r;
@@ -115,7 +115,7 @@ START_TEST(every_cpu_has_its_ring)
 END_TEST
 
 /* The mode, the pid filter and the current task determine the records (world_cases). */
-START_TEST(what_is_recorded)
+START_TEST(records_depend_on_mode_pid_and_task)
 {
 	const struct world_case *c = &world_cases[_i];
 	unsigned cpu;
@@ -142,7 +142,7 @@ static void in_no_section(const struct world *w)
 
 /* An open section does not count if preemption and interrupts, as in this process, are on: its task
  * may have left the vCPU. */
-START_TEST(a_section_is_where_preemption_is_off)
+START_TEST(a_stale_section_records_no_call)
 {
 	set_up_trampoline(WORLD_SECTION_FUNCTION, in_no_section);
 	run();
@@ -190,7 +190,7 @@ static void choose_alternatives(const struct world *w)
 
 /* Counts of disabled migration and of lazy preemption, if the kernel has them. The record contains
  * the count, limited to the maximum of its field, and the flag. */
-START_TEST(what_a_kernel_counts)
+START_TEST(migration_and_lazy_counts_are_recorded)
 {
 	static const struct {
 		uint32_t count, shown;
@@ -315,7 +315,7 @@ static void check_same(const uint8_t *was, uint64_t from, uint64_t to)
 
 /* Whatever the guest writes into a head, a trampoline writes only into that ring. The memory after
  * it is the state of another vCPU. */
-START_TEST(heads_of_the_guest_stay_in_the_ring)
+START_TEST(any_head_stays_in_the_ring)
 {
 	uint8_t was[WORLD_LEN(TRACED_NR_SLOTS)];
 
@@ -340,17 +340,17 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_record_of_a_call);
-	tcase_add_test(tc, a_task_is_told_before_its_first_record);
+	tcase_add_test(tc, a_task_record_precedes_the_first_call);
 	tcase_add_test(tc, laps);
-	tcase_add_test(tc, every_cpu_has_its_ring);
-	tcase_add_loop_test(tc, what_is_recorded, 0, (int)world_nr_cases);
-	tcase_add_test(tc, a_section_is_where_preemption_is_off);
+	tcase_add_test(tc, rings_are_found_by_cpu_number);
+	tcase_add_loop_test(tc, records_depend_on_mode_pid_and_task, 0, (int)world_nr_cases);
+	tcase_add_test(tc, a_stale_section_records_no_call);
 	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, a_count_of_64_bits);
 	tcase_add_loop_test(tc, counts_in_a_graph, 0, 4);
 	tcase_add_loop_test(tc, soft_interrupts_that_tasks_count, 0, 2);
-	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));
-	tcase_add_loop_test(tc, heads_of_the_guest_stay_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
+	tcase_add_loop_test(tc, migration_and_lazy_counts_are_recorded, 0, HV_ARRAY_LEN(kernels));
+	tcase_add_loop_test(tc, any_head_stays_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
 }
 
 int main(void)

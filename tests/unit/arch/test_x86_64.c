@@ -174,7 +174,7 @@ START_TEST(system_management_mode)
 }
 END_TEST
 
-START_TEST(where_the_kernels_addresses_begin)
+START_TEST(kernel_address_ranges)
 {
 	ck_assert_uint_eq(arch->kernel_start(4).v, 0xffff800000000000);
 	ck_assert_uint_eq(arch->kernel_start(5).v, 0xff00000000000000);
@@ -185,7 +185,7 @@ START_TEST(where_the_kernels_addresses_begin)
 END_TEST
 
 /* The kernel computes a struct page for any address in the image range. */
-START_TEST(the_region_is_where_the_kernel_knows_no_page)
+START_TEST(the_region_is_outside_the_image_range)
 {
 	ck_assert_uint_ge(arch->chosen_range.start.v, arch->image_range.end.v);
 	ck_assert_uint_ge(arch->chosen_range.start.v, arch->free_range.start.v);
@@ -586,8 +586,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, gdb_registers);
 	tcase_add_test(tc, cpu_without_nx);
 	tcase_add_test(tc, system_management_mode);
-	tcase_add_test(tc, where_the_kernels_addresses_begin);
-	tcase_add_test(tc, the_region_is_where_the_kernel_knows_no_page);
+	tcase_add_test(tc, kernel_address_ranges);
+	tcase_add_test(tc, the_region_is_outside_the_image_range);
 	tcase_add_test(tc, roots_with_and_without_the_user_half);
 	tcase_add_test(tc, entries);
 	tcase_add_test(tc, a_made_leaf_is_never_writable_and_executable);

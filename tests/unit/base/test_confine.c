@@ -331,7 +331,7 @@ END_TEST
 
 /* -- operations that are still possible ----------------------------------------------------- */
 
-static bool reads_what_it_may(void)
+static bool reads_allowed_files(void)
 {
 	return opens("/proc/version", O_RDONLY);
 }
@@ -352,9 +352,9 @@ START_TEST(reads_where_it_may)
 
 	set_up();
 	c.readable[0] = "/proc";
-	ck_assert_int_eq(run(reads_what_it_may, &c), FAILED);
+	ck_assert_int_eq(run(reads_allowed_files, &c), FAILED);
 	c.may = HV_MAY_READ;
-	ck_assert_int_eq(run(reads_what_it_may, &c), SUCCEEDED);
+	ck_assert_int_eq(run(reads_allowed_files, &c), SUCCEEDED);
 	ck_assert_int_eq(run(reads_elsewhere, &c), has_landlock() ? FAILED : SUCCEEDED);
 }
 END_TEST
@@ -468,7 +468,7 @@ static bool has_no_rights(void)
 	       says(status, "\nNoNewPrivs:\t", "1\n") && says(status, "\nSeccomp:\t", "2\n");
 }
 
-START_TEST(root_becomes_somebody_else)
+START_TEST(root_becomes_another_user)
 {
 	HV_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hv_confinement c = HV_CONFINEMENT_NONE;
@@ -487,12 +487,12 @@ END_TEST
 /* An already open descriptor stays writable, also for a different owner. */
 static int kept = -1;
 
-static bool writes_what_is_open(void)
+static bool writes_open_file(void)
 {
 	return write(kept, "x", 1) == 1 && ftruncate(kept, 0) == 0;
 }
 
-START_TEST(what_is_open_stays)
+START_TEST(open_files_stay_usable)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/secret", dir);
 	struct hv_confinement c = HV_CONFINEMENT_NONE;
@@ -500,7 +500,7 @@ START_TEST(what_is_open_stays)
 	set_up();
 	kept = open(path, O_RDWR | O_CLOEXEC);
 	ck_assert_int_ge(kept, 0);
-	ck_assert_int_eq(run(writes_what_is_open, &c), SUCCEEDED);
+	ck_assert_int_eq(run(writes_open_file, &c), SUCCEEDED);
 	close(kept);
 }
 END_TEST
@@ -511,7 +511,7 @@ static bool types_into_the_terminal(void)
 	return ioctl(STDIN_FILENO, TIOCSTI, "x") == 0 || errno != EPERM;
 }
 
-START_TEST(does_not_type_into_its_terminal)
+START_TEST(cannot_insert_terminal_input)
 {
 	struct hv_confinement c = {.may = ALL, .dir_fd = -1};
 
@@ -644,9 +644,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, reads_where_it_may);
 	tcase_add_test(tc, reads_its_directory_as_the_owner);
 	tcase_add_test(tc, reads_its_directory_as_the_owner_without_landlock);
-	tcase_add_test(tc, root_becomes_somebody_else);
-	tcase_add_test(tc, what_is_open_stays);
-	tcase_add_test(tc, does_not_type_into_its_terminal);
+	tcase_add_test(tc, root_becomes_another_user);
+	tcase_add_test(tc, open_files_stay_usable);
+	tcase_add_test(tc, cannot_insert_terminal_input);
 }
 
 static void end(void)

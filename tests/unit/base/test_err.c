@@ -27,7 +27,7 @@ START_TEST(messages_are_safe_to_print)
 }
 END_TEST
 
-START_TEST(reason_is_behind_the_last_context)
+START_TEST(reason_excludes_the_last_context)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_err_new(EIO, "short read");
 
@@ -43,7 +43,7 @@ START_TEST(reason_is_behind_the_last_context)
 }
 END_TEST
 
-START_TEST(facts_stay)
+START_TEST(facts_survive_context_and_copy)
 {
 	struct hv_err *err = hv_err_mark(hv_err_new(EBUSY, "busy"), HV_ERR_NEEDS_RECOVERY);
 	HV_AUTO_ERR struct hv_err *copy = NULL;
@@ -103,7 +103,7 @@ START_TEST(success_stays_success)
 }
 END_TEST
 
-START_TEST(the_first_is_kept)
+START_TEST(the_first_error_is_kept)
 {
 	HV_AUTO_ERR struct hv_err *first = NULL;
 
@@ -119,12 +119,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, messages_are_safe_to_print);
-	tcase_add_test(tc, reason_is_behind_the_last_context);
-	tcase_add_test(tc, facts_stay);
+	tcase_add_test(tc, reason_excludes_the_last_context);
+	tcase_add_test(tc, facts_survive_context_and_copy);
 	tcase_add_test(tc, codes_of_peers_are_errnos);
 	tcase_add_test(tc, errors_of_peers_are_errors);
 	tcase_add_test(tc, success_stays_success);
-	tcase_add_test(tc, the_first_is_kept);
+	tcase_add_test(tc, the_first_error_is_kept);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ START_TEST(a_typo_is_near)
 }
 END_TEST
 
-START_TEST(of_two_the_nearer_and_then_the_first)
+START_TEST(the_nearest_then_the_first_word_wins)
 {
 	ck_assert_str_eq(found("vfs_read"), "none");
 	ck_assert_str_eq(found("xttach"), "attach");
@@ -47,7 +47,7 @@ START_TEST(of_two_the_nearer_and_then_the_first)
 }
 END_TEST
 
-START_TEST(other_words_are_not)
+START_TEST(distant_words_are_not_suggested)
 {
 	ck_assert_str_eq(found("dog"), "none");
 	ck_assert_str_eq(found("ct"), "none");
@@ -59,7 +59,7 @@ START_TEST(other_words_are_not)
 }
 END_TEST
 
-START_TEST(a_question_is_asked_only_if_one_is)
+START_TEST(a_question_needs_a_match)
 {
 	struct hv_nearest n = hv_nearest_to("attahc");
 	HV_AUTO_FREE char *nothing = hv_nearest_question(&n), *question = NULL;
@@ -74,9 +74,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, a_typo_is_near);
-	tcase_add_test(tc, of_two_the_nearer_and_then_the_first);
-	tcase_add_test(tc, other_words_are_not);
-	tcase_add_test(tc, a_question_is_asked_only_if_one_is);
+	tcase_add_test(tc, the_nearest_then_the_first_word_wins);
+	tcase_add_test(tc, distant_words_are_not_suggested);
+	tcase_add_test(tc, a_question_needs_a_match);
 }
 
 int main(void)

@@ -48,7 +48,7 @@ START_TEST(bytes_may_be_zero)
 }
 END_TEST
 
-START_TEST(what_a_guest_gives_is_safe_and_bounded)
+START_TEST(guest_text_is_escaped_and_bounded)
 {
 	static const char name[4] = {'l', 'o', 'n', 'g'};
 	HV_AUTO_TEXT struct hv_text t = {0};
@@ -90,7 +90,7 @@ START_TEST(every_byte_of_a_guest_is_looked_at)
 }
 END_TEST
 
-START_TEST(numbers_are_those_of_printf)
+START_TEST(numbers_match_printf)
 {
 	static const uint64_t numbers[] = {0,	 1,	9,	    10,		99,	   100,
 					   9999, 10000, 4294967295, 4294967296, UINT64_MAX};
@@ -113,7 +113,7 @@ START_TEST(numbers_are_those_of_printf)
 }
 END_TEST
 
-START_TEST(what_is_not_utf8_becomes_a_question_mark)
+START_TEST(invalid_utf8_becomes_question_marks)
 {
 	HV_AUTO_TEXT struct hv_text t = {0};
 
@@ -135,11 +135,11 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, empty_is_valid);
 	tcase_add_test(tc, every_byte_of_a_guest_is_looked_at);
-	tcase_add_test(tc, numbers_are_those_of_printf);
+	tcase_add_test(tc, numbers_match_printf);
 	tcase_add_test(tc, grows);
 	tcase_add_test(tc, bytes_may_be_zero);
-	tcase_add_test(tc, what_a_guest_gives_is_safe_and_bounded);
-	tcase_add_test(tc, what_is_not_utf8_becomes_a_question_mark);
+	tcase_add_test(tc, guest_text_is_escaped_and_bounded);
+	tcase_add_test(tc, invalid_utf8_becomes_question_marks);
 	tcase_add_test(tc, lines_keep_their_letters);
 }
 

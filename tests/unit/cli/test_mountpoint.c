@@ -31,7 +31,7 @@ START_TEST(by_the_id_if_the_name_is_unsuitable)
 }
 END_TEST
 
-START_TEST(a_place_where_nothing_can_be_made)
+START_TEST(a_parent_that_refuses_directories)
 {
 	expect_error(mountpoint_make("/proc/hvtrace", "/proc/hvtrace/tracing/web1"), ENOENT,
 		     "/proc/hvtrace: cannot be made: No such file or directory");
@@ -42,7 +42,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, by_the_name);
 	tcase_add_test(tc, by_the_id_if_the_name_is_unsuitable);
-	tcase_add_test(tc, a_place_where_nothing_can_be_made);
+	tcase_add_test(tc, a_parent_that_refuses_directories);
 }
 
 int main(void)

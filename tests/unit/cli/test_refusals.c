@@ -64,7 +64,7 @@ END_TEST
 
 /* -- the service ------------------------------------------------------------------------------- */
 
-START_TEST(a_service_that_sends_anything)
+START_TEST(a_service_that_sends_garbage)
 {
 	struct service_child c = SERVICE_CHILD_NONE;
 	char *line = NULL;
@@ -280,7 +280,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_session_that_has_ended);
 	tcase_add_test(tc, a_connection_that_was_not_passed);
-	tcase_add_test(tc, a_service_that_sends_anything);
+	tcase_add_test(tc, a_service_that_sends_garbage);
 	tcase_add_test(tc, no_sockets);
 	tcase_add_test(tc, a_machine_that_ends_at_once);
 	tcase_add_test(tc, a_service_that_reports_for_ever);

@@ -44,7 +44,7 @@ static bool is_found(struct rundir_info *ret)
 	return found;
 }
 
-START_TEST(only_a_file_of_its_own_is_an_info)
+START_TEST(only_own_private_files_are_an_info)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir.path, "info"), *other = rundir_path(run_dir, "x");
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -68,7 +68,7 @@ START_TEST(only_a_file_of_its_own_is_an_info)
 }
 END_TEST
 
-START_TEST(what_could_not_be_read_is_not_written)
+START_TEST(unreadably_long_info_is_not_written)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	HV_AUTO_TEXT struct hv_text name = {0};
@@ -95,7 +95,7 @@ START_TEST(directories_that_cannot_be_taken)
 END_TEST
 
 /* The reason comes from a service that may have been taken over. */
-START_TEST(a_reason_of_any_length_hides_nothing)
+START_TEST(a_long_reason_keeps_the_info_readable)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	HV_AUTO_TEXT struct hv_text reason = {0};
@@ -165,10 +165,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, types_stay_while_changes_may_be_left);
-	tcase_add_test(tc, only_a_file_of_its_own_is_an_info);
-	tcase_add_test(tc, what_could_not_be_read_is_not_written);
+	tcase_add_test(tc, only_own_private_files_are_an_info);
+	tcase_add_test(tc, unreadably_long_info_is_not_written);
 	tcase_add_test(tc, directories_that_cannot_be_taken);
-	tcase_add_test(tc, a_reason_of_any_length_hides_nothing);
+	tcase_add_test(tc, a_long_reason_keeps_the_info_readable);
 }
 
 int main(void)

@@ -42,7 +42,7 @@ static void check_that_it_stays(const char *name)
 	ck_assert_int_eq(rmdir(path), 0);
 }
 
-START_TEST(what_is_not_ours_stays)
+START_TEST(other_files_are_not_removed)
 {
 	check_that_it_stays("metadata");
 	check_that_it_stays("vcpu0");
@@ -52,7 +52,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, what_is_not_ours_stays);
+	tcase_add_test(tc, other_files_are_not_removed);
 }
 
 int main(void)

@@ -122,7 +122,7 @@ START_TEST(ends_are_known_by_name)
 }
 END_TEST
 
-START_TEST(pairs_are_those_of_which_both_are_there)
+START_TEST(pairs_need_both_events)
 {
 	ck_assert_uint_eq(pairs.nr, 7);
 }
@@ -142,7 +142,7 @@ START_TEST(an_interrupt_of_another_number_ends_nothing)
 END_TEST
 
 /* The idle tasks of all vCPUs share a pid. */
-START_TEST(idle_tasks_are_told_apart)
+START_TEST(idle_tasks_are_paired_per_vcpu)
 {
 	see(IRQ, 0, 100, 0, 11, 0);
 	see(IRQ, 1, 110, 0, 11, 0);
@@ -177,7 +177,7 @@ START_TEST(a_task_waits_until_it_runs)
 }
 END_TEST
 
-START_TEST(others_belong_together_by_their_task)
+START_TEST(other_events_are_paired_by_task)
 {
 	see(WORK, 0, 100, 7, 1, 0);
 	see(READ, 0, 100, 8, 0, 0);
@@ -201,7 +201,7 @@ START_TEST(exits_end_with_the_entry_of_their_thread)
 }
 END_TEST
 
-START_TEST(clocks_that_go_back_make_no_long_times)
+START_TEST(backward_clocks_give_zero)
 {
 	see(WORK, 0, 100, 7, 1, 0);
 	ck_assert_uint_eq(see(WORK_END, 0, 90, 7, 1, 0), 1);
@@ -209,7 +209,7 @@ START_TEST(clocks_that_go_back_make_no_long_times)
 }
 END_TEST
 
-START_TEST(what_was_lost_may_have_ended_it)
+START_TEST(losses_drop_open_events)
 {
 	see(WORK, 0, 100, 7, 1, 0);
 	hv_event_pairs_lose(&pairs);
@@ -217,7 +217,7 @@ START_TEST(what_was_lost_may_have_ended_it)
 }
 END_TEST
 
-START_TEST(an_event_that_is_cut_begins_and_ends_nothing)
+START_TEST(a_truncated_event_is_ignored)
 {
 	static const uint8_t entry[8];
 	const struct hv_event cut = {
@@ -229,7 +229,7 @@ START_TEST(an_event_that_is_cut_begins_and_ends_nothing)
 END_TEST
 
 /* The table has room for only some of the open events. */
-START_TEST(too_many_that_have_begun)
+START_TEST(too_many_open_events)
 {
 	unsigned nr = 0;
 
@@ -246,17 +246,17 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, ends_are_known_by_name);
-	tcase_add_test(tc, pairs_are_those_of_which_both_are_there);
+	tcase_add_test(tc, pairs_need_both_events);
 	tcase_add_test(tc, an_interrupt_of_another_number_ends_nothing);
-	tcase_add_test(tc, idle_tasks_are_told_apart);
+	tcase_add_test(tc, idle_tasks_are_paired_per_vcpu);
 	tcase_add_test(tc, a_request_ends_elsewhere);
 	tcase_add_test(tc, a_task_waits_until_it_runs);
-	tcase_add_test(tc, others_belong_together_by_their_task);
+	tcase_add_test(tc, other_events_are_paired_by_task);
 	tcase_add_test(tc, exits_end_with_the_entry_of_their_thread);
-	tcase_add_test(tc, clocks_that_go_back_make_no_long_times);
-	tcase_add_test(tc, what_was_lost_may_have_ended_it);
-	tcase_add_test(tc, an_event_that_is_cut_begins_and_ends_nothing);
-	tcase_add_test(tc, too_many_that_have_begun);
+	tcase_add_test(tc, backward_clocks_give_zero);
+	tcase_add_test(tc, losses_drop_open_events);
+	tcase_add_test(tc, a_truncated_event_is_ignored);
+	tcase_add_test(tc, too_many_open_events);
 }
 
 int main(void)

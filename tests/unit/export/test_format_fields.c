@@ -33,7 +33,7 @@ static void goes(const char *fields)
 	becomes(fields, "");
 }
 
-START_TEST(what_a_record_contains_stays)
+START_TEST(fields_inside_a_record_stay)
 {
 	stays("");
 	stays("\tfield:char a;\toffset:4079;\tsize:1;\tsigned:1;\n");
@@ -42,7 +42,7 @@ START_TEST(what_a_record_contains_stays)
 }
 END_TEST
 
-START_TEST(what_no_record_contains_goes)
+START_TEST(fields_outside_a_record_are_removed)
 {
 	goes("\tfield:char a;\toffset:4080;\tsize:1;\tsigned:1;\n");
 	goes("\tfield:char a[4081];\toffset:0;\tsize:4081;\tsigned:1;\n");
@@ -52,7 +52,7 @@ START_TEST(what_no_record_contains_goes)
 }
 END_TEST
 
-START_TEST(what_is_no_field_goes)
+START_TEST(malformed_fields_are_removed)
 {
 	goes("\tfield:char a;\toffset:-8;\tsize:1;\tsigned:1;\n");
 	goes("\tfield:char a;\toffset:0x8;\tsize:1;\tsigned:1;\n");
@@ -68,7 +68,7 @@ START_TEST(what_is_no_field_goes)
 }
 END_TEST
 
-START_TEST(an_end_that_is_missing_is_no_matter)
+START_TEST(a_missing_line_end_is_accepted)
 {
 	static const char text[] = HEAD "\tfield:char a;\toffset:9999;\tsize:1;\tsigned:1;";
 	HV_AUTO_TEXT struct hv_text out = {0};
@@ -84,10 +84,10 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, what_a_record_contains_stays);
-	tcase_add_test(tc, what_no_record_contains_goes);
-	tcase_add_test(tc, what_is_no_field_goes);
-	tcase_add_test(tc, an_end_that_is_missing_is_no_matter);
+	tcase_add_test(tc, fields_inside_a_record_stay);
+	tcase_add_test(tc, fields_outside_a_record_are_removed);
+	tcase_add_test(tc, malformed_fields_are_removed);
+	tcase_add_test(tc, a_missing_line_end_is_accepted);
 }
 
 int main(void)

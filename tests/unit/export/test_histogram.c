@@ -134,7 +134,7 @@ START_TEST(an_event_ends_on_another_vcpu)
 }
 END_TEST
 
-START_TEST(what_is_lost_is_told)
+START_TEST(losses_are_reported)
 {
 	open_format("histogram");
 	add(0, BEGIN, 1000, 11, 0);
@@ -157,7 +157,7 @@ static void add_calls_of_host(void)
 	add_return(3000, 9000, 5000);
 }
 
-START_TEST(what_the_host_took_is_told_beside_bars)
+START_TEST(bars_show_the_host_time)
 {
 	open_format("histogram");
 	add_calls_of_host();
@@ -174,7 +174,7 @@ START_TEST(what_the_host_took_is_told_beside_bars)
 }
 END_TEST
 
-START_TEST(what_the_host_took_is_in_json)
+START_TEST(json_has_the_host_time)
 {
 	open_format("histogram-json");
 	add_calls_of_host();
@@ -186,7 +186,7 @@ START_TEST(what_the_host_took_is_in_json)
 END_TEST
 
 /* The host's time is in ns, but the durations are not. */
-START_TEST(ticks_are_not_divided)
+START_TEST(ticks_are_not_compared_with_host_time)
 {
 	open_with_clock("histogram-json", "x86-tsc");
 	add_calls_of_host();
@@ -199,10 +199,10 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, an_event_ends_on_another_vcpu);
-	tcase_add_test(tc, what_is_lost_is_told);
-	tcase_add_test(tc, what_the_host_took_is_told_beside_bars);
-	tcase_add_test(tc, what_the_host_took_is_in_json);
-	tcase_add_test(tc, ticks_are_not_divided);
+	tcase_add_test(tc, losses_are_reported);
+	tcase_add_test(tc, bars_show_the_host_time);
+	tcase_add_test(tc, json_has_the_host_time);
+	tcase_add_test(tc, ticks_are_not_compared_with_host_time);
 }
 
 int main(void)

@@ -44,7 +44,7 @@ static size_t read_times(struct hv_span s, uint64_t *ret, size_t max, struct hv_
 	return nr;
 }
 
-START_TEST(times_stay)
+START_TEST(joined_pages_keep_times)
 {
 	static const uint64_t want[] = {1000, 1010, 5000, 5000 + (1ull << 40),
 					10 + 5000 + (1ull << 40)};
@@ -129,7 +129,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, times_stay);
+	tcase_add_test(tc, joined_pages_keep_times);
 	tcase_add_test(tc, losses);
 	tcase_add_test(tc, fills_up);
 	tcase_add_test(tc, hostile_pages);

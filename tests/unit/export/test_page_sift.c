@@ -86,7 +86,7 @@ static void read_all(struct hv_span s, struct found *ret)
 	}
 }
 
-START_TEST(each_event_is_on_one_side)
+START_TEST(events_are_split_into_guest_and_host)
 {
 	static const uint64_t of_host[] = {1010, 1020, 1020 + 3 * FAR_NS};
 	static const uint64_t of_guest[] = {1000, 1030 + FAR_NS, 1040 + 4 * FAR_NS};
@@ -110,7 +110,7 @@ START_TEST(each_event_is_on_one_side)
 }
 END_TEST
 
-START_TEST(losses_are_the_guests)
+START_TEST(losses_count_for_the_guest)
 {
 	struct found got[HV_SIFT_NR];
 
@@ -127,7 +127,7 @@ START_TEST(losses_are_the_guests)
 }
 END_TEST
 
-START_TEST(a_page_may_become_more)
+START_TEST(a_page_can_need_several_pages)
 {
 	unsigned nr = 0, got = 0;
 	enum hv_sift_side side;
@@ -170,7 +170,7 @@ START_TEST(a_clock_may_go_back)
 }
 END_TEST
 
-START_TEST(nothing_is_no_page)
+START_TEST(empty_and_invalid_pages)
 {
 	uint8_t lies[HV_RAW_PAGE_LEN] = {0};
 
@@ -198,11 +198,11 @@ static void teardown(void)
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, each_event_is_on_one_side);
-	tcase_add_test(tc, losses_are_the_guests);
-	tcase_add_test(tc, a_page_may_become_more);
+	tcase_add_test(tc, events_are_split_into_guest_and_host);
+	tcase_add_test(tc, losses_count_for_the_guest);
+	tcase_add_test(tc, a_page_can_need_several_pages);
 	tcase_add_test(tc, a_clock_may_go_back);
-	tcase_add_test(tc, nothing_is_no_page);
+	tcase_add_test(tc, empty_and_invalid_pages);
 }
 
 int main(void)

@@ -61,7 +61,7 @@ START_TEST(a_starting_kernel_does_not_settle)
 }
 END_TEST
 
-START_TEST(a_started_kernel_settles_as_its_code_says)
+START_TEST(a_started_kernel_settles_once)
 {
 	fk_u32(&f, state, 3);
 	jump_to_thunk();
@@ -82,7 +82,7 @@ START_TEST(a_bare_return_stays_a_bare_return)
 }
 END_TEST
 
-START_TEST(code_that_is_not_understood_is_asked_again)
+START_TEST(unknown_code_does_not_settle)
 {
 	bool changed;
 
@@ -94,7 +94,7 @@ START_TEST(code_that_is_not_understood_is_asked_again)
 }
 END_TEST
 
-START_TEST(a_kernel_that_does_not_say_is_up)
+START_TEST(a_kernel_without_a_state_counts_as_up)
 {
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
@@ -174,10 +174,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_starting_kernel_does_not_settle);
-	tcase_add_test(tc, a_started_kernel_settles_as_its_code_says);
+	tcase_add_test(tc, a_started_kernel_settles_once);
 	tcase_add_test(tc, a_bare_return_stays_a_bare_return);
-	tcase_add_test(tc, code_that_is_not_understood_is_asked_again);
-	tcase_add_test(tc, a_kernel_that_does_not_say_is_up);
+	tcase_add_test(tc, unknown_code_does_not_settle);
+	tcase_add_test(tc, a_kernel_without_a_state_counts_as_up);
 	tcase_add_test(tc, where_a_function_will_return_to);
 	tcase_add_test(tc, code_and_traps_of_a_kernel);
 }

@@ -112,7 +112,7 @@ START_TEST(preempts_itself)
 }
 END_TEST
 
-START_TEST(whose_address)
+START_TEST(addresses_have_symbols_and_modules)
 {
 	check_at(BASE, "_text", NULL, 0);
 	check_at(BASE + 0x4ff, "_text", NULL, 0x4ff);
@@ -146,7 +146,7 @@ START_TEST(a_symbol_that_is_needed)
 }
 END_TEST
 
-START_TEST(copies_of_a_cpu)
+START_TEST(addresses_of_per_cpu_variables)
 {
 	struct hv_gva at;
 	struct hv_err *err;
@@ -304,9 +304,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, whose_address);
+	tcase_add_test(tc, addresses_have_symbols_and_modules);
 	tcase_add_test(tc, a_symbol_that_is_needed);
-	tcase_add_test(tc, copies_of_a_cpu);
+	tcase_add_test(tc, addresses_of_per_cpu_variables);
 	tcase_add_test(tc, machines_without_linux);
 	tcase_add_loop_test(tc, files_that_differ_from_the_kernel, 0, HV_ARRAY_LEN(differences));
 	tcase_add_test(tc, a_cpu_without_nx);

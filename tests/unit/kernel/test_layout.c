@@ -173,7 +173,7 @@ static void check_refused(const char *message)
 	ck_assert_str_eq(err->message, message);
 }
 
-START_TEST(variables_apart)
+START_TEST(separate_per_cpu_variables)
 {
 	struct hv_layout l;
 
@@ -364,7 +364,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, variables_apart);
+	tcase_add_test(tc, separate_per_cpu_variables);
 	tcase_add_test(tc, variables_in_pcpu_hot);
 	tcase_add_test(tc, names_what_is_missing);
 	tcase_add_test(tc, migration_count_may_not_be_there);

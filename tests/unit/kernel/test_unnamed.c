@@ -86,7 +86,7 @@ START_TEST(exports_in_two_tables)
 }
 END_TEST
 
-START_TEST(exports_that_are_none)
+START_TEST(invalid_export_tables)
 {
 	struct hv_image im = image();
 	size_t end = put_table(TABLE_OFF, 0, 255);
@@ -185,7 +185,7 @@ START_TEST(private_by_two_functions)
 END_TEST
 
 /* Uses in the next function do not count, nor does a variable in the text. */
-START_TEST(private_of_this_function_only)
+START_TEST(private_data_of_one_function)
 {
 	struct hv_kernel_core core = make_core();
 	struct hv_gva at;
@@ -202,7 +202,7 @@ START_TEST(private_of_this_function_only)
 }
 END_TEST
 
-START_TEST(private_by_what_is_passed)
+START_TEST(private_data_passed_as_an_argument)
 {
 	const struct hv_unnamed passed = {.functions = {"one"},
 					  .functions_min = 1,
@@ -239,7 +239,7 @@ static void put_types(size_t off, uint32_t types_len, uint32_t strings_len)
 		bytes[off + 24 + types_len + strings_len - 1] = 0;
 }
 
-START_TEST(types_are_in_one_place)
+START_TEST(types_must_be_unique)
 {
 	struct hv_kernel_core core = make_core();
 	struct hv_gva start, stop;
@@ -261,7 +261,7 @@ START_TEST(types_are_in_one_place)
 END_TEST
 
 /* A kernel with names of data is not searched. */
-START_TEST(names_are_enough)
+START_TEST(a_kernel_with_data_names_is_not_searched)
 {
 	struct hv_kernel_core core = make_core();
 
@@ -277,12 +277,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, exports_in_two_tables);
-	tcase_add_test(tc, exports_that_are_none);
+	tcase_add_test(tc, invalid_export_tables);
 	tcase_add_test(tc, private_by_two_functions);
-	tcase_add_test(tc, private_of_this_function_only);
-	tcase_add_test(tc, private_by_what_is_passed);
-	tcase_add_test(tc, types_are_in_one_place);
-	tcase_add_test(tc, names_are_enough);
+	tcase_add_test(tc, private_data_of_one_function);
+	tcase_add_test(tc, private_data_passed_as_an_argument);
+	tcase_add_test(tc, types_must_be_unique);
+	tcase_add_test(tc, a_kernel_with_data_names_is_not_searched);
 }
 
 int main(void)

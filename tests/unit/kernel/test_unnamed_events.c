@@ -41,7 +41,7 @@ static bool are_common(uint64_t at)
 	return hv_common_fields_are_at(&e.f.k.core, hv_gva(at));
 }
 
-START_TEST(lists_are_known_by_their_forms)
+START_TEST(lists_are_recognized_by_their_layout)
 {
 	ck_assert(are_arrays(e.arrays));
 	ck_assert(are_common(e.common));
@@ -88,7 +88,7 @@ START_TEST(the_top_array_is_a_variable)
 }
 END_TEST
 
-START_TEST(files_are_of_their_array)
+START_TEST(files_point_to_their_array)
 {
 	uint64_t file = fe_read(&e, e.files);
 
@@ -124,7 +124,7 @@ START_TEST(classes_have_functions)
 }
 END_TEST
 
-START_TEST(an_empty_list_tells_nothing)
+START_TEST(an_empty_list_is_not_recognized)
 {
 	fe_list(&e, e.arrays);
 	fe_list(&e, e.common);
@@ -150,7 +150,7 @@ START_TEST(common_fields_are_members_of_every_record)
 }
 END_TEST
 
-START_TEST(common_fields_are_some)
+START_TEST(common_fields_are_few)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		ck_assert_int_eq(are_common(e.common), i <= 12);
@@ -162,15 +162,15 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, lists_are_known_by_their_forms);
+	tcase_add_test(tc, lists_are_recognized_by_their_layout);
 	tcase_add_test(tc, instances_are_in_the_list_of_arrays);
 	tcase_add_test(tc, the_top_array_is_a_variable);
-	tcase_add_test(tc, files_are_of_their_array);
+	tcase_add_test(tc, files_point_to_their_array);
 	tcase_add_test(tc, most_events_are_the_kernels);
 	tcase_add_test(tc, classes_have_functions);
-	tcase_add_test(tc, an_empty_list_tells_nothing);
+	tcase_add_test(tc, an_empty_list_is_not_recognized);
 	tcase_add_loop_test(tc, common_fields_are_members_of_every_record, 0, HV_ARRAY_LEN(fields));
-	tcase_add_test(tc, common_fields_are_some);
+	tcase_add_test(tc, common_fields_are_few);
 }
 
 int main(void)

@@ -48,7 +48,7 @@ static void fails(const char *says)
 	ck_assert_uint_eq(u.f.k.core.unnamed.nr, 0);
 }
 
-START_TEST(what_two_things_tell_is_found)
+START_TEST(finds_all_unnamed_symbols)
 {
 	find();
 	ck_assert_uint_eq(place_of("linux_banner"), u.banner);
@@ -60,7 +60,7 @@ START_TEST(what_two_things_tell_is_found)
 }
 END_TEST
 
-START_TEST(the_banner_is_of_this_kernel)
+START_TEST(the_banner_matches_init_uts_ns)
 {
 	fk_str(&u.f, u.uts + FU_UTS_RELEASE, "6.1.0-51-cloud");
 	fails("kernel without CONFIG_KALLSYMS_ALL: 0 texts match the banner of init_uts_ns's "
@@ -86,14 +86,14 @@ START_TEST(the_banner_is_in_one_place)
 }
 END_TEST
 
-START_TEST(without_exports_it_is_not_known_which_kernel_it_is)
+START_TEST(fails_without_exports)
 {
 	fk_u32(&u.f, fu_entry(&u, FU_NR) + 4, 0x40000000);
 	fails("no table of exported symbols with init_uts_ns");
 }
 END_TEST
 
-START_TEST(init_mm_knows_tables_and_text)
+START_TEST(init_mm_has_page_tables_and_text)
 {
 	/* Since 6.12, init_mm of arm64 contains the start of the image. */
 	fk_u64(&u.f, u.mm + FU_START, FK_BASE);
@@ -113,7 +113,7 @@ START_TEST(init_mm_knows_tables_and_text)
 }
 END_TEST
 
-START_TEST(init_mm_is_in_one_place)
+START_TEST(init_mm_must_be_unique)
 {
 	memcpy(fk_host(&u.f, u.nr_cpu_ids + 64), fk_host(&u.f, u.mm), 128);
 	find();
@@ -134,7 +134,7 @@ START_TEST(init_task_is_the_first_task)
 END_TEST
 
 /* Two variables determine the position of the per-CPU section. */
-START_TEST(the_per_cpu_section_is_told_by_two)
+START_TEST(two_variables_locate_the_per_cpu_section)
 {
 	uint64_t second = fu_entry(&u, u.nr_exported - 1);
 
@@ -153,14 +153,14 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, what_two_things_tell_is_found);
-	tcase_add_test(tc, the_banner_is_of_this_kernel);
+	tcase_add_test(tc, finds_all_unnamed_symbols);
+	tcase_add_test(tc, the_banner_matches_init_uts_ns);
 	tcase_add_test(tc, the_banner_is_in_one_place);
-	tcase_add_test(tc, without_exports_it_is_not_known_which_kernel_it_is);
-	tcase_add_test(tc, init_mm_knows_tables_and_text);
-	tcase_add_test(tc, init_mm_is_in_one_place);
+	tcase_add_test(tc, fails_without_exports);
+	tcase_add_test(tc, init_mm_has_page_tables_and_text);
+	tcase_add_test(tc, init_mm_must_be_unique);
 	tcase_add_test(tc, init_task_is_the_first_task);
-	tcase_add_test(tc, the_per_cpu_section_is_told_by_two);
+	tcase_add_test(tc, two_variables_locate_the_per_cpu_section);
 }
 
 int main(void)

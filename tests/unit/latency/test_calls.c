@@ -40,7 +40,7 @@ START_TEST(the_longest_of_each_function_is_kept)
 END_TEST
 
 /* A shorter call is not reported, although the host took more of its time. */
-START_TEST(the_hosts_time_is_that_of_the_longest)
+START_TEST(host_time_belongs_to_the_longest_call)
 {
 	struct hv_call call = {.function = 1, .from_ns = 10, .to_ns = 20, .host_ns = 9};
 
@@ -57,7 +57,7 @@ END_TEST
 
 /* The calls around a call return later. Calls of other tasks and calls that began later are not
  * around it. */
-START_TEST(a_call_is_in_those_around_it)
+START_TEST(callers_of_the_longest_call)
 {
 	returns(1, 7, 50, 60);
 	returns(5, 8, 10, 70);
@@ -75,7 +75,7 @@ START_TEST(a_call_is_in_those_around_it)
 END_TEST
 
 /* A longer call that replaces a shorter one does not keep the calls around the shorter one. */
-START_TEST(a_longer_call_has_callers_of_its_own)
+START_TEST(a_longer_call_replaces_the_callers)
 {
 	returns(1, 7, 50, 60);
 	returns(2, 7, 40, 80);
@@ -99,7 +99,7 @@ START_TEST(recursion_is_bounded)
 }
 END_TEST
 
-START_TEST(of_too_many_functions_the_longest_calls_stay)
+START_TEST(only_the_longest_calls_are_kept)
 {
 	for (uint64_t i = 1; i <= 2 * HV_CALLS_MAX; i++)
 		returns(i, 7, 1000 * i, 1000 * i + i);
@@ -112,7 +112,7 @@ START_TEST(of_too_many_functions_the_longest_calls_stay)
 }
 END_TEST
 
-START_TEST(a_call_that_returns_before_it_begins_is_none)
+START_TEST(a_call_with_a_negative_duration_is_ignored)
 {
 	returns(1, 7, 20, 10);
 	ck_assert_uint_eq(calls.nr, 0);
@@ -124,12 +124,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_test(tc, the_longest_of_each_function_is_kept);
-	tcase_add_test(tc, the_hosts_time_is_that_of_the_longest);
-	tcase_add_test(tc, a_call_is_in_those_around_it);
-	tcase_add_test(tc, a_longer_call_has_callers_of_its_own);
+	tcase_add_test(tc, host_time_belongs_to_the_longest_call);
+	tcase_add_test(tc, callers_of_the_longest_call);
+	tcase_add_test(tc, a_longer_call_replaces_the_callers);
 	tcase_add_test(tc, recursion_is_bounded);
-	tcase_add_test(tc, of_too_many_functions_the_longest_calls_stay);
-	tcase_add_test(tc, a_call_that_returns_before_it_begins_is_none);
+	tcase_add_test(tc, only_the_longest_calls_are_kept);
+	tcase_add_test(tc, a_call_with_a_negative_duration_is_ignored);
 }
 
 int main(void)

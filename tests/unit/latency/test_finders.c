@@ -56,7 +56,7 @@ START_TEST(a_task_waits_while_another_runs)
 }
 END_TEST
 
-START_TEST(who_ran_most_is_named)
+START_TEST(the_task_that_ran_longest_is_named)
 {
 	SEE(sw(0, 1, 0, 0, 5), wake(0, 2, 5, 7), sw(0, 4, 5, 1, 6), sw(0, 20, 6, 1, 5),
 	    sw(0, 22, 5, 1, 7));
@@ -195,7 +195,7 @@ static void go_on(unsigned cpu, uint64_t from_ms)
 }
 
 /* The tasks before a stall are copied with it because the verdict is read late. */
-START_TEST(what_ran_before_a_stall_stays_known)
+START_TEST(tasks_before_a_stall_are_copied)
 {
 	const struct hv_stall *s;
 
@@ -212,7 +212,7 @@ START_TEST(what_ran_before_a_stall_stays_known)
 END_TEST
 
 /* If more tasks ran in the stall than are remembered, none is reported. */
-START_TEST(what_ran_before_a_stall_of_many_slices_is_not_known)
+START_TEST(too_many_tasks_before_a_stall_are_dropped)
 {
 	SEE(sw(0, 1, 0, 0, 5), sw(0, 3, 5, 2, 50));
 	go_on(0, 4);
@@ -228,7 +228,7 @@ START_TEST(a_preempted_task_waits)
 }
 END_TEST
 
-START_TEST(a_wait_that_goes_on_counts)
+START_TEST(an_unfinished_wait_counts)
 {
 	SEE(sw(0, 1, 0, 0, 7), sw(0, 5, 7, HV_LEFT_RUNNABLE, 8));
 	ck_assert_uint_eq(stalls.nr, 0);
@@ -237,7 +237,7 @@ START_TEST(a_wait_that_goes_on_counts)
 }
 END_TEST
 
-START_TEST(what_sleeps_by_design_is_none)
+START_TEST(intended_sleeps_are_no_stalls)
 {
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 35), sw(0, 3, 7, 1, 0),
 	    wake(0, 900, 0, 7), sw(0, 901, 0, 0, 7),
@@ -343,7 +343,7 @@ static void search(const uint64_t *at_ms, size_t nr)
 		    at(HV_MOMENT_RECLAIM_END, 0, at_ms[i] + 2, 7));
 }
 
-START_TEST(many_searches_for_memory_are_one)
+START_TEST(frequent_reclaims_are_one_stall)
 {
 	const uint64_t often[] = {1, 5, 9, 19, 29, 39, 49}, seldom[] = {100, 120, 140, 160, 180};
 	const struct hv_stall *s;
@@ -359,7 +359,7 @@ START_TEST(many_searches_for_memory_are_one)
 }
 END_TEST
 
-START_TEST(searches_that_do_not_end)
+START_TEST(reclaims_that_do_not_end)
 {
 	for (uint64_t ms = 1; ms < 6000; ms += 5) {
 		search(&ms, 1);
@@ -466,7 +466,7 @@ START_TEST(a_worker_of_the_kernel_looks_for_memory)
 }
 END_TEST
 
-START_TEST(nothing_follows_from_what_was_lost)
+START_TEST(losses_reset_open_stalls)
 {
 	SEE(sw(0, 1, 0, 0, 99), wake(0, 5, 99, 7), numbered(HV_MOMENT_SOFTIRQ, 0, 6, 99, 3));
 	hv_finders_lose(&finders, 0);
@@ -475,7 +475,7 @@ START_TEST(nothing_follows_from_what_was_lost)
 }
 END_TEST
 
-START_TEST(without_switches_nothing_is_said_of_tasks)
+START_TEST(no_task_stalls_without_switches)
 {
 	SEE(wake(0, 5, 99, 7), numbered(HV_MOMENT_SYSCALL, 0, 6, 9, 1));
 	hv_finders_end(&finders, 500 * MS);
@@ -522,7 +522,7 @@ START_TEST(where_tasks_sleep_and_wait)
 END_TEST
 
 /* The stack of the longest of several searches counts. */
-START_TEST(where_memory_is_looked_for)
+START_TEST(the_stack_of_the_longest_reclaim)
 {
 	SEE(sw(0, 1, 0, 0, 7));
 	see_with_stack(at(HV_MOMENT_RECLAIM, 0, 2, 7), 100);
@@ -706,12 +706,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
-	tcase_add_test(tc, who_ran_most_is_named);
-	tcase_add_test(tc, what_ran_before_a_stall_stays_known);
-	tcase_add_test(tc, what_ran_before_a_stall_of_many_slices_is_not_known);
+	tcase_add_test(tc, the_task_that_ran_longest_is_named);
+	tcase_add_test(tc, tasks_before_a_stall_are_copied);
+	tcase_add_test(tc, too_many_tasks_before_a_stall_are_dropped);
 	tcase_add_test(tc, a_preempted_task_waits);
-	tcase_add_test(tc, a_wait_that_goes_on_counts);
-	tcase_add_test(tc, what_sleeps_by_design_is_none);
+	tcase_add_test(tc, an_unfinished_wait_counts);
+	tcase_add_test(tc, intended_sleeps_are_no_stalls);
 	tcase_add_test(tc, an_unknown_task_that_runs_does_not_wait);
 	tcase_add_test(tc, a_sleep_that_no_signal_ends);
 	tcase_add_test(tc, a_system_call_counts_on_the_cpu_only);
@@ -719,18 +719,18 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, requests);
 	tcase_add_test(tc, a_flush_is_completed);
 	tcase_add_test(tc, waits_in_the_kernel);
-	tcase_add_test(tc, many_searches_for_memory_are_one);
-	tcase_add_test(tc, searches_that_do_not_end);
+	tcase_add_test(tc, frequent_reclaims_are_one_stall);
+	tcase_add_test(tc, reclaims_that_do_not_end);
 	tcase_add_test(tc, searches_end_with_their_task);
 	tcase_add_test(tc, a_system_call_without_its_searches);
 	tcase_add_test(tc, page_faults_of_a_program);
 	tcase_add_test(tc, page_faults_under_pressure);
 	tcase_add_test(tc, sleeps_that_are_no_page_faults);
 	tcase_add_test(tc, a_worker_of_the_kernel_looks_for_memory);
-	tcase_add_test(tc, nothing_follows_from_what_was_lost);
-	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
+	tcase_add_test(tc, losses_reset_open_stalls);
+	tcase_add_test(tc, no_task_stalls_without_switches);
 	tcase_add_test(tc, where_tasks_sleep_and_wait);
-	tcase_add_test(tc, where_memory_is_looked_for);
+	tcase_add_test(tc, the_stack_of_the_longest_reclaim);
 	tcase_add_test(tc, where_a_task_waits_for_a_vcpu);
 	tcase_add_test(tc, where_a_system_call_kept_the_vcpu);
 	tcase_add_test(tc, stacks_are_of_the_last_event_of_their_task);

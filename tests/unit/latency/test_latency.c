@@ -22,7 +22,7 @@ static enum hv_host_view view(int64_t apart_ns, int64_t last_ns)
 	return hv_latency_view(&l);
 }
 
-START_TEST(a_clock_that_jumps_is_not_the_hosts)
+START_TEST(a_jumping_clock_hides_the_host)
 {
 	ck_assert_int_eq(view(5, 6), HV_HOST_SEEN);
 	ck_assert_int_eq(view(0, INT64_MAX), HV_HOST_UNSEEN);
@@ -56,7 +56,7 @@ static const char function_format[] =
 	"\nprint fmt: \"\"\n";
 
 /* The pid that marks free entries never gets a name. */
-START_TEST(no_task_has_the_largest_pid)
+START_TEST(the_largest_pid_has_no_name)
 {
 	static const uint8_t payload[24] = {[0] = 1, [4] = 0xff, 0xff, 0xff, 0xff};
 	const struct hv_export_event event = {(char *)"ftrace",
@@ -93,7 +93,7 @@ START_TEST(names_are_bounded)
 END_TEST
 
 /* A vCPU's first event is years ahead of the other vCPUs' events, which continue to arrive. */
-START_TEST(what_is_years_ahead_keeps_nothing_waiting)
+START_TEST(an_event_years_ahead_delays_nothing)
 {
 	struct {
 		uint64_t time_ns, commit;
@@ -226,7 +226,7 @@ START_TEST(a_section_without_a_stack_is_where_its_task_ran)
 END_TEST
 
 /* The section could be in either run, so its position and the tasks before it are unknown. */
-START_TEST(a_section_whose_task_ran_twice_has_no_place)
+START_TEST(a_section_in_one_of_two_runs_is_not_placed)
 {
 	struct hv_export *x = open_for(1);
 	const struct hv_stall *s;
@@ -241,7 +241,7 @@ START_TEST(a_section_whose_task_ran_twice_has_no_place)
 END_TEST
 
 /* The section had not ended at the last search for sections. */
-START_TEST(a_section_ends_after_those_before_it_were_looked_for)
+START_TEST(a_section_that_ends_after_the_search)
 {
 	struct hv_export *x = open_for(1);
 
@@ -255,7 +255,7 @@ START_TEST(a_section_ends_after_those_before_it_were_looked_for)
 END_TEST
 
 /* The host did not run vCPU 0 for 30 ms. This was noticed early and is reported late. */
-START_TEST(what_ran_before_an_outage_stays_known)
+START_TEST(tasks_before_an_outage_are_kept)
 {
 	struct hv_export *x = open_for(1);
 	struct hv_latency *l = hv_latency_of(x);
@@ -380,15 +380,15 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, stacks_have_names);
 	tcase_add_test(tc, a_section_without_a_stack_is_where_its_task_ran);
-	tcase_add_test(tc, a_section_whose_task_ran_twice_has_no_place);
-	tcase_add_test(tc, a_section_ends_after_those_before_it_were_looked_for);
-	tcase_add_test(tc, what_ran_before_an_outage_stays_known);
-	tcase_add_test(tc, no_task_has_the_largest_pid);
+	tcase_add_test(tc, a_section_in_one_of_two_runs_is_not_placed);
+	tcase_add_test(tc, a_section_that_ends_after_the_search);
+	tcase_add_test(tc, tasks_before_an_outage_are_kept);
+	tcase_add_test(tc, the_largest_pid_has_no_name);
 	tcase_add_test(tc, names_are_bounded);
-	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);
+	tcase_add_test(tc, an_event_years_ahead_delays_nothing);
 	tcase_add_test(tc, cgroups_have_paths);
 	tcase_add_test(tc, cgroups_of_a_hostile_guest);
-	tcase_add_test(tc, a_clock_that_jumps_is_not_the_hosts);
+	tcase_add_test(tc, a_jumping_clock_hides_the_host);
 	tcase_add_test(tc, a_clock_that_counts_instructions_is_never_the_hosts);
 }
 

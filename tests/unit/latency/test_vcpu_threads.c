@@ -126,7 +126,7 @@ static const struct hv_cause *the_only_one(enum hv_stall_kind kind, enum hv_faul
 	return &verdict.list[0];
 }
 
-START_TEST(who_took_the_cpu)
+START_TEST(the_thread_that_took_the_cpu_is_named)
 {
 	const struct hv_cause *c;
 
@@ -146,7 +146,7 @@ START_TEST(who_took_the_cpu)
 }
 END_TEST
 
-START_TEST(another_tenant_took_it)
+START_TEST(another_tenant_took_the_cpu)
 {
 	leaves(0, 1000, NPF, KERNEL);
 	switches(0, 2, TID, HV_LEFT_RUNNABLE, HOG);
@@ -157,7 +157,7 @@ START_TEST(another_tenant_took_it)
 }
 END_TEST
 
-START_TEST(who_had_it_last_had_it_longer)
+START_TEST(the_last_thread_is_named)
 {
 	leaves(0, 1000, NPF, KERNEL);
 	switches(0, 2, TID, HV_LEFT_PREEMPTED, 600);
@@ -206,7 +206,7 @@ START_TEST(a_wait_that_has_not_ended)
 }
 END_TEST
 
-START_TEST(somebody_stopped_it)
+START_TEST(a_stopped_thread_blames_the_host)
 {
 	leaves(0, 1000, NPF, KERNEL);
 	switches(0, 2, TID, HV_LEFT_STOPPED, HOG);
@@ -233,7 +233,7 @@ START_TEST(two_vcpus_on_one_cpu)
 END_TEST
 
 /* Each piece is short; together they are a fifth of the time. */
-START_TEST(short_pieces_are_told_together)
+START_TEST(short_waits_are_summed)
 {
 	const struct hv_cause *c;
 
@@ -278,7 +278,7 @@ START_TEST(a_storm_of_the_kernels)
 END_TEST
 
 /* 40 %, then 15 % of the time, which would be no storm by itself. */
-START_TEST(a_storm_goes_on_while_it_is_half_as_strong)
+START_TEST(a_storm_continues_at_half_strength)
 {
 	const struct hv_cause *c;
 
@@ -304,7 +304,7 @@ START_TEST(a_storm_ends)
 END_TEST
 
 /* The host's actions on guest memory are not the tenant's fault. */
-START_TEST(a_storm_that_nobody_provoked)
+START_TEST(a_storm_of_host_page_faults)
 {
 	storm(0, 1, 2001, 40, NPF, PROGRAM);
 	find_at(2001);
@@ -312,7 +312,7 @@ START_TEST(a_storm_that_nobody_provoked)
 }
 END_TEST
 
-START_TEST(few_exits_are_no_storm)
+START_TEST(short_exit_times_are_no_storm)
 {
 	storm(0, 1, 2001, 15, CPUID, PROGRAM);
 	find_at(2001);
@@ -321,7 +321,7 @@ START_TEST(few_exits_are_no_storm)
 }
 END_TEST
 
-START_TEST(a_halt_is_no_fault)
+START_TEST(halts_are_not_reported)
 {
 	storm(0, 1, 2001, 99, HLT, KERNEL);
 	find_at(2001);
@@ -331,7 +331,7 @@ START_TEST(a_halt_is_no_fault)
 END_TEST
 
 /* The exits are long because another thread has the CPU. */
-START_TEST(what_others_took_is_no_storm)
+START_TEST(preempted_exits_are_no_storm)
 {
 	for (uint64_t ms = 1; ms < 2001; ms += 4) {
 		leaves(0, ms * 1000, CPUID, PROGRAM);
@@ -344,7 +344,7 @@ START_TEST(what_others_took_is_no_storm)
 }
 END_TEST
 
-START_TEST(what_follows_from_a_storm)
+START_TEST(waits_caused_by_a_storm)
 {
 	struct hv_stall wait = {.kind = HV_STALL_RUNQUEUE,
 				.cpu = 0,
@@ -457,24 +457,24 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, who_took_the_cpu);
-	tcase_add_test(tc, another_tenant_took_it);
-	tcase_add_test(tc, who_had_it_last_had_it_longer);
+	tcase_add_test(tc, the_thread_that_took_the_cpu_is_named);
+	tcase_add_test(tc, another_tenant_took_the_cpu);
+	tcase_add_test(tc, the_last_thread_is_named);
 	tcase_add_test(tc, a_limit_leaves_the_cpu_idle);
 	tcase_add_test(tc, woken_and_kept_waiting);
 	tcase_add_test(tc, a_wait_that_has_not_ended);
-	tcase_add_test(tc, somebody_stopped_it);
+	tcase_add_test(tc, a_stopped_thread_blames_the_host);
 	tcase_add_test(tc, two_vcpus_on_one_cpu);
-	tcase_add_test(tc, short_pieces_are_told_together);
+	tcase_add_test(tc, short_waits_are_summed);
 	tcase_add_test(tc, a_storm);
 	tcase_add_test(tc, a_storm_of_the_kernels);
-	tcase_add_test(tc, a_storm_that_nobody_provoked);
-	tcase_add_test(tc, a_storm_goes_on_while_it_is_half_as_strong);
+	tcase_add_test(tc, a_storm_of_host_page_faults);
+	tcase_add_test(tc, a_storm_continues_at_half_strength);
 	tcase_add_test(tc, a_storm_ends);
-	tcase_add_test(tc, few_exits_are_no_storm);
-	tcase_add_test(tc, a_halt_is_no_fault);
-	tcase_add_test(tc, what_others_took_is_no_storm);
-	tcase_add_test(tc, what_follows_from_a_storm);
+	tcase_add_test(tc, short_exit_times_are_no_storm);
+	tcase_add_test(tc, halts_are_not_reported);
+	tcase_add_test(tc, preempted_exits_are_no_storm);
+	tcase_add_test(tc, waits_caused_by_a_storm);
 	tcase_add_test(tc, lost_events);
 	tcase_add_test(tc, a_vcpu_that_was_not_seen);
 	tcase_add_test(tc, many_reasons);

@@ -102,7 +102,7 @@ START_TEST(a_section_makes_others_wait)
 END_TEST
 
 /* The section's stack was lost. The section may have been during the host's outage. */
-START_TEST(a_section_that_was_somewhen_is_nobodys)
+START_TEST(a_section_at_an_unknown_time_has_no_cause)
 {
 	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
 	plant(HV_STALL_SECTION, 0, 900, 941, 7)->slack_ns = 2000 * MS;
@@ -113,7 +113,7 @@ END_TEST
 
 /* 100 ms passed. The section's length already excludes the 60 ms that the host reported as steal
  * time. */
-START_TEST(what_the_guest_was_told_of_is_subtracted_once)
+START_TEST(steal_time_is_subtracted_once)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
 	plant(HV_STALL_SECTION, 0, 100, 200, 7)->length_ns = 40 * MS;
@@ -124,7 +124,7 @@ START_TEST(what_the_guest_was_told_of_is_subtracted_once)
 END_TEST
 
 /* A stopped VMM does not wait for a CPU, so the host reports no steal time. */
-START_TEST(what_the_guest_was_not_told_of_is_subtracted)
+START_TEST(outages_without_steal_time_are_subtracted)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_STOPPED);
 	plant(HV_STALL_SECTION, 0, 100, 200, 7)->length_ns = 90 * MS;
@@ -133,7 +133,7 @@ START_TEST(what_the_guest_was_not_told_of_is_subtracted)
 }
 END_TEST
 
-START_TEST(the_host_between_searches_for_memory)
+START_TEST(an_outage_between_reclaims)
 {
 	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
 	plant(HV_STALL_RECLAIM, 0, 100, 300, 7)->length_ns = 50 * MS;
@@ -230,7 +230,7 @@ START_TEST(page_faults_that_wait_for_a_slow_disk)
 }
 END_TEST
 
-START_TEST(who_looks_for_memory_beside_a_balloon)
+START_TEST(reclaim_next_to_a_balloon)
 {
 	plant(HV_STALL_RECLAIM, 1, 90, 120, 3)->flags = HV_SERIES_WORKERS;
 	plant(HV_STALL_RECLAIM, 0, 100, 200, 7)->number = 1;
@@ -250,7 +250,7 @@ START_TEST(a_section_that_may_wait_for_another_vcpu)
 }
 END_TEST
 
-START_TEST(a_section_of_another_cpu_is_no_reason)
+START_TEST(a_section_on_another_cpu_is_unrelated)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
 	plant(HV_STALL_RUNQUEUE, 0, 101, 131, 8)->by.pid = 9;
@@ -261,7 +261,7 @@ START_TEST(a_section_of_another_cpu_is_no_reason)
 }
 END_TEST
 
-START_TEST(what_the_host_took_is_the_hosts)
+START_TEST(stalls_in_an_outage_blame_the_host)
 {
 	outage(0, 100, 140, 40, HV_OUTAGE_STOPPED);
 	plant(HV_STALL_SECTION, 0, 95, 141, 7);
@@ -301,7 +301,7 @@ START_TEST(many_small_pieces_of_the_host)
 }
 END_TEST
 
-START_TEST(nobody_is_blamed_in_doubt)
+START_TEST(doubtful_stalls_have_an_unknown_fault)
 {
 	outage(0, 125, 140, 15, HV_OUTAGE_WAITED);
 	plant(HV_STALL_SECTION, 0, 100, 120, 7);
@@ -313,7 +313,7 @@ START_TEST(nobody_is_blamed_in_doubt)
 }
 END_TEST
 
-START_TEST(nor_where_the_host_is_not_seen)
+START_TEST(an_unseen_host_gives_an_unknown_fault)
 {
 	view = HV_HOST_UNSEEN;
 	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
@@ -345,7 +345,7 @@ END_TEST
 
 /* A loop device runs in the guest's own kernel, and so does the guest's access to a network block
  * device. */
-START_TEST(a_device_in_the_guest_is_not_the_hosts)
+START_TEST(a_guest_device_does_not_blame_the_host)
 {
 	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7)->device = 7 << 20;
 	plant(HV_STALL_IO_QUEUE, 0, 60, 90, 7)->device = 7 << 20;
@@ -356,7 +356,7 @@ START_TEST(a_device_in_the_guest_is_not_the_hosts)
 }
 END_TEST
 
-START_TEST(a_device_in_the_guest_waits_for_one_of_the_host)
+START_TEST(a_guest_device_waits_for_a_host_device)
 {
 	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7)->device = 7 << 20;
 	plant(HV_STALL_IO_DEVICE, 0, 110, 345, 8)->device = 8 << 20;
@@ -366,7 +366,7 @@ START_TEST(a_device_in_the_guest_waits_for_one_of_the_host)
 }
 END_TEST
 
-START_TEST(an_answer_that_the_host_kept)
+START_TEST(a_device_reply_delayed_by_an_outage)
 {
 	outage(0, 100, 400, 300, HV_OUTAGE_STOPPED);
 	plant(HV_STALL_IO_DEVICE, 0, 99, 401, 7);
@@ -389,7 +389,7 @@ START_TEST(a_lock_that_is_held)
 }
 END_TEST
 
-START_TEST(what_is_the_same_is_told_once)
+START_TEST(equal_causes_are_merged)
 {
 	for (uint64_t i = 0; i < 5; i++)
 		plant(HV_STALL_RUNQUEUE, 0, 100 * i, 100 * i + 20 + i, 8)->by.pid = 9;
@@ -403,7 +403,7 @@ START_TEST(what_is_the_same_is_told_once)
 }
 END_TEST
 
-START_TEST(a_sleep_without_a_reason_comes_last)
+START_TEST(an_unexplained_sleep_comes_last)
 {
 	plant(HV_STALL_SLEEP, 0, 100, 200, 7);
 	plant(HV_STALL_IRQ, 0, 300, 311, 8);
@@ -526,7 +526,7 @@ START_TEST(a_crowd_is_one_cause)
 END_TEST
 
 /* Two crowds; a task that others wait for but that does not wait itself; and a real-time task. */
-START_TEST(what_is_no_crowd)
+START_TEST(mutual_waits_that_are_no_crowd)
 {
 	wait_for(0, 100, 134, 1, 2);
 	wait_for(0, 134, 168, 2, 1);
@@ -709,7 +709,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_request_waits_for_the_storage);
 	tcase_add_test(tc, a_loop_device_does_not_wait_for_the_vmm);
 	tcase_add_test(tc, a_crowd_is_one_cause);
-	tcase_add_test(tc, what_is_no_crowd);
+	tcase_add_test(tc, mutual_waits_that_are_no_crowd);
 	tcase_add_test(tc, waits_of_a_limited_group_are_the_limits);
 	tcase_add_test(tc, a_wait_through_several_periods);
 	tcase_add_test(tc, waits_that_no_limit_explains);
@@ -723,31 +723,31 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_limit_of_the_vmm);
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
-	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);
-	tcase_add_test(tc, what_the_guest_was_told_of_is_subtracted_once);
-	tcase_add_test(tc, what_the_guest_was_not_told_of_is_subtracted);
-	tcase_add_test(tc, the_host_between_searches_for_memory);
-	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
-	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
+	tcase_add_test(tc, a_section_at_an_unknown_time_has_no_cause);
+	tcase_add_test(tc, steal_time_is_subtracted_once);
+	tcase_add_test(tc, outages_without_steal_time_are_subtracted);
+	tcase_add_test(tc, an_outage_between_reclaims);
+	tcase_add_test(tc, a_guest_device_does_not_blame_the_host);
+	tcase_add_test(tc, a_guest_device_waits_for_a_host_device);
 	tcase_add_test(tc, the_host_while_a_system_call_slept);
 	tcase_add_test(tc, the_host_while_a_system_call_ran);
 	tcase_add_test(tc, a_system_call_in_too_many_pieces);
 	tcase_add_test(tc, page_faults_of_a_program_that_begins);
 	tcase_add_test(tc, page_faults_of_a_program_that_is_too_large);
 	tcase_add_test(tc, page_faults_that_wait_for_a_slow_disk);
-	tcase_add_test(tc, who_looks_for_memory_beside_a_balloon);
+	tcase_add_test(tc, reclaim_next_to_a_balloon);
 	tcase_add_test(tc, a_section_that_may_wait_for_another_vcpu);
-	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
-	tcase_add_test(tc, what_the_host_took_is_the_hosts);
+	tcase_add_test(tc, a_section_on_another_cpu_is_unrelated);
+	tcase_add_test(tc, stalls_in_an_outage_blame_the_host);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
 	tcase_add_test(tc, many_small_pieces_of_the_host);
-	tcase_add_test(tc, nobody_is_blamed_in_doubt);
-	tcase_add_test(tc, nor_where_the_host_is_not_seen);
+	tcase_add_test(tc, doubtful_stalls_have_an_unknown_fault);
+	tcase_add_test(tc, an_unseen_host_gives_an_unknown_fault);
 	tcase_add_test(tc, a_slow_device);
-	tcase_add_test(tc, an_answer_that_the_host_kept);
+	tcase_add_test(tc, a_device_reply_delayed_by_an_outage);
 	tcase_add_test(tc, a_lock_that_is_held);
-	tcase_add_test(tc, what_is_the_same_is_told_once);
-	tcase_add_test(tc, a_sleep_without_a_reason_comes_last);
+	tcase_add_test(tc, equal_causes_are_merged);
+	tcase_add_test(tc, an_unexplained_sleep_comes_last);
 	tcase_add_test(tc, many_causes);
 	tcase_add_test(tc, text_of_a_section);
 }

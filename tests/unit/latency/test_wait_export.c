@@ -114,7 +114,7 @@ static uint64_t count(const struct hv_wait_times *w)
 	return nr;
 }
 
-START_TEST(the_guests_and_the_hosts_are_apart)
+START_TEST(guest_and_host_waits_are_separate)
 {
 	const struct hv_wait_export_times *t;
 
@@ -132,7 +132,7 @@ START_TEST(the_guests_and_the_hosts_are_apart)
 }
 END_TEST
 
-START_TEST(other_threads_of_the_vmm_are_no_vcpus)
+START_TEST(other_vmm_threads_do_not_count)
 {
 	const struct hv_wait_export_times *t;
 
@@ -160,7 +160,7 @@ START_TEST(the_same_switch_twice)
 }
 END_TEST
 
-START_TEST(what_is_lost_is_counted)
+START_TEST(losses_are_counted)
 {
 	const struct hv_wait_export_times *t;
 
@@ -174,7 +174,7 @@ START_TEST(what_is_lost_is_counted)
 }
 END_TEST
 
-START_TEST(bytes_that_are_no_page)
+START_TEST(invalid_pages_are_ignored)
 {
 	const struct hv_wait_export_times *t;
 
@@ -189,11 +189,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, the_guests_and_the_hosts_are_apart);
-	tcase_add_test(tc, other_threads_of_the_vmm_are_no_vcpus);
+	tcase_add_test(tc, guest_and_host_waits_are_separate);
+	tcase_add_test(tc, other_vmm_threads_do_not_count);
 	tcase_add_test(tc, the_same_switch_twice);
-	tcase_add_test(tc, what_is_lost_is_counted);
-	tcase_add_test(tc, bytes_that_are_no_page);
+	tcase_add_test(tc, losses_are_counted);
+	tcase_add_test(tc, invalid_pages_are_ignored);
 }
 
 int main(void)

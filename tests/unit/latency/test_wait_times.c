@@ -63,7 +63,7 @@ START_TEST(a_wait_is_counted_when_it_ends)
 }
 END_TEST
 
-START_TEST(so_is_one_after_a_preemption)
+START_TEST(a_wait_after_a_preemption_is_counted)
 {
 	SEE(sw(0, 1, 0, 0, 99), wake(0, 2, 99, 7), sw(0, 2, 99, 0, 7), sw(0, 12, 7, 1, 99));
 	ck_assert_uint_eq(nr_waits(), 2);
@@ -72,7 +72,7 @@ START_TEST(so_is_one_after_a_preemption)
 }
 END_TEST
 
-START_TEST(sleep_and_idleness_are_no_wait)
+START_TEST(sleep_and_idle_time_do_not_count)
 {
 	SEE(sw(0, 1, 0, 0, 7), sw(0, 2, 7, 1, 0), sw(0, 900, 0, 0, 8), sw(0, 901, 8, 1, 0));
 	ck_assert_uint_eq(nr_waits(), 0);
@@ -87,7 +87,7 @@ START_TEST(woken_on_the_way_to_sleep)
 }
 END_TEST
 
-START_TEST(what_was_not_seen_to_begin_is_not_counted)
+START_TEST(waits_begun_before_a_loss_are_not_counted)
 {
 	SEE(wake(0, 1, 0, 7), sw(0, 2, 0, 0, 99), wake(0, 3, 99, 7));
 	hv_sched_lose(&tasks, 0);
@@ -113,7 +113,7 @@ START_TEST(each_bound_is_in_its_bucket)
 }
 END_TEST
 
-START_TEST(time_that_goes_back_is_no_wait)
+START_TEST(backward_time_counts_no_wait)
 {
 	SEE(sw(0, 1, 0, 0, 99), wake(0, 50, 99, 7), sw(0, 40, 99, 1, 7));
 	ck_assert_uint_eq(nr_waits(), 0);
@@ -125,12 +125,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_wait_is_counted_when_it_ends);
-	tcase_add_test(tc, so_is_one_after_a_preemption);
-	tcase_add_test(tc, sleep_and_idleness_are_no_wait);
+	tcase_add_test(tc, a_wait_after_a_preemption_is_counted);
+	tcase_add_test(tc, sleep_and_idle_time_do_not_count);
 	tcase_add_test(tc, woken_on_the_way_to_sleep);
-	tcase_add_test(tc, what_was_not_seen_to_begin_is_not_counted);
+	tcase_add_test(tc, waits_begun_before_a_loss_are_not_counted);
 	tcase_add_test(tc, each_bound_is_in_its_bucket);
-	tcase_add_test(tc, time_that_goes_back_is_no_wait);
+	tcase_add_test(tc, backward_time_counts_no_wait);
 }
 
 int main(void)

@@ -105,7 +105,7 @@ static struct hv_span much(void)
 	return (struct hv_span){bytes, sizeof(bytes)};
 }
 
-START_TEST(an_answer_that_drips_is_late)
+START_TEST(a_trickling_answer_times_out)
 {
 	struct service s = {.pause_ms = 20, .piece = 1};
 
@@ -114,7 +114,7 @@ START_TEST(an_answer_that_drips_is_late)
 }
 END_TEST
 
-START_TEST(notes_are_no_answer)
+START_TEST(notes_do_not_extend_the_timeout)
 {
 	static const int pauses_ms[] = {0, 50};
 
@@ -191,7 +191,7 @@ START_TEST(requests_until_a_time)
 }
 END_TEST
 
-START_TEST(answers_that_are_none)
+START_TEST(invalid_answer_kinds)
 {
 	static const uint16_t kinds[] = {0, WIRE_LIST, WIRE_STAT, 0x7f, 0x83, UINT16_MAX};
 
@@ -272,14 +272,14 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, an_answer_that_drips_is_late);
-	tcase_add_test(tc, notes_are_no_answer);
+	tcase_add_test(tc, a_trickling_answer_times_out);
+	tcase_add_test(tc, notes_do_not_extend_the_timeout);
 	tcase_add_test(tc, answers_to_other_requests_are_no_answer);
 	tcase_add_test(tc, silence_is_late);
 	tcase_add_test(tc, a_part_of_a_frame_is_late);
 	tcase_add_test(tc, a_request_that_is_not_taken_is_late);
 	tcase_add_test(tc, requests_until_a_time);
-	tcase_add_test(tc, answers_that_are_none);
+	tcase_add_test(tc, invalid_answer_kinds);
 	tcase_add_test(tc, notes);
 	tcase_add_test(tc, requests_in_a_poll_loop);
 }

@@ -46,7 +46,7 @@ static uint64_t plan_start(void)
 	return plan.range.start.v;
 }
 
-START_TEST(nobody_knows_where)
+START_TEST(the_address_is_random)
 {
 	uint64_t first = plan_start();
 	unsigned nr_others = 0, nr_below = 0;
@@ -133,7 +133,7 @@ START_TEST(entries_that_the_guest_starts_to_use)
 }
 END_TEST
 
-START_TEST(code_is_in_reach)
+START_TEST(code_stays_near_the_image)
 {
 	move(20, 450);
 	for (unsigned i = 0; i < TIMES; i++) {
@@ -161,7 +161,7 @@ START_TEST(room_for_modules_is_left)
 }
 END_TEST
 
-START_TEST(what_is_refused)
+START_TEST(plans_that_are_refused)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	HV_AUTO_ERR struct hv_err *unknown = NULL;
@@ -334,7 +334,7 @@ START_TEST(no_entry_is_shared_with_modules)
 }
 END_TEST
 
-START_TEST(more_tables_than_there_is_room_for)
+START_TEST(too_many_tables)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	struct hv_err *err;
@@ -350,7 +350,7 @@ START_TEST(more_tables_than_there_is_room_for)
 END_TEST
 
 /* A separate page-table entry for veneers, outside the region and the modules. */
-START_TEST(veneers_have_an_entry_of_their_own)
+START_TEST(veneers_get_a_separate_entry)
 {
 	unsigned nr_below = 0;
 	struct hv_gpa leads_to;
@@ -470,17 +470,17 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_checked_fixture(tc, setup16, teardown16);
-	tcase_add_test(tc, nobody_knows_where);
+	tcase_add_test(tc, the_address_is_random);
 	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, entries_that_the_guest_starts_to_use);
 	tcase_add_test(tc, no_random_numbers);
-	tcase_add_test(tc, code_is_in_reach);
+	tcase_add_test(tc, code_stays_near_the_image);
 	tcase_add_test(tc, room_for_modules_is_left);
-	tcase_add_test(tc, what_is_refused);
+	tcase_add_test(tc, plans_that_are_refused);
 	tcase_add_test(tc, pages_where_leaves_are_too_large);
 	tcase_add_test(tc, no_entry_is_shared_with_modules);
-	tcase_add_test(tc, more_tables_than_there_is_room_for);
-	tcase_add_test(tc, veneers_have_an_entry_of_their_own);
+	tcase_add_test(tc, too_many_tables);
+	tcase_add_test(tc, veneers_get_a_separate_entry);
 	tcase_add_test(tc, all_call_veneers);
 	tcase_add_test(tc, veneers_by_pages);
 }

@@ -120,7 +120,7 @@ START_TEST(each_page_is_where_it_belongs)
 END_TEST
 
 /* A process that died while it filled or emptied entries has left some of them. */
-START_TEST(what_is_left_in_part_is_found)
+START_TEST(a_partly_written_mapping_is_found)
 {
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
 	struct hv_gva_range window = k.core.reach.free_range;
@@ -197,7 +197,7 @@ END_TEST
 
 /* A second mapping of the code near a module, in the table that the kernel has made for the
  * module. */
-START_TEST(veneers_have_pages_of_their_own)
+START_TEST(veneers_get_separate_pages)
 {
 	uint64_t module = k.core.reach.module_areas[0].start.v;
 	unsigned nr_below = 0;
@@ -328,12 +328,12 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, each_page_is_where_it_belongs);
-	tcase_add_test(tc, what_is_left_in_part_is_found);
+	tcase_add_test(tc, a_partly_written_mapping_is_found);
 	tcase_add_test(tc, pages_in_use_are_left_alone);
 	tcase_add_test(tc, room_for_modules_is_left);
 	tcase_add_test(tc, no_table_is_added);
 	tcase_add_test(tc, the_smallest_region_always_fits);
-	tcase_add_test(tc, veneers_have_pages_of_their_own);
+	tcase_add_test(tc, veneers_get_separate_pages);
 	tcase_add_test(tc, veneers_that_are_left_in_part_are_found);
 	tcase_add_test(tc, veneers_need_a_table);
 	tcase_add_test(tc, a_small_image_has_pages_only);

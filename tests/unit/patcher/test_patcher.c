@@ -72,7 +72,7 @@ START_TEST(a_site_with_a_vcpu_inside_is_refused)
 }
 END_TEST
 
-START_TEST(after_an_error_every_byte_is_as_before)
+START_TEST(an_error_restores_every_byte)
 {
 	struct hv_change changes[1000];
 	struct hv_err *err;
@@ -251,7 +251,7 @@ static const struct {
 	{MODULE_GPA, false, 1}, /* the module was not removed */
 };
 
-START_TEST(what_the_guest_took_away_is_forgotten)
+START_TEST(unmapped_changes_are_dropped)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 
@@ -272,7 +272,7 @@ END_TEST
 /* Two modules that are loaded again in the other order get each other's pages. Memory of a journal
  * entry is then mapped at another address, has new contents, and can be text where the entry is for
  * a static key. */
-START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
+START_TEST(reused_module_memory_is_restored)
 {
 	const uint64_t other_gva = MODULE_GVA + 0x1000;
 	struct hv_change change = patch(0);
@@ -357,7 +357,7 @@ START_TEST(a_journal_is_adopted)
 }
 END_TEST
 
-START_TEST(the_regions_journal_is_not_believed)
+START_TEST(the_journal_in_the_region_is_not_trusted)
 {
 	struct hv_change change = patch(0);
 
@@ -427,7 +427,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, changes_of_one_hold_in_any_order);
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
 	tcase_add_loop_test(tc, a_site_with_a_vcpu_inside_is_refused, 0, 6);
-	tcase_add_test(tc, after_an_error_every_byte_is_as_before);
+	tcase_add_test(tc, an_error_restores_every_byte);
 	tcase_add_test(tc, writes_are_read_back);
 	tcase_add_test(tc, a_site_that_changes_during_an_exchange);
 	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
@@ -436,12 +436,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, sites_are_changed_while_vcpus_are_hidden);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
-	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));
-	tcase_add_loop_test(tc, memory_of_a_freed_module_is_undone_where_it_is_now, 0, 2);
+	tcase_add_loop_test(tc, unmapped_changes_are_dropped, 0, HV_ARRAY_LEN(gone));
+	tcase_add_loop_test(tc, reused_module_memory_is_restored, 0, 2);
 	tcase_add_test(tc, a_freed_module_is_forgotten);
 	tcase_add_test(tc, text_that_will_be_freed_is_forgotten);
 	tcase_add_test(tc, a_journal_is_adopted);
-	tcase_add_test(tc, the_regions_journal_is_not_believed);
+	tcase_add_test(tc, the_journal_in_the_region_is_not_trusted);
 	tcase_add_test(tc, another_boot_is_not_written);
 }
 

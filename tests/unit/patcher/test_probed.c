@@ -65,7 +65,7 @@ static struct hv_err *refuse(struct hv_change *changes, size_t nr)
 	return hv_probed_refuse(&f.k.core.as, &layout, &journal, changes, nr);
 }
 
-START_TEST(what_a_kprobe_may_have_copied_is_refused)
+START_TEST(changes_of_bytes_copied_by_kprobes_are_refused)
 {
 	struct hv_change changes[] = {
 		change_at(PROBED, HV_CHANGE_TEXT),
@@ -120,7 +120,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, what_a_kprobe_may_have_copied_is_refused);
+	tcase_add_test(tc, changes_of_bytes_copied_by_kprobes_are_refused);
 	tcase_add_test(tc, lists_that_cannot_be_read);
 	tcase_add_test(tc, a_journal_that_is_full);
 }

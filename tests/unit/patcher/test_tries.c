@@ -6,7 +6,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/patcher/patched_machine.h"
 
-START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
+START_TEST(a_hold_that_times_out_is_undone)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 	struct hv_err *err;
@@ -27,7 +27,7 @@ START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 END_TEST
 
 /* The host is too slow for the number of changes that the first hold had. */
-START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
+START_TEST(an_undo_that_times_out_uses_smaller_batches)
 {
 	struct hv_change changes[200];
 	struct hv_err *err;
@@ -48,7 +48,7 @@ START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
 END_TEST
 
 /* The host is busy for a while. Writes made before the timeout stay. */
-START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
+START_TEST(changes_of_a_timed_out_hold_are_retried)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 
@@ -61,7 +61,7 @@ START_TEST(what_a_hold_that_ended_by_itself_had_to_do_is_tried_again)
 }
 END_TEST
 
-START_TEST(what_the_caller_refused_stays_so_when_it_is_tried_again)
+START_TEST(refused_changes_stay_refused_in_a_retry)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 
@@ -85,7 +85,7 @@ static bool set_breakpoint(void *ctx)
 }
 
 /* The guest may have saved hvtrace's bytes, and restore them when its breakpoint is removed. */
-START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
+START_TEST(guest_changes_between_retries_are_reported)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 	unsigned nr_asked = 0;
@@ -106,7 +106,7 @@ START_TEST(what_the_guest_changed_between_two_tries_is_not_forgotten)
 END_TEST
 
 /* 200 and 100 changes are too many for a hold, 64 are not. */
-START_TEST(a_hold_that_is_tried_again_has_less_to_do)
+START_TEST(a_retry_uses_smaller_batches)
 {
 	struct hv_change changes[200];
 
@@ -122,7 +122,7 @@ END_TEST
 
 /* All batches are undone: those written, those that a hold may have written, and those only
  * recorded. */
-START_TEST(what_was_tried_again_in_vain_is_undone)
+START_TEST(failed_retries_are_undone)
 {
 	struct hv_change changes[200];
 	struct hv_err *err;
@@ -144,13 +144,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, changes_of_a_hold_that_ended_by_itself_are_undone);
-	tcase_add_test(tc, an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches);
-	tcase_add_test(tc, what_a_hold_that_ended_by_itself_had_to_do_is_tried_again);
-	tcase_add_test(tc, what_the_caller_refused_stays_so_when_it_is_tried_again);
-	tcase_add_test(tc, what_the_guest_changed_between_two_tries_is_not_forgotten);
-	tcase_add_test(tc, a_hold_that_is_tried_again_has_less_to_do);
-	tcase_add_test(tc, what_was_tried_again_in_vain_is_undone);
+	tcase_add_test(tc, a_hold_that_times_out_is_undone);
+	tcase_add_test(tc, an_undo_that_times_out_uses_smaller_batches);
+	tcase_add_test(tc, changes_of_a_timed_out_hold_are_retried);
+	tcase_add_test(tc, refused_changes_stay_refused_in_a_retry);
+	tcase_add_test(tc, guest_changes_between_retries_are_reported);
+	tcase_add_test(tc, a_retry_uses_smaller_batches);
+	tcase_add_test(tc, failed_retries_are_undone);
 }
 
 int main(void)

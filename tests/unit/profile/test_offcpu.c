@@ -369,7 +369,7 @@ START_TEST(a_pid_is_used_again)
 END_TEST
 
 /* Switches that contradict each other, and entries that are too short. */
-START_TEST(events_that_lie)
+START_TEST(contradictory_and_short_events)
 {
 	uint8_t entry[28] = {0};
 
@@ -604,7 +604,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_loss);
 	tcase_add_test(tc, a_loss_that_is_found_late);
 	tcase_add_test(tc, a_pid_is_used_again);
-	tcase_add_test(tc, events_that_lie);
+	tcase_add_test(tc, contradictory_and_short_events);
 	tcase_add_loop_test(tc, wakers, 0, 2);
 	tcase_add_test(tc, sleeps_until_the_end);
 	tcase_add_test(tc, samples_divide_the_time_of_running);

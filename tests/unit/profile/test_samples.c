@@ -180,7 +180,7 @@ static enum hv_profile_place find(void *ctx hv_unused, uint32_t pid hv_unused,
 }
 
 /* The stack ends before an address without code, and before one that is too large. */
-START_TEST(callers_that_are_none)
+START_TEST(invalid_callers_end_the_stack)
 {
 	static const uint64_t large[] = {0x401000, 0x123456789abcdef0, 0x403005};
 
@@ -213,7 +213,7 @@ START_TEST(idle_tasks_are_not_counted)
 }
 END_TEST
 
-START_TEST(one_of_some_ticks_counts)
+START_TEST(only_one_of_n_ticks_counts)
 {
 	hv_profile_of(x)->one_of = 3;
 	for (unsigned cpu = 0; cpu < 2; cpu++) {
@@ -254,7 +254,7 @@ START_TEST(calls_of_the_tick)
 END_TEST
 
 /* The guest chooses the __data_loc of the program's stack. */
-START_TEST(words_outside_of_the_entry)
+START_TEST(stacks_outside_the_entry)
 {
 	uint8_t entry[24] = {0};
 	static const uint32_t locs[] = {16u << 16 | 20, 0xffffffff, 8u << 16 | 0xffff,
@@ -347,14 +347,14 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, the_kernel_is_above_the_program);
-	tcase_add_test(tc, callers_that_are_none);
+	tcase_add_test(tc, invalid_callers_end_the_stack);
 	tcase_add_test(tc, a_sample_without_its_stack);
 	tcase_add_test(tc, idle_tasks_are_not_counted);
-	tcase_add_test(tc, one_of_some_ticks_counts);
+	tcase_add_test(tc, only_one_of_n_ticks_counts);
 	tcase_add_loop_test(tc, groups, 0, 2);
 	tcase_add_test(tc, calls_of_the_tick);
 	tcase_add_test(tc, a_call_between_a_sample_and_its_stack);
-	tcase_add_test(tc, words_outside_of_the_entry);
+	tcase_add_test(tc, stacks_outside_the_entry);
 	tcase_add_loop_test(tc, copies_of_stacks, 0, 2);
 	tcase_add_test(tc, rests_of_copies);
 }

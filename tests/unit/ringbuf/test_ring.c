@@ -182,7 +182,7 @@ START_TEST(a_writer_one_lap_late_is_seen)
 }
 END_TEST
 
-START_TEST(a_stalled_position_is_passed_when_its_time_is_up)
+START_TEST(a_stalled_position_is_skipped_after_a_timeout)
 {
 	set_head(1);
 	ck_assert_int_eq(hv_ring_read(&ring, 1000, &record, &lost), HV_RING_EMPTY);
@@ -200,7 +200,7 @@ START_TEST(a_stalled_position_is_passed_when_its_time_is_up)
 }
 END_TEST
 
-START_TEST(the_wait_begins_anew_for_the_next_position)
+START_TEST(the_timeout_restarts_for_each_position)
 {
 	set_head(2);
 	hv_ring_read(&ring, 0, &record, &lost);
@@ -216,7 +216,7 @@ END_TEST
 
 /* 0 to 2 are unwritten since the beginning, 3 is written, 4 is unwritten. Only 0 to 2 are skipped
  * together. */
-START_TEST(one_wait_passes_all_that_waited_as_long)
+START_TEST(one_timeout_skips_all_older_positions)
 {
 	write_until(5);
 	for (unsigned p = 0; p < 3; p++)
@@ -231,7 +231,7 @@ START_TEST(one_wait_passes_all_that_waited_as_long)
 END_TEST
 
 /* 1 and 2 were reserved only after the wait for 0 began. */
-START_TEST(one_wait_does_not_pass_what_came_later)
+START_TEST(one_timeout_keeps_later_positions)
 {
 	set_head(1);
 	hv_ring_read(&ring, 0, &record, &lost);
@@ -242,7 +242,7 @@ START_TEST(one_wait_does_not_pass_what_came_later)
 }
 END_TEST
 
-START_TEST(one_wait_passes_nothing_beyond_the_head)
+START_TEST(one_timeout_skips_nothing_after_the_head)
 {
 	set_head(5);
 	hv_ring_read(&ring, 0, &record, &lost);
@@ -252,7 +252,7 @@ START_TEST(one_wait_passes_nothing_beyond_the_head)
 }
 END_TEST
 
-START_TEST(a_clock_that_runs_backwards_waits_anew)
+START_TEST(a_backward_clock_restarts_the_timeout)
 {
 	set_head(2);
 	hv_ring_read(&ring, 500, &record, &lost);
@@ -302,7 +302,7 @@ static const uint64_t lies[] = {
 
 /* Whatever the previous and the present head are, a limited number of calls reads up to the head,
  * and each loss is reported. */
-START_TEST(reading_ends_whatever_the_head_says)
+START_TEST(reading_ends_for_any_head)
 {
 	for (int second = 0; second < NR_LIES; second++) {
 		const uint64_t heads[] = {lies[_i], lies[second], lies[_i],
@@ -402,14 +402,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_record_overwritten_by_the_next_lap_is_lost_and_counted);
 	tcase_add_test(tc, the_margin_is_bounded);
 	tcase_add_test(tc, a_writer_one_lap_late_is_seen);
-	tcase_add_test(tc, a_stalled_position_is_passed_when_its_time_is_up);
-	tcase_add_test(tc, the_wait_begins_anew_for_the_next_position);
-	tcase_add_test(tc, one_wait_passes_all_that_waited_as_long);
-	tcase_add_test(tc, one_wait_does_not_pass_what_came_later);
-	tcase_add_test(tc, one_wait_passes_nothing_beyond_the_head);
-	tcase_add_test(tc, a_clock_that_runs_backwards_waits_anew);
+	tcase_add_test(tc, a_stalled_position_is_skipped_after_a_timeout);
+	tcase_add_test(tc, the_timeout_restarts_for_each_position);
+	tcase_add_test(tc, one_timeout_skips_all_older_positions);
+	tcase_add_test(tc, one_timeout_keeps_later_positions);
+	tcase_add_test(tc, one_timeout_skips_nothing_after_the_head);
+	tcase_add_test(tc, a_backward_clock_restarts_the_timeout);
 	tcase_add_test(tc, a_head_that_runs_backwards_loses_one_record);
-	tcase_add_loop_test(tc, reading_ends_whatever_the_head_says, 0, NR_LIES);
+	tcase_add_loop_test(tc, reading_ends_for_any_head, 0, NR_LIES);
 	tcase_add_test(tc, the_count_of_losses_does_not_wrap);
 	tcase_add_test(tc, a_ring_of_one_slot_works);
 	tcase_add_test(tc, words_of_other_laps_are_seen);

@@ -99,7 +99,7 @@ static bool run_is_right(void)
 }
 
 /* _i: the guest's first action (laps * 5 + words) */
-START_TEST(a_guest_that_comes_round_mixes_nothing)
+START_TEST(an_overwritten_record_is_never_mixed)
 {
 	action[0] = _i;
 	late_at = NR_LOADS;
@@ -110,7 +110,7 @@ START_TEST(a_guest_that_comes_round_mixes_nothing)
 }
 END_TEST
 
-START_TEST(a_guest_that_comes_round_mixes_nothing_in_a_run)
+START_TEST(an_overwritten_run_is_never_mixed)
 {
 	action[0] = _i;
 	late_at = RUN_LOADS;
@@ -121,7 +121,7 @@ START_TEST(a_guest_that_comes_round_mixes_nothing_in_a_run)
 }
 END_TEST
 
-START_TEST(a_run_is_what_is_complete)
+START_TEST(a_run_has_only_complete_records)
 {
 	act_at[0] = act_at[1] = late_at = RUN_LOADS;
 	ck_assert(run_is_right());
@@ -130,7 +130,7 @@ START_TEST(a_run_is_what_is_complete)
 END_TEST
 
 /* _i % 4 and _i / 4: the first and the last word that the late writer stores */
-START_TEST(a_writer_one_lap_late_mixes_nothing)
+START_TEST(a_late_writer_never_mixes_a_record)
 {
 	late_from = (unsigned)_i % 4;
 	late_until = (unsigned)_i / 4 + 1;
@@ -142,7 +142,7 @@ START_TEST(a_writer_one_lap_late_mixes_nothing)
 }
 END_TEST
 
-START_TEST(a_writer_one_lap_late_mixes_nothing_in_a_run)
+START_TEST(a_late_writer_never_mixes_a_run)
 {
 	late_from = (unsigned)_i % 4;
 	late_until = (unsigned)_i / 4 + 1;
@@ -156,11 +156,11 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing, 0, NR_ACTIONS);
-	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing, 0, 16);
-	tcase_add_test(tc, a_run_is_what_is_complete);
-	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing_in_a_run, 0, NR_ACTIONS);
-	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing_in_a_run, 0, 16);
+	tcase_add_loop_test(tc, an_overwritten_record_is_never_mixed, 0, NR_ACTIONS);
+	tcase_add_loop_test(tc, a_late_writer_never_mixes_a_record, 0, 16);
+	tcase_add_test(tc, a_run_has_only_complete_records);
+	tcase_add_loop_test(tc, an_overwritten_run_is_never_mixed, 0, NR_ACTIONS);
+	tcase_add_loop_test(tc, a_late_writer_never_mixes_a_run, 0, 16);
 }
 
 int main(void)

@@ -229,7 +229,7 @@ START_TEST(a_file_grows_with_what_was_sent)
 END_TEST
 
 /* An excess for one stream, or for all, is reported once. The other streams continue. */
-START_TEST(memory_of_one_and_of_all)
+START_TEST(memory_limits_of_one_and_all_streams)
 {
 	HV_AUTO_FREE char *text = random_symbols(3 * MIB);
 	struct sent small = {.session = 1}, large = {.session = 2};
@@ -264,7 +264,7 @@ START_TEST(memory_of_one_and_of_all)
 }
 END_TEST
 
-START_TEST(files_of_all)
+START_TEST(file_limit_of_all_streams)
 {
 	struct sent a = {.session = 1}, b = {.session = 2};
 
@@ -289,8 +289,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, two_frames_cost_what_was_sent);
 	tcase_add_test(tc, a_packed_frame_costs_what_was_sent);
 	tcase_add_test(tc, a_file_grows_with_what_was_sent);
-	tcase_add_test(tc, memory_of_one_and_of_all);
-	tcase_add_test(tc, files_of_all);
+	tcase_add_test(tc, memory_limits_of_one_and_all_streams);
+	tcase_add_test(tc, file_limit_of_all_streams);
 }
 
 int main(void)

@@ -300,7 +300,7 @@ START_TEST(late_collector)
 }
 END_TEST
 
-START_TEST(strangers_are_refused)
+START_TEST(unknown_senders_are_refused)
 {
 	begin_collector();
 	make_frames(HV_COMPRESSION_NONE);
@@ -425,7 +425,7 @@ static void send_lie(uint32_t nr, size_t len_bytes)
 }
 
 /* A page with another number of events than the frame, or longer than the guest's pages. */
-START_TEST(pages_that_lie)
+START_TEST(inconsistent_pages_are_refused)
 {
 	static const struct {
 		uint32_t nr;
@@ -451,7 +451,7 @@ START_TEST(pages_that_lie)
 END_TEST
 
 /* A sender with the key that sends corrupt bodies of all kinds. */
-START_TEST(bodies_that_lie)
+START_TEST(corrupt_bodies_are_refused)
 {
 	unsigned char *at;
 
@@ -483,12 +483,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, repeated_and_exchanged);
 	tcase_add_test(tc, losses_are_counted);
 	tcase_add_test(tc, late_collector);
-	tcase_add_test(tc, strangers_are_refused);
+	tcase_add_test(tc, unknown_senders_are_refused);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, a_low_rate_is_reached_by_frequent_frames);
 	tcase_add_test(tc, a_disk_that_is_almost_full);
-	tcase_add_test(tc, pages_that_lie);
-	tcase_add_test(tc, bodies_that_lie);
+	tcase_add_test(tc, inconsistent_pages_are_refused);
+	tcase_add_test(tc, corrupt_bodies_are_refused);
 }
 
 int main(void)

@@ -233,7 +233,7 @@ START_TEST(frames_are_put_in_order)
 }
 END_TEST
 
-START_TEST(far_frames_end_the_waiting)
+START_TEST(a_distant_frame_ends_the_wait)
 {
 	HV_AUTO_TEXT struct hv_text got = {0};
 
@@ -359,7 +359,7 @@ START_TEST(tables_come_in_any_order)
 }
 END_TEST
 
-START_TEST(parts_that_lie)
+START_TEST(inconsistent_parts_are_refused)
 {
 	static const uint8_t bytes[1000];
 	struct hv_stream_part good = {.part_bytes = 300,
@@ -443,12 +443,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, events_without_room_are_skipped);
 	tcase_add_test(tc, losses_add_up);
 	tcase_add_test(tc, frames_are_put_in_order);
-	tcase_add_test(tc, far_frames_end_the_waiting);
+	tcase_add_test(tc, a_distant_frame_ends_the_wait);
 	tcase_add_test(tc, heads_come_back);
 	tcase_add_test(tc, hostile_heads);
 	tcase_add_test(tc, a_table_that_is_not_compressed);
 	tcase_add_test(tc, tables_come_in_any_order);
-	tcase_add_test(tc, parts_that_lie);
+	tcase_add_test(tc, inconsistent_parts_are_refused);
 	tcase_add_test(tc, networks);
 }
 

@@ -105,7 +105,7 @@ START_TEST(the_busiest_vcpu_counts)
 END_TEST
 
 /* Reading the counter takes one to a thousand nanoseconds on any host. */
-START_TEST(a_load_is_records_times_their_cost)
+START_TEST(load_is_records_times_cost)
 {
 	HV_AUTO_LOAD_VIEW struct hv_load_view first = {0}, view = {0}, calls = {0};
 
@@ -123,7 +123,7 @@ START_TEST(a_load_is_records_times_their_cost)
 }
 END_TEST
 
-START_TEST(a_guest_that_lies_is_bounded)
+START_TEST(hostile_heads_give_a_bounded_load)
 {
 	static const uint64_t heads[] = {0, 1, UINT64_MAX, UINT64_MAX / 2, 1ull << 63};
 	HV_AUTO_LOAD_VIEW struct hv_load_view first = {0};
@@ -147,8 +147,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_first_look_only_begins);
 	tcase_add_test(tc, the_busiest_vcpu_counts);
-	tcase_add_test(tc, a_load_is_records_times_their_cost);
-	tcase_add_test(tc, a_guest_that_lies_is_bounded);
+	tcase_add_test(tc, load_is_records_times_cost);
+	tcase_add_test(tc, hostile_heads_give_a_bounded_load);
 }
 
 int main(void)

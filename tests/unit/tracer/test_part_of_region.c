@@ -99,7 +99,7 @@ static void check_no_pin(struct hv_err *err)
 	hv_err_free(err);
 }
 
-START_TEST(a_session_has_the_rings_of_the_part)
+START_TEST(a_session_uses_the_mapped_rings)
 {
 	struct hv_session *s;
 
@@ -108,7 +108,7 @@ START_TEST(a_session_has_the_rings_of_the_part)
 }
 END_TEST
 
-START_TEST(who_recovers_has_them_too)
+START_TEST(recovery_finds_the_same_rings)
 {
 	struct hv_tracee t = {.region = region, .kernel = &r.t.f.k};
 	HV_AUTO_TEXT struct hv_text report = {0};
@@ -130,8 +130,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_session_has_the_rings_of_the_part);
-	tcase_add_test(tc, who_recovers_has_them_too);
+	tcase_add_test(tc, a_session_uses_the_mapped_rings);
+	tcase_add_test(tc, recovery_finds_the_same_rings);
 }
 
 int main(void)

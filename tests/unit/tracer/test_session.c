@@ -120,7 +120,7 @@ static void detach(struct hv_session *s, const char *message)
 	ck_assert_uint_eq(nr_pins, 0);
 }
 
-START_TEST(a_guest_is_as_before)
+START_TEST(detach_restores_guest_memory)
 {
 	HV_AUTO_FREE uint8_t *before = hv_alloc(XM_RAM_BYTES);
 	HV_AUTO_SESSION struct hv_session *s = NULL;
@@ -158,7 +158,7 @@ static void use_entries(struct fr *fr)
 		memset(fr->t.f.machine.ram + m.entry_gpa.v, 0x80, sizeof(m.entry));
 }
 
-START_TEST(a_guest_that_uses_the_entries)
+START_TEST(page_table_entries_in_use)
 {
 	r.when_held = use_entries;
 	attach_fails(EBUSY, "kernel page tables: the entries at 0x");
@@ -249,7 +249,7 @@ START_TEST(why_a_site_is_refused)
 }
 END_TEST
 
-START_TEST(why_names_stay)
+START_TEST(reasons_not_to_follow_names)
 {
 	HV_AUTO_SESSION struct hv_session *s = attach();
 	struct hv_arch arch = hv_arch_x86_64;
@@ -269,14 +269,14 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_guest_is_as_before);
+	tcase_add_test(tc, detach_restores_guest_memory);
 	tcase_add_test(tc, a_kernel_that_puts_its_text_elsewhere);
-	tcase_add_test(tc, a_guest_that_uses_the_entries);
+	tcase_add_test(tc, page_table_entries_in_use);
 	tcase_add_test(tc, a_session_that_died);
 	tcase_add_test(tc, a_guest_that_was_rebooted);
 	tcase_add_test(tc, a_guest_that_changes_its_call);
 	tcase_add_test(tc, why_a_site_is_refused);
-	tcase_add_test(tc, why_names_stay);
+	tcase_add_test(tc, reasons_not_to_follow_names);
 }
 
 int main(void)

@@ -139,7 +139,7 @@ START_TEST(dump_is_bounded)
 END_TEST
 
 /* A short read takes only the events it needs from the buffer. */
-START_TEST(pipe_takes_what_is_asked)
+START_TEST(pipe_takes_only_what_is_read)
 {
 	struct hv_buffer_stat stat;
 	struct hv_file *f;
@@ -159,7 +159,7 @@ START_TEST(pipe_takes_what_is_asked)
 END_TEST
 
 /* As in tracing_mark_write() and tracing_mark_raw_write() of a kernel with 4 KiB pages. */
-START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
+START_TEST(a_marker_is_cut_to_fit_a_page)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	static const size_t lens[] = {1024, 4054, 4060};
@@ -260,7 +260,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 END_TEST
 
 /* The next reader gets the events that did not fit into the previous page. */
-START_TEST(raw_readers_leave_the_rest)
+START_TEST(raw_readers_leave_remaining_events)
 {
 	struct hv_buffer_stat stat;
 	struct hv_file *f;
@@ -285,7 +285,7 @@ START_TEST(raw_readers_leave_the_rest)
 }
 END_TEST
 
-START_TEST(ready_keeps_what_it_found)
+START_TEST(ready_keeps_found_events)
 {
 	struct hv_file *pipe;
 	struct hv_err *err;
@@ -399,12 +399,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, reads_of_any_length);
 	tcase_add_test(tc, long_texts_are_shared);
 	tcase_add_test(tc, dump_is_bounded);
-	tcase_add_test(tc, pipe_takes_what_is_asked);
-	tcase_add_test(tc, a_marker_is_cut_to_what_a_page_has_room_for);
+	tcase_add_test(tc, pipe_takes_only_what_is_read);
+	tcase_add_test(tc, a_marker_is_cut_to_fit_a_page);
 	tcase_add_test(tc, an_ending_tree_publishes_nothing);
 	tcase_add_test(tc, an_abandoned_file_publishes_nothing);
-	tcase_add_test(tc, raw_readers_leave_the_rest);
-	tcase_add_test(tc, ready_keeps_what_it_found);
+	tcase_add_test(tc, raw_readers_leave_remaining_events);
+	tcase_add_test(tc, ready_keeps_found_events);
 	tcase_add_test(tc, a_filter_that_is_being_replaced_is_never_empty);
 	tcase_add_test(tc, a_livepatch_ends_a_graph);
 	tcase_add_test(tc, a_livepatch_ends_return_probes);

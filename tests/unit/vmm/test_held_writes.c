@@ -65,7 +65,7 @@ static struct hv_err *make(void)
 
 /* Text in one page and in several, at their ends and beyond, adjacent, out of order, twice at one
  * address, and more than one batch. */
-START_TEST(what_is_written_is_there_and_nothing_else)
+START_TEST(only_the_given_bytes_are_written)
 {
 	static const size_t offs[] = {0,
 				      5,
@@ -129,7 +129,7 @@ START_TEST(nothing_is_written_after_the_deadline)
 }
 END_TEST
 
-START_TEST(a_length_that_is_none)
+START_TEST(invalid_lengths)
 {
 	for (uint32_t len = 0; len <= HV_HELD_WRITE_MAX + 1; len += HV_HELD_WRITE_MAX + 1) {
 		struct hv_held_write w = {.hva = (uintptr_t)memory, .len_bytes = len};
@@ -145,10 +145,10 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, what_is_written_is_there_and_nothing_else, 0, 3);
+	tcase_add_loop_test(tc, only_the_given_bytes_are_written, 0, 3);
 	tcase_add_loop_test(tc, an_address_without_memory_is_named, 0, 3);
 	tcase_add_test(tc, nothing_is_written_after_the_deadline);
-	tcase_add_test(tc, a_length_that_is_none);
+	tcase_add_test(tc, invalid_lengths);
 }
 
 int main(void)

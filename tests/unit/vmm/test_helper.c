@@ -92,7 +92,7 @@ static void expect(struct hv_err *err, int code, const char *message)
 }
 
 /* A late answer would be taken for the answer to the next request. */
-START_TEST(a_late_answer_is_for_nobody)
+START_TEST(a_late_answer_is_discarded)
 {
 	struct hv_helper h = HV_HELPER_NONE;
 	unsigned nr = 0;
@@ -134,7 +134,7 @@ static void pause_both(pid_t service, pid_t helper)
 	_exit(0);
 }
 
-START_TEST(a_pause_of_the_machine_is_no_delay)
+START_TEST(a_paused_host_is_not_a_timeout)
 {
 	struct hv_helper h = HV_HELPER_NONE;
 	char told = 0;
@@ -168,7 +168,7 @@ START_TEST(killed)
 END_TEST
 
 /* Waits for the first wake-up, sends its kind, and exits. */
-static void report_what_woke(void *ctx)
+static void report_wakeup_reason(void *ctx)
 {
 	uint64_t deadline_ns = *(const uint64_t *)ctx;
 	struct hv_helper_wake wake = hv_helper_wait(-1, deadline_ns);
@@ -182,7 +182,7 @@ static void report_what_woke(void *ctx)
 }
 
 static const struct hv_helper_kind teller = {"teller", "test-teller", SOCK_STREAM,
-					     report_what_woke};
+					     report_wakeup_reason};
 
 START_TEST(wakes_at_its_deadline)
 {
@@ -281,8 +281,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, has_the_rights_that_it_needs);
 	tcase_add_test(tc, questions_and_answers);
-	tcase_add_test(tc, a_late_answer_is_for_nobody);
-	tcase_add_test(tc, a_pause_of_the_machine_is_no_delay);
+	tcase_add_test(tc, a_late_answer_is_discarded);
+	tcase_add_test(tc, a_paused_host_is_not_a_timeout);
 	tcase_add_test(tc, killed);
 	tcase_add_test(tc, wakes_at_its_deadline);
 	tcase_add_test(tc, wakes_when_the_service_has_died);

@@ -25,7 +25,7 @@ static void setup(void)
 	t = (struct hv_host_time){0};
 }
 
-START_TEST(one_sample_is_no_rate)
+START_TEST(one_sample_gives_no_rate)
 {
 	uint64_t ns;
 
@@ -70,7 +70,7 @@ START_TEST(large_numbers_keep_every_tick)
 }
 END_TEST
 
-START_TEST(what_goes_backwards_is_dropped)
+START_TEST(backward_samples_are_dropped)
 {
 	add(1000, 500);
 	add(1000, 600);
@@ -80,7 +80,7 @@ START_TEST(what_goes_backwards_is_dropped)
 }
 END_TEST
 
-START_TEST(the_oldest_goes)
+START_TEST(the_oldest_sample_is_dropped)
 {
 	for (uint64_t i = 1; i <= HV_HOST_TIME_SAMPLES + 10; i++)
 		add(i * 1000, i * 500);
@@ -90,7 +90,7 @@ START_TEST(the_oldest_goes)
 }
 END_TEST
 
-START_TEST(the_real_ones)
+START_TEST(samples_of_the_real_counter)
 {
 	uint64_t ticks;
 
@@ -105,13 +105,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, one_sample_is_no_rate);
+	tcase_add_test(tc, one_sample_gives_no_rate);
 	tcase_add_test(tc, between_samples);
 	tcase_add_test(tc, outside_of_all_samples);
 	tcase_add_test(tc, large_numbers_keep_every_tick);
-	tcase_add_test(tc, what_goes_backwards_is_dropped);
-	tcase_add_test(tc, the_oldest_goes);
-	tcase_add_test(tc, the_real_ones);
+	tcase_add_test(tc, backward_samples_are_dropped);
+	tcase_add_test(tc, the_oldest_sample_is_dropped);
+	tcase_add_test(tc, samples_of_the_real_counter);
 }
 
 int main(void)

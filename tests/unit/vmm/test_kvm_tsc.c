@@ -76,7 +76,7 @@ START_TEST(hardware_that_does_not_scale)
 }
 END_TEST
 
-START_TEST(what_cannot_be_told)
+START_TEST(unreadable_clock_files)
 {
 	refused(ENOENT, ": no virtual machine of process 42");
 	put("42-13", "other", "");
@@ -100,7 +100,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, offset_and_ratio);
 	tcase_add_test(tc, hardware_that_does_not_scale);
-	tcase_add_test(tc, what_cannot_be_told);
+	tcase_add_test(tc, unreadable_clock_files);
 }
 
 int main(void)

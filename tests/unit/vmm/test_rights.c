@@ -65,7 +65,7 @@ static const struct row of_root[] = {
 	 EINVAL},
 };
 
-START_TEST(root_that_stays_is_an_error)
+START_TEST(keeping_root_is_an_error)
 {
 	const struct row *r = &of_root[_i];
 
@@ -133,7 +133,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, root_that_stays_is_an_error, 0, HV_ARRAY_LEN(of_root));
+	tcase_add_loop_test(tc, keeping_root_is_an_error, 0, HV_ARRAY_LEN(of_root));
 	tcase_add_test(tc, a_filter_that_cannot_be_set);
 	tcase_add_loop_test(tc, a_service_enters_all_of_its_sandbox, 0, HV_ARRAY_LEN(of_service));
 	tcase_add_test(tc, the_brokers_socket_is_open);

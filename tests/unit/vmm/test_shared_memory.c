@@ -112,7 +112,7 @@ START_TEST(huge_pages_are_replaced_as_a_whole)
 END_TEST
 
 /* Memory that cannot be guarded is not mapped: a VMM chooses the number of its RAM's mappings. */
-START_TEST(no_mapping_is_without_guard)
+START_TEST(every_mapping_has_a_guard)
 {
 	uint8_t *at = NULL;
 	unsigned nr = 0;
@@ -143,7 +143,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, copies_fail);
 	tcase_add_test(tc, other_accesses_find_zeros);
-	tcase_add_test(tc, no_mapping_is_without_guard);
+	tcase_add_test(tc, every_mapping_has_a_guard);
 	tcase_add_test(tc, huge_pages_are_replaced_as_a_whole);
 	tcase_add_test_raise_signal(tc, a_fault_in_other_memory_ends_the_process, SIGBUS);
 }

@@ -29,7 +29,7 @@ START_TEST(signatures_are_removed)
 END_TEST
 
 /* The third frame pointer does not lead to a record. The trampoline must not read there. */
-START_TEST(what_ends_a_stack)
+START_TEST(invalid_frame_pointers_end_the_walk)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);
 	uint64_t bad[] = {0,
@@ -131,7 +131,7 @@ START_TEST(the_interrupt_stack_of_a_hypervisor)
 END_TEST
 
 /* On a stack that is neither the task's nor the CPU's, only the current page counts. */
-START_TEST(any_other_stack)
+START_TEST(on_an_unknown_stack_only_the_page_counts)
 {
 	uint64_t page = emu_stack_end(2) - 0x1000;
 	struct stack s;
@@ -155,8 +155,8 @@ void add_tests_of_arch(TCase *tc)
 {
 	tcase_add_test(tc, the_first_functions_of_a_task);
 	tcase_add_test(tc, signatures_are_removed);
-	tcase_add_test(tc, what_ends_a_stack);
+	tcase_add_test(tc, invalid_frame_pointers_end_the_walk);
 	tcase_add_test(tc, from_the_interrupt_stack_to_the_tasks);
 	tcase_add_test(tc, the_interrupt_stack_of_a_hypervisor);
-	tcase_add_test(tc, any_other_stack);
+	tcase_add_test(tc, on_an_unknown_stack_only_the_page_counts);
 }

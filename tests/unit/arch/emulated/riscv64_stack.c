@@ -30,7 +30,7 @@ START_TEST(the_first_functions_of_a_task)
 END_TEST
 
 /* The third frame pointer is invalid. The trampoline must not read there. */
-START_TEST(what_ends_a_stack)
+START_TEST(invalid_frame_pointers_end_the_walk)
 {
 	uint64_t fp = emu_chain_start(2), end = emu_stack_end(2);
 	uint64_t bad[] = {0,
@@ -161,7 +161,7 @@ END_TEST
 void add_tests_of_arch(TCase *tc)
 {
 	tcase_add_test(tc, the_first_functions_of_a_task);
-	tcase_add_test(tc, what_ends_a_stack);
+	tcase_add_test(tc, invalid_frame_pointers_end_the_walk);
 	tcase_add_test(tc, through_exceptions);
 	tcase_add_test(tc, from_the_interrupt_stack_to_the_tasks);
 }

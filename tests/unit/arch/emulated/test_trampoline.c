@@ -148,7 +148,7 @@ static void check_task(const struct hv_record *record, const struct emu_task *ta
 	ck_assert_str_eq(comm, task->comm);
 }
 
-START_TEST(a_task_is_told_before_its_first_record)
+START_TEST(a_task_record_precedes_the_first_call)
 {
 	struct emu_tasks *tasks = emu_tasks(world);
 	struct events e;
@@ -185,7 +185,7 @@ END_TEST
 
 /* The mode, the pid filter and the current task determine the records (emu_cases). The trampoline
  * writes only to the ring. */
-START_TEST(what_is_recorded)
+START_TEST(records_depend_on_mode_pid_and_task)
 {
 	const struct emu_case *c = &emu_cases[_i];
 	static uint8_t before[EMU_STATES_OFF];
@@ -262,7 +262,7 @@ START_TEST(soft_interrupts_that_tasks_count)
 END_TEST
 
 /* Whatever the guest writes into a head, the trampoline writes only into its own ring. */
-START_TEST(heads_of_the_guest_stay_in_the_ring)
+START_TEST(any_head_stays_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 1, 31, UINT64_MAX, UINT64_MAX - 31, UINT64_C(1) << 63};
 	static uint8_t before[EMU_LEN];
@@ -348,12 +348,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_record_of_a_call);
 	tcase_add_test(tc, interrupts_may_be_on);
 	tcase_add_test(tc, clocks_ascend);
-	tcase_add_test(tc, a_task_is_told_before_its_first_record);
+	tcase_add_test(tc, a_task_record_precedes_the_first_call);
 	tcase_add_test(tc, a_name_of_16_bytes);
-	tcase_add_loop_test(tc, what_is_recorded, 0, (int)emu_nr_cases);
+	tcase_add_loop_test(tc, records_depend_on_mode_pid_and_task, 0, (int)emu_nr_cases);
 	tcase_add_test(tc, migration_and_lazy_counts);
 	tcase_add_test(tc, soft_interrupts_that_tasks_count);
-	tcase_add_test(tc, heads_of_the_guest_stay_in_the_ring);
+	tcase_add_test(tc, any_head_stays_in_the_ring);
 	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0, (int)emu_nr_cases);
 }
 

@@ -161,7 +161,7 @@ static struct emu_task *make_task(uint32_t pid)
 }
 
 /* The function's argument is a task that the current task forked, or that exits. */
-START_TEST(tasks_come_and_go)
+START_TEST(forks_and_exits_change_the_pid_set)
 {
 	make_task(72);
 	set_only_pid(72);
@@ -201,7 +201,7 @@ static void check_reported(uint64_t position)
 }
 
 /* The trampoline notifies the host until the count is used up, also while tracing is off. */
-START_TEST(the_host_is_told)
+START_TEST(the_host_is_notified_until_the_count_ends)
 {
 	struct hv_control *control = emu_control(world);
 
@@ -238,8 +238,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, actions_switch);
 	tcase_add_test(tc, actions_switch_in_a_pause);
 	tcase_add_test(tc, actions_are_counted);
-	tcase_add_test(tc, tasks_come_and_go);
-	tcase_add_test(tc, the_host_is_told);
+	tcase_add_test(tc, forks_and_exits_change_the_pid_set);
+	tcase_add_test(tc, the_host_is_notified_until_the_count_ends);
 }
 
 int main(void)

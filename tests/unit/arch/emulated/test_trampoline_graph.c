@@ -425,7 +425,7 @@ static const char *const first_calls[] = {
 };
 #define NR_FIRST_CALLS (2 * (int)HV_ARRAY_LEN(first_calls))
 
-START_TEST(one_return_stack_for_two)
+START_TEST(two_vcpus_compete_for_a_return_stack)
 {
 	const char *name = first_calls[_i / 2];
 	static struct emu_moment start;
@@ -462,7 +462,7 @@ END_TEST
 
 /* Some frames were left without a return. The trampoline finds the returning frame below them and
  * stops tracing the stack. */
-START_TEST(frames_that_were_left)
+START_TEST(frames_left_without_return)
 {
 	struct hv_stack *stack = emu_home(world, 0);
 
@@ -548,8 +548,8 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
 	tcase_add_loop_test(tc, overruns_of_interrupts_are_kept, 0, 2);
-	tcase_add_loop_test(tc, one_return_stack_for_two, 0, NR_FIRST_CALLS);
-	tcase_add_test(tc, frames_that_were_left);
+	tcase_add_loop_test(tc, two_vcpus_compete_for_a_return_stack, 0, NR_FIRST_CALLS);
+	tcase_add_test(tc, frames_left_without_return);
 	tcase_add_loop_test(tc, a_return_in_a_pause, 0, 3);
 	tcase_add_test(tc, an_interrupt_continues_the_depth);
 	tcase_add_test(tc, a_long_call);

@@ -128,7 +128,7 @@ static void expect_handler(const struct stack *s, unsigned at)
 
 /* Two frames that contradict each other, an impossible return stack, and a frame record without a
  * frame: the trampoline records the handler's address and continues. */
-START_TEST(a_graph_that_does_not_tell)
+START_TEST(a_return_stack_that_contradicts_the_stack)
 {
 	uint64_t fp = emu_chain_start(0);
 	struct hv_stack *stack;
@@ -237,7 +237,7 @@ START_TEST(counted_commands)
 END_TEST
 
 /* Whatever the guest writes into a head, the trampoline writes only into its own ring. */
-START_TEST(heads_of_the_guest_stay_in_the_ring)
+START_TEST(any_head_stays_in_the_ring)
 {
 	static const uint64_t heads[] = {0, 17, EMU_NR_SLOTS * sizeof(struct hv_record) - 1,
 					 UINT64_MAX - 70, UINT64_MAX};
@@ -323,11 +323,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, more_callers_than_room);
 	tcase_add_test(tc, through_a_graph);
 	tcase_add_test(tc, through_jumps);
-	tcase_add_test(tc, a_graph_that_does_not_tell);
+	tcase_add_test(tc, a_return_stack_that_contradicts_the_stack);
 	tcase_add_test(tc, through_a_graph_of_two_stacks);
 	tcase_add_test(tc, commands);
 	tcase_add_test(tc, counted_commands);
-	tcase_add_test(tc, heads_of_the_guest_stay_in_the_ring);
+	tcase_add_test(tc, any_head_stays_in_the_ring);
 	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0,
 			    (int)(emu_nr_stack_cases * NR_DISTURBANCES));
 }

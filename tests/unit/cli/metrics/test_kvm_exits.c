@@ -50,7 +50,7 @@ static void end(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(a_machine_is_known_by_its_process)
+START_TEST(a_machine_is_found_by_process_id)
 {
 	HV_AUTO_FD int fd = kvm_exits_open(debugfs, 123);
 	uint64_t nr = 0;
@@ -65,7 +65,7 @@ START_TEST(a_machine_is_known_by_its_process)
 }
 END_TEST
 
-START_TEST(what_is_not_there)
+START_TEST(missing_machines_and_files)
 {
 	HV_AUTO_FD int fd = kvm_exits_open(debugfs, 125);
 	uint64_t nr = 9;
@@ -82,8 +82,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, a_machine_is_known_by_its_process);
-	tcase_add_test(tc, what_is_not_there);
+	tcase_add_test(tc, a_machine_is_found_by_process_id);
+	tcase_add_test(tc, missing_machines_and_files);
 }
 
 int main(void)

@@ -125,7 +125,7 @@ START_TEST(waits_of_vcpus)
 }
 END_TEST
 
-START_TEST(nothing_of_waits_without_the_options)
+START_TEST(no_waits_without_the_options)
 {
 	config = (struct metrics_config){0};
 	domain.has_waits = true;
@@ -147,7 +147,7 @@ START_TEST(names_are_made_harmless)
 }
 END_TEST
 
-START_TEST(one_that_does_not_answer_is_down)
+START_TEST(a_silent_domain_is_down)
 {
 	json_object_put(domain.stat);
 	domain.stat = NULL;
@@ -165,9 +165,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, steal);
 	tcase_add_test(tc, waits);
 	tcase_add_test(tc, waits_of_vcpus);
-	tcase_add_test(tc, nothing_of_waits_without_the_options);
+	tcase_add_test(tc, no_waits_without_the_options);
 	tcase_add_test(tc, names_are_made_harmless);
-	tcase_add_test(tc, one_that_does_not_answer_is_down);
+	tcase_add_test(tc, a_silent_domain_is_down);
 }
 
 int main(void)

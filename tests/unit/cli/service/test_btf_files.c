@@ -123,7 +123,7 @@ START_TEST(hostile_releases)
 }
 END_TEST
 
-START_TEST(files_that_others_could_have_written)
+START_TEST(files_writable_by_others_are_refused)
 {
 	HV_AUTO_FREE char *path = path_of("6.1.btf");
 	HV_AUTO_FREE char *link = path_of("6.2.btf");
@@ -154,7 +154,7 @@ START_TEST(files_that_others_could_have_written)
 END_TEST
 
 /* A file that the user names must meet the conditions for a file in a directory. */
-START_TEST(a_given_file_of_others)
+START_TEST(a_named_file_writable_by_others)
 {
 	HV_AUTO_FREE char *path = path_of("x.btf");
 
@@ -178,7 +178,7 @@ END_TEST
 /* The owner of the directory of a file that the user names can replace the file by a link to any
  * file of root's. The service must not get such a file, because the guest may control the
  * service. */
-START_TEST(a_link_to_another_file_of_roots)
+START_TEST(a_link_to_a_root_owned_file)
 {
 	HV_AUTO_FREE char *path = path_of("x.btf");
 
@@ -354,9 +354,9 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, files_by_release);
 	tcase_add_test(tc, hostile_releases);
-	tcase_add_test(tc, files_that_others_could_have_written);
-	tcase_add_test(tc, a_given_file_of_others);
-	tcase_add_test(tc, a_link_to_another_file_of_roots);
+	tcase_add_test(tc, files_writable_by_others_are_refused);
+	tcase_add_test(tc, a_named_file_writable_by_others);
+	tcase_add_test(tc, a_link_to_a_root_owned_file);
 	tcase_add_test(tc, files_that_are_replaced);
 	tcase_add_test(tc, a_request_is_forgotten);
 	tcase_add_test(tc, the_copy_of_a_session);

@@ -29,7 +29,7 @@ static struct policy_rights rights(const char *text, uid_t uid, gid_t gid, const
 	return policy_rights(p, &person, domain, ID);
 }
 
-START_TEST(nothing_allows_nothing)
+START_TEST(an_empty_policy_allows_nothing)
 {
 	ck_assert(!rights("", 1000, 100, "web1").reads);
 	ck_assert(!rights("\n# allow user 1000 read *\n\n", 1000, 100, "web1").reads);
@@ -144,7 +144,7 @@ START_TEST(a_bad_line_is_named)
 }
 END_TEST
 
-START_TEST(a_nul_is_no_end)
+START_TEST(a_nul_byte_is_refused)
 {
 	struct policy *p = NULL;
 	struct hv_err *err = policy_parse("allow user 5 read *\0x\n", 22, "conf", &p);
@@ -212,13 +212,13 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, nothing_allows_nothing);
+	tcase_add_test(tc, an_empty_policy_allows_nothing);
 	tcase_add_test(tc, rules_are_about_users_groups_and_domains);
 	tcase_add_test(tc, control_names_its_tracers);
 	tcase_add_test(tc, memory_is_named);
 	tcase_add_test(tc, a_packed_policy_is_equal);
 	tcase_add_loop_test(tc, a_bad_line_is_named, 0, HV_ARRAY_LEN(bad_files));
-	tcase_add_test(tc, a_nul_is_no_end);
+	tcase_add_test(tc, a_nul_byte_is_refused);
 	tcase_add_test(tc, rules_have_a_limit);
 	tcase_add_test(tc, files_that_are_refused);
 }

@@ -240,25 +240,25 @@ START_TEST(stops_and_continues)
 }
 END_TEST
 
-START_TEST(leaves_the_terminal_to_others)
+START_TEST(does_not_take_the_terminal_in_background)
 {
 	play_shell(in_the_background);
 }
 END_TEST
 
-START_TEST(goes_on_when_nobody_could_continue_it)
+START_TEST(an_orphaned_group_is_not_stopped)
 {
 	play_shell(in_an_orphaned_group);
 }
 END_TEST
 
-START_TEST(gives_the_terminal_back_when_it_dies)
+START_TEST(restores_the_terminal_on_death)
 {
 	play_shell(deaths);
 }
 END_TEST
 
-START_TEST(what_is_ignored_stays_ignored)
+START_TEST(ignored_signals_stay_ignored)
 {
 	play_shell(ignored_stays_ignored);
 }
@@ -276,7 +276,7 @@ static struct hv_err *open_console(void *ctx hv_unused)
 	return err;
 }
 
-START_TEST(what_it_needs_may_be_missing)
+START_TEST(missing_files_and_threads)
 {
 	static const struct failing_call no_files[] = {{SCMP_SYS(signalfd4), EMFILE}, {0}};
 	static const struct failing_call no_threads[] = {
@@ -292,12 +292,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 100);
-	tcase_add_test(tc, what_it_needs_may_be_missing);
+	tcase_add_test(tc, missing_files_and_threads);
 	tcase_add_test(tc, stops_and_continues);
-	tcase_add_test(tc, leaves_the_terminal_to_others);
-	tcase_add_test(tc, goes_on_when_nobody_could_continue_it);
-	tcase_add_test(tc, gives_the_terminal_back_when_it_dies);
-	tcase_add_test(tc, what_is_ignored_stays_ignored);
+	tcase_add_test(tc, does_not_take_the_terminal_in_background);
+	tcase_add_test(tc, an_orphaned_group_is_not_stopped);
+	tcase_add_test(tc, restores_the_terminal_on_death);
+	tcase_add_test(tc, ignored_signals_stay_ignored);
 }
 
 int main(void)

@@ -105,7 +105,7 @@ START_TEST(the_clock_is_the_copy_in_use)
 }
 END_TEST
 
-START_TEST(another_counter_is_not_guessed)
+START_TEST(an_unknown_counter_gives_no_clock)
 {
 	set_copy(0, 1000, 50, 16, 1);
 	fk_u64(&f, COPY(0) + 24, OTHER);
@@ -213,7 +213,7 @@ START_TEST(stacks_of_a_cpu)
 }
 END_TEST
 
-START_TEST(kpti_is_when_mappings_are_not_global)
+START_TEST(kpti_follows_the_global_bit)
 {
 	ck_assert(!hv_kernel_arch_arm64.has_kpti(&f.k.core));
 	*fk_host(&f, kpti_at) = 1;
@@ -338,7 +338,7 @@ START_TEST(reach_is_around_the_image)
 END_TEST
 
 /* Before 6.5. */
-START_TEST(modules_by_the_older_name)
+START_TEST(module_area_by_its_older_symbol)
 {
 	struct hv_reach reach = {0};
 
@@ -349,7 +349,7 @@ START_TEST(modules_by_the_older_name)
 END_TEST
 
 /* The vmalloc area begins directly above such an image. */
-START_TEST(nothing_above_an_image_that_was_not_moved)
+START_TEST(no_region_above_an_unmoved_image)
 {
 	struct hv_reach reach = {0};
 
@@ -433,7 +433,7 @@ START_TEST(module_areas_by_the_allocators_pointer)
 }
 END_TEST
 
-START_TEST(reach_is_not_guessed)
+START_TEST(implausible_module_areas_are_refused)
 {
 	begin_reach("module_plt_base");
 	fk_u64(&f, area_at, FK_BASE + 8); /* after the image's start */
@@ -466,7 +466,7 @@ static enum arm64_level level_found(uint32_t code, uint32_t mode)
 }
 
 /* mrs x17, tpidr_el1, or tpidr_el2 */
-START_TEST(the_level_of_a_kernel)
+START_TEST(the_exception_level_of_a_kernel)
 {
 	ck_assert_int_eq(level_found(0xd538d091, ARM64_BOOTED_IN_EL1), ARM64_IN_EL1);
 	ck_assert_int_eq(level_found(0xd538d091, 0xe12), ARM64_IN_EL1_ABOVE);
@@ -490,21 +490,21 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_clock_is_the_copy_in_use);
-	tcase_add_test(tc, another_counter_is_not_guessed);
+	tcase_add_test(tc, an_unknown_counter_gives_no_clock);
 	tcase_add_test(tc, the_clock_of_a_host);
 	tcase_add_test(tc, clock_data_is_known_by_its_scale);
 	tcase_add_test(tc, the_boot_mode_is_known_by_its_words);
 	tcase_add_test(tc, interrupt_stacks_are_aligned);
 	tcase_add_test(tc, stacks_of_a_cpu);
-	tcase_add_test(tc, kpti_is_when_mappings_are_not_global);
+	tcase_add_test(tc, kpti_follows_the_global_bit);
 	tcase_add_test(tc, numbers_are_in_the_task);
 	tcase_add_test(tc, the_current_task_is_the_run_queues);
 	tcase_add_test(tc, reach_is_around_the_image);
-	tcase_add_test(tc, modules_by_the_older_name);
-	tcase_add_test(tc, nothing_above_an_image_that_was_not_moved);
+	tcase_add_test(tc, module_area_by_its_older_symbol);
+	tcase_add_test(tc, no_region_above_an_unmoved_image);
 	tcase_add_test(tc, module_areas_by_the_allocators_pointer);
-	tcase_add_test(tc, reach_is_not_guessed);
-	tcase_add_test(tc, the_level_of_a_kernel);
+	tcase_add_test(tc, implausible_module_areas_are_refused);
+	tcase_add_test(tc, the_exception_level_of_a_kernel);
 	tcase_add_test(tc, the_table_serves_every_format);
 }
 

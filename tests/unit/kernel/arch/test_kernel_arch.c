@@ -111,7 +111,7 @@ START_TEST(a_kernel_that_tracks_branches_does_not_jump_bare)
 }
 END_TEST
 
-START_TEST(a_kernel_with_other_thunks_does_not_tell)
+START_TEST(unknown_thunks_prevent_bare_jumps)
 {
 	fk_deinit(&f);
 	make_flags("__x86_indirect_thunk_array", THUNK);
@@ -160,7 +160,7 @@ START_TEST(an_interrupt_stack_is_needed)
 END_TEST
 
 /* KVM raises the version of each record that it writes. */
-START_TEST(a_steal_time_is_written_by_somebody)
+START_TEST(steal_time_needs_a_nonzero_version)
 {
 	struct hv_layout *layout = &t.f.k.layout;
 
@@ -181,7 +181,7 @@ START_TEST(a_steal_time_is_written_by_somebody)
 END_TEST
 
 /* Before 5.12, hardirq_stack_ptr is the end of the stack, not its last word. */
-START_TEST(an_interrupt_stack_that_is_told_by_its_end)
+START_TEST(an_interrupt_stack_found_by_its_end)
 {
 	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
 	size_t nr = 0;
@@ -312,13 +312,13 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, without_the_table_of_flags_there_is_no_kpti);
 	tcase_add_test(tc, a_kernel_jumps_bare_if_its_thunk_is_only_the_jump);
 	tcase_add_test(tc, a_kernel_that_tracks_branches_does_not_jump_bare);
-	tcase_add_test(tc, a_kernel_with_other_thunks_does_not_tell);
+	tcase_add_test(tc, unknown_thunks_prevent_bare_jumps);
 	tcase_add_test(tc, a_kernel_without_thunks_jumps_bare);
 	tcase_add_checked_fixture(tc, setup_tasks, teardown_tasks);
 	tcase_add_test(tc, exception_stacks_are_in_the_entry_area);
 	tcase_add_test(tc, an_interrupt_stack_is_needed);
-	tcase_add_test(tc, a_steal_time_is_written_by_somebody);
-	tcase_add_test(tc, an_interrupt_stack_that_is_told_by_its_end);
+	tcase_add_test(tc, steal_time_needs_a_nonzero_version);
+	tcase_add_test(tc, an_interrupt_stack_found_by_its_end);
 	tcase_add_test(tc, stacks_of_a_cpu);
 	tcase_add_test(tc, stacks_of_a_cpu_of_old_kernels);
 	tcase_add_test(tc, cpu_without_old_stacks);

@@ -53,7 +53,7 @@ static void cyc2ns(unsigned cpu, unsigned which, uint32_t mul, uint32_t shift, u
 	fk_u32(&t.f, at + 32, 10 + which);
 }
 
-START_TEST(each_cpu_has_a_native_clock_of_its_own)
+START_TEST(each_cpu_has_separate_clock_parameters)
 {
 	uint64_t times[] = {2000, 500};
 
@@ -164,7 +164,7 @@ START_TEST(a_cpu_without_pvclock_uses_that_of_another)
 END_TEST
 
 /* The kernel assigns a pvclock to a CPU before the CPU starts and the hypervisor writes it. */
-START_TEST(a_pvclock_that_nobody_wrote_is_not_used)
+START_TEST(an_unwritten_pvclock_is_not_used)
 {
 	uint64_t at;
 
@@ -289,7 +289,7 @@ START_TEST(a_timekeeper_by_pvclock_has_its_ns_as_cycles)
 }
 END_TEST
 
-START_TEST(no_time_of_day_is_guessed)
+START_TEST(unknown_clocksources_give_no_time_of_day)
 {
 	uint64_t ns = 4;
 
@@ -335,7 +335,7 @@ START_TEST(a_timekeeper_that_the_guest_keeps_writing)
 END_TEST
 
 /* The kernel must have struct tk_fast, with the copies of the timekeeper. */
-START_TEST(timekeepers_that_are_not_known)
+START_TEST(unknown_timekeeper_layouts)
 {
 	static const char unknown[] = "the guest's timekeeper has an unknown layout";
 
@@ -356,7 +356,7 @@ START_TEST(timekeepers_that_are_not_known)
 }
 END_TEST
 
-START_TEST(a_clock_that_is_not_known)
+START_TEST(an_unknown_clock)
 {
 	struct hv_clock_global global;
 
@@ -390,7 +390,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, each_cpu_has_a_native_clock_of_its_own);
+	tcase_add_test(tc, each_cpu_has_separate_clock_parameters);
 	tcase_add_test(tc, refresh_takes_the_copy_in_use);
 	tcase_add_test(tc, products_of_96_bits_are_whole);
 	tcase_add_test(tc, any_parameters_give_some_number);
@@ -400,16 +400,16 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, pvclock_scales_both_ways);
 	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
 	tcase_add_test(tc, a_cpu_without_pvclock_uses_that_of_another);
-	tcase_add_test(tc, a_pvclock_that_nobody_wrote_is_not_used);
+	tcase_add_test(tc, an_unwritten_pvclock_is_not_used);
 	tcase_add_test(tc, any_pvclock_gives_some_number);
 	tcase_add_test(tc, the_time_of_day_by_the_copy_in_use);
 	tcase_add_test(tc, the_time_of_day_by_pvclock);
 	tcase_add_test(tc, the_timekeepers_clocks_are_read);
 	tcase_add_test(tc, a_timekeeper_by_pvclock_has_its_ns_as_cycles);
-	tcase_add_test(tc, no_time_of_day_is_guessed);
+	tcase_add_test(tc, unknown_clocksources_give_no_time_of_day);
 	tcase_add_test(tc, a_timekeeper_that_the_guest_keeps_writing);
-	tcase_add_test(tc, timekeepers_that_are_not_known);
-	tcase_add_test(tc, a_clock_that_is_not_known);
+	tcase_add_test(tc, unknown_timekeeper_layouts);
+	tcase_add_test(tc, an_unknown_clock);
 	tcase_add_test(tc, an_unstable_clock_ticks);
 }
 

@@ -75,7 +75,7 @@ START_TEST(a_guest_that_was_stopped_is_forgotten)
 }
 END_TEST
 
-START_TEST(what_is_old_is_forgotten)
+START_TEST(old_samples_are_dropped)
 {
 	uint64_t host_ns = 1000 * MS;
 
@@ -90,7 +90,7 @@ START_TEST(what_is_old_is_forgotten)
 }
 END_TEST
 
-START_TEST(a_kernel_that_does_not_tell)
+START_TEST(a_kernel_without_types_gives_no_time)
 {
 	uint64_t guest_ns;
 
@@ -108,8 +108,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_newest_queue_of_all_looks_counts);
 	tcase_add_test(tc, the_scheduler_s_offset_is_taken_off);
 	tcase_add_test(tc, a_guest_that_was_stopped_is_forgotten);
-	tcase_add_test(tc, what_is_old_is_forgotten);
-	tcase_add_test(tc, a_kernel_that_does_not_tell);
+	tcase_add_test(tc, old_samples_are_dropped);
+	tcase_add_test(tc, a_kernel_without_types_gives_no_time);
 }
 
 int main(void)

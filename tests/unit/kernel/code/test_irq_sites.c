@@ -183,7 +183,7 @@ START_TEST(switches_are_found_with_their_nops)
 }
 END_TEST
 
-START_TEST(a_caller_that_is_not_below_the_stack_pointer_is_not_known)
+START_TEST(a_site_without_a_known_caller)
 {
 	PUT(NEXT, CLI);
 	read_sites();
@@ -192,7 +192,7 @@ START_TEST(a_caller_that_is_not_below_the_stack_pointer_is_not_known)
 }
 END_TEST
 
-START_TEST(what_cannot_be_replaced_is_not_covered)
+START_TEST(irreplaceable_instructions_are_not_covered)
 {
 	uint64_t jumped = PUT(FUNCTION, "\xeb\x01"), flags, page = NEXT + 0x1000 - 3;
 
@@ -214,7 +214,7 @@ START_TEST(what_cannot_be_replaced_is_not_covered)
 END_TEST
 
 /* One function has an uncovered beginning of a section; another has only covered ones. */
-START_TEST(ends_whose_beginning_may_be_missed)
+START_TEST(ends_with_an_uncovered_beginning)
 {
 	uint64_t page = NEXT + 0x1000 - 3, covered = PUT(FUNCTION, CLI);
 
@@ -232,7 +232,7 @@ START_TEST(ends_whose_beginning_may_be_missed)
 }
 END_TEST
 
-START_TEST(what_follows_an_unknown_instruction_is_not_understood)
+START_TEST(code_after_an_unknown_instruction_is_skipped)
 {
 	uint64_t unknown = PUT(FUNCTION, STI), behind = PUT(unknown, "\x0f\xff\xff\xff");
 
@@ -243,7 +243,7 @@ START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 }
 END_TEST
 
-START_TEST(what_flushes_all_processors_is_known)
+START_TEST(invlpgb_and_tlbsync_are_decoded)
 {
 	uint64_t off = PUT(PUT(FUNCTION, STI), "\x0f\x01\xfe"), on = PUT(off, CLI);
 
@@ -255,7 +255,7 @@ START_TEST(what_flushes_all_processors_is_known)
 }
 END_TEST
 
-START_TEST(ways_in_and_out_are_found)
+START_TEST(entries_and_exits_are_found)
 {
 	read_sites();
 	ck_assert_uint_eq(sites.nr, NR_ENTRY_SITES);
@@ -279,7 +279,7 @@ START_TEST(ways_in_and_out_are_found)
 END_TEST
 
 /* Only an entry with the interrupted code's registers on top of the stack is understood. */
-START_TEST(ways_in_that_are_not_understood_are_counted)
+START_TEST(unsupported_entries_are_counted)
 {
 	PUT(ENTER_SYS + 5, "\x90\x90\x90\x90\x90\x90\x90\x90"); /* no way back */
 	read_sites();
@@ -333,13 +333,13 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, switches_are_found_with_their_nops);
-	tcase_add_test(tc, a_caller_that_is_not_below_the_stack_pointer_is_not_known);
-	tcase_add_test(tc, what_cannot_be_replaced_is_not_covered);
-	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
-	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
-	tcase_add_test(tc, what_flushes_all_processors_is_known);
-	tcase_add_test(tc, ways_in_and_out_are_found);
-	tcase_add_test(tc, ways_in_that_are_not_understood_are_counted);
+	tcase_add_test(tc, a_site_without_a_known_caller);
+	tcase_add_test(tc, irreplaceable_instructions_are_not_covered);
+	tcase_add_test(tc, ends_with_an_uncovered_beginning);
+	tcase_add_test(tc, code_after_an_unknown_instruction_is_skipped);
+	tcase_add_test(tc, invlpgb_and_tlbsync_are_decoded);
+	tcase_add_test(tc, entries_and_exits_are_found);
+	tcase_add_test(tc, unsupported_entries_are_counted);
 	tcase_add_test(tc, sites_have_a_limit);
 	tcase_add_test(tc, kernels_that_are_refused);
 }

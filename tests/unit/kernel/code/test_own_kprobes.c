@@ -99,7 +99,7 @@ START_TEST(all_but_those_of_ftrace)
 }
 END_TEST
 
-START_TEST(somebody_has_the_mutex)
+START_TEST(a_locked_kprobe_mutex_is_reported)
 {
 	struct hv_own_kprobes_layout l;
 	struct hv_own_kprobes p = {0};
@@ -137,7 +137,7 @@ static const struct {
 	{TOO_LONG, "BTF: struct kprobe has members up to 1025"},
 };
 
-START_TEST(what_is_not_found_is_said)
+START_TEST(errors_name_the_missing_symbol)
 {
 	struct hv_own_kprobes_layout l;
 
@@ -146,7 +146,7 @@ START_TEST(what_is_not_found_is_said)
 }
 END_TEST
 
-START_TEST(lists_without_an_end_and_to_nowhere)
+START_TEST(endless_lists_and_unmapped_entries)
 {
 	struct hv_own_kprobes_layout l;
 	struct hv_own_kprobes p = {0};
@@ -167,10 +167,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, all_but_those_of_ftrace);
-	tcase_add_loop_test(tc, somebody_has_the_mutex, 0, 2);
+	tcase_add_loop_test(tc, a_locked_kprobe_mutex_is_reported, 0, 2);
 	tcase_add_test(tc, a_kernel_without_kprobes);
-	tcase_add_loop_test(tc, what_is_not_found_is_said, 0, HV_ARRAY_LEN(unknown));
-	tcase_add_loop_test(tc, lists_without_an_end_and_to_nowhere, 0, 2);
+	tcase_add_loop_test(tc, errors_name_the_missing_symbol, 0, HV_ARRAY_LEN(unknown));
+	tcase_add_loop_test(tc, endless_lists_and_unmapped_entries, 0, 2);
 }
 
 int main(void)

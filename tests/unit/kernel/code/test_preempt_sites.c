@@ -160,7 +160,7 @@ START_TEST(every_form_of_64_bits_is_found)
 }
 END_TEST
 
-START_TEST(the_code_tells_what_the_count_is_like)
+START_TEST(code_shows_the_width_of_the_count)
 {
 	ck_assert(!hv_preempt_count_is_wide(&f.k.core, COUNT));
 	ck_assert_uint_eq(hv_preempt_count_shift(&f.k.core, COUNT), 0);
@@ -186,7 +186,7 @@ START_TEST(a_kernel_that_does_not_count)
 END_TEST
 
 /* Other functions add a register only where the count stays above 0. */
-START_TEST(registers_count_in_two_functions_alone)
+START_TEST(register_operands_count_in_two_functions)
 {
 	uint64_t add = PUT(COUNT_ADD, "\x90"), sub = PUT(COUNT_SUB, "\x53\x89\xfb");
 
@@ -207,7 +207,7 @@ START_TEST(registers_count_in_two_functions_alone)
 }
 END_TEST
 
-START_TEST(other_counters_and_operations_are_not)
+START_TEST(other_counters_and_operations_are_ignored)
 {
 	uint64_t at = FUNCTION;
 
@@ -279,7 +279,7 @@ START_TEST(flags_that_are_used_are_seen)
 }
 END_TEST
 
-START_TEST(places_that_are_left_alone)
+START_TEST(excluded_sites_are_not_patched)
 {
 	uint64_t nmi = PUT(FUNCTION, "\x90"), page = NEXT + 0x1000 - 4;
 
@@ -295,7 +295,7 @@ START_TEST(places_that_are_left_alone)
 }
 END_TEST
 
-START_TEST(what_follows_an_unknown_instruction_is_not_understood)
+START_TEST(code_after_an_unknown_instruction_is_skipped)
 {
 	uint64_t at = put_inc(FUNCTION);
 
@@ -307,7 +307,7 @@ START_TEST(what_follows_an_unknown_instruction_is_not_understood)
 END_TEST
 
 /* One function has an uncovered beginning of a section; another has only covered ones. */
-START_TEST(ends_whose_beginning_may_be_missed)
+START_TEST(ends_with_an_uncovered_beginning)
 {
 	uint64_t covered = put_inc(FUNCTION), page = NEXT + 0x1000 - 3, end;
 
@@ -326,7 +326,7 @@ START_TEST(ends_whose_beginning_may_be_missed)
 END_TEST
 
 /* invlpgb and tlbsync, and both with a prefix that turns them into other instructions. */
-START_TEST(what_flushes_all_processors_is_known)
+START_TEST(invlpgb_and_tlbsync_are_decoded)
 {
 	uint64_t first = put_inc(FUNCTION), second = PUT(first, "\x0f\x01\xfe");
 	uint64_t behind = put_dec(second), last = PUT(behind, "\x0f\x01\xff");
@@ -386,17 +386,17 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, every_form_is_found);
 	tcase_add_test(tc, every_form_of_64_bits_is_found);
-	tcase_add_test(tc, the_code_tells_what_the_count_is_like);
+	tcase_add_test(tc, code_shows_the_width_of_the_count);
 	tcase_add_test(tc, a_kernel_that_does_not_count);
-	tcase_add_test(tc, registers_count_in_two_functions_alone);
-	tcase_add_test(tc, other_counters_and_operations_are_not);
+	tcase_add_test(tc, register_operands_count_in_two_functions);
+	tcase_add_test(tc, other_counters_and_operations_are_ignored);
 	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);
 	tcase_add_test(tc, a_jump_into_it_is_seen);
 	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 12);
-	tcase_add_test(tc, places_that_are_left_alone);
-	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
-	tcase_add_test(tc, what_flushes_all_processors_is_known);
-	tcase_add_test(tc, ends_whose_beginning_may_be_missed);
+	tcase_add_test(tc, excluded_sites_are_not_patched);
+	tcase_add_test(tc, code_after_an_unknown_instruction_is_skipped);
+	tcase_add_test(tc, invlpgb_and_tlbsync_are_decoded);
+	tcase_add_test(tc, ends_with_an_uncovered_beginning);
 	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);
 	tcase_add_test(tc, text_and_sites_have_limits);
 }

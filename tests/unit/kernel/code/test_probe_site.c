@@ -137,7 +137,7 @@ START_TEST(whole_instructions_move)
 }
 END_TEST
 
-START_TEST(what_leads_between_them)
+START_TEST(jumps_into_moved_instructions)
 {
 	int32_t distance;
 
@@ -156,7 +156,7 @@ START_TEST(what_leads_between_them)
 }
 END_TEST
 
-START_TEST(several_need_a_function_that_is_understood)
+START_TEST(moving_several_needs_a_decoded_function)
 {
 	int32_t distance = (int32_t)(THUNK - (FUNCTION + 5 + 5 + 5));
 
@@ -249,7 +249,7 @@ START_TEST(static_keys_with_addresses)
 END_TEST
 
 /* With derived types, a table in an unknown form may contain anything. */
-START_TEST(tables_of_a_form_that_is_not_known)
+START_TEST(tables_with_an_unknown_layout)
 {
 	static const char unknown[] =
 		"no probe is possible there: unknown layout of the kernel's code tables";
@@ -279,7 +279,7 @@ START_TEST(tables_that_are_too_long)
 }
 END_TEST
 
-START_TEST(functions_with_an_end_of_a_page)
+START_TEST(functions_across_a_page_boundary)
 {
 	fk_move_symbol(&f, "untraced", UNTRACED + 0x800);
 	memset(fk_host(&f, FUNCTION + sizeof(nop)), 0x90, 0x1100);
@@ -329,7 +329,7 @@ START_TEST(only_functions_that_can_be_traced)
 END_TEST
 
 /* The kernel's own instructions count, not hvtrace's jump over them. */
-START_TEST(what_is_ours_does_not_count)
+START_TEST(own_patches_are_seen_as_original_code)
 {
 	struct hv_own_bytes own = {hv_gva(FUNCTION + 5), 7, "\x48\x8d\x15\x00\x01\x00\x00"};
 	struct hv_probe_site site;
@@ -371,7 +371,7 @@ START_TEST(instructions_that_cannot_move)
 END_TEST
 
 /* Newer kernels report instructions that raise exceptions like the middle of an instruction. */
-START_TEST(exceptions_are_no_instructions)
+START_TEST(instructions_that_raise_exceptions)
 {
 	static const struct {
 		const char *code;
@@ -399,7 +399,7 @@ START_TEST(exceptions_are_no_instructions)
 END_TEST
 
 /* The length of ud0 is not known, so the following instructions are not known either. */
-START_TEST(nothing_is_known_behind_a_trap_of_the_compiler)
+START_TEST(code_after_ud0_is_unknown)
 {
 	tear_down();
 	make_kernel("bool");
@@ -427,21 +427,21 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, whole_instructions_move);
-	tcase_add_test(tc, what_leads_between_them);
-	tcase_add_test(tc, several_need_a_function_that_is_understood);
+	tcase_add_test(tc, jumps_into_moved_instructions);
+	tcase_add_test(tc, moving_several_needs_a_decoded_function);
 	tcase_add_test(tc, tables_of_the_kernel_count);
 	tcase_add_test(tc, static_keys_with_addresses);
-	tcase_add_test(tc, tables_of_a_form_that_is_not_known);
+	tcase_add_test(tc, tables_with_an_unknown_layout);
 	tcase_add_test(tc, tables_that_are_too_long);
-	tcase_add_test(tc, functions_with_an_end_of_a_page);
+	tcase_add_test(tc, functions_across_a_page_boundary);
 	tcase_add_test(tc, functions_that_are_too_long);
 	tcase_add_test(tc, the_blacklist_counts);
 	tcase_add_test(tc, kernels_without_probes);
 	tcase_add_test(tc, only_functions_that_can_be_traced);
-	tcase_add_test(tc, what_is_ours_does_not_count);
+	tcase_add_test(tc, own_patches_are_seen_as_original_code);
 	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 10);
-	tcase_add_loop_test(tc, exceptions_are_no_instructions, 0, 4);
-	tcase_add_test(tc, nothing_is_known_behind_a_trap_of_the_compiler);
+	tcase_add_loop_test(tc, instructions_that_raise_exceptions, 0, 4);
+	tcase_add_test(tc, code_after_ud0_is_unknown);
 	tcase_add_test(tc, a_warning_has_operands);
 }
 

@@ -44,7 +44,7 @@ static struct hv_err *find_any(const char *first, const char *second, uint32_t *
 	return hv_member_find_any(&f.k.core, "event", paths, 2, ret);
 }
 
-START_TEST(finds_what_there_is)
+START_TEST(finds_members_and_values)
 {
 	uint32_t off = 99, owner = 99, size = 99;
 	int64_t live = 99;
@@ -62,7 +62,7 @@ START_TEST(finds_what_there_is)
 }
 END_TEST
 
-START_TEST(names_what_there_is_not)
+START_TEST(errors_name_missing_members)
 {
 	uint32_t size = 99;
 	int64_t live;
@@ -92,7 +92,7 @@ static void needs_btf(struct hv_err *err, const char *message)
 	expect_error(err, ENOENT, message);
 }
 
-START_TEST(derived_types_lack_more)
+START_TEST(missing_derived_members_need_btf)
 {
 	uint32_t off;
 	int64_t live;
@@ -114,9 +114,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, finds_what_there_is);
-	tcase_add_test(tc, names_what_there_is_not);
-	tcase_add_test(tc, derived_types_lack_more);
+	tcase_add_test(tc, finds_members_and_values);
+	tcase_add_test(tc, errors_name_missing_members);
+	tcase_add_test(tc, missing_derived_members_need_btf);
 }
 
 int main(void)

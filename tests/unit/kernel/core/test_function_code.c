@@ -54,7 +54,7 @@ static bool refers(const char *text)
 	return hv_function_refers_to(&f.k.core, "function", text);
 }
 
-START_TEST(by_address_or_distance)
+START_TEST(strings_by_address_or_offset)
 {
 	ck_assert(!refers(" ") && !refers(", "));
 	put_absolute(FUNCTION + 5, "\x49\xc7\xc1", comma);
@@ -66,7 +66,7 @@ START_TEST(by_address_or_distance)
 }
 END_TEST
 
-START_TEST(only_whole_strings_behind_the_text)
+START_TEST(only_whole_strings_after_the_text)
 {
 	memcpy(fk_host(&f, blank), " x", 3);
 	put_absolute(FUNCTION, "\x48\xc7\xc0", blank);
@@ -103,8 +103,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, by_address_or_distance);
-	tcase_add_test(tc, only_whole_strings_behind_the_text);
+	tcase_add_test(tc, strings_by_address_or_offset);
+	tcase_add_test(tc, only_whole_strings_after_the_text);
 	tcase_add_test(tc, only_in_the_function);
 	tcase_add_test(tc, only_in_the_image);
 }

@@ -22,7 +22,7 @@ static void refused(const char *message)
 	hv_err_free(err);
 }
 
-START_TEST(kernels_without)
+START_TEST(kernels_without_orc)
 {
 	fo_init(&o, FO_END);
 	hv_btf_free(o.f.k.core.btf);
@@ -72,7 +72,7 @@ START_TEST(the_form_is_found_when_it_is_needed)
 END_TEST
 
 /* A negative result is cached, too. */
-START_TEST(no_form_is_found_when_it_is_needed)
+START_TEST(a_missing_layout_is_cached)
 {
 	struct hv_orc_found *found;
 
@@ -89,7 +89,7 @@ START_TEST(no_form_is_found_when_it_is_needed)
 END_TEST
 
 /* A guest may have the symbols and types of another architecture's tables. */
-START_TEST(an_architecture_without)
+START_TEST(an_architecture_without_orc)
 {
 	struct hv_arch without = hv_arch_x86_64;
 
@@ -164,12 +164,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, the_form_is_found_when_it_is_needed);
-	tcase_add_test(tc, no_form_is_found_when_it_is_needed);
+	tcase_add_test(tc, a_missing_layout_is_cached);
 	tcase_add_test(tc, entries_that_contradict_the_code);
 	tcase_add_test(tc, entries_beyond_the_image);
 	tcase_add_test(tc, too_few_functions);
-	tcase_add_test(tc, kernels_without);
-	tcase_add_test(tc, an_architecture_without);
+	tcase_add_test(tc, kernels_without_orc);
+	tcase_add_test(tc, an_architecture_without_orc);
 	tcase_add_test(tc, tables_that_do_not_fit);
 }
 

@@ -250,7 +250,7 @@ START_TEST(module_code_is_missing)
 END_TEST
 
 /* Memory proves nothing, but try_module_get() reads the state and changes the count. */
-START_TEST(many_members_may_be_the_count)
+START_TEST(code_selects_the_refcount_member)
 {
 	remove_code("module_refcount");
 	make_modules(MEM);
@@ -332,7 +332,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, list_of_modules_with_a_cycle);
 	tcase_add_test(tc, first_module_is_being_loaded);
 	tcase_add_test(tc, module_code_is_missing);
-	tcase_add_test(tc, many_members_may_be_the_count);
+	tcase_add_test(tc, code_selects_the_refcount_member);
 	tcase_add_test(tc, tables_without_text_of_the_module);
 	tcase_add_test(tc, tables_that_are_not_ascending);
 	tcase_add_test(tc, tables_that_are_not_mapped);

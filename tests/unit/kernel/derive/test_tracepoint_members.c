@@ -386,7 +386,7 @@ START_TEST(priorities_of_callbacks)
 }
 END_TEST
 
-START_TEST(other_priorities_are_no_proof)
+START_TEST(wrong_priorities_prove_nothing)
 {
 	TRACEPOINTS(11, ADD_FUNC);
 	check_fact("tracepoint_func", "prio", 16, CC);
@@ -416,7 +416,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, functions_that_change_different_bits);
 	tcase_add_test(tests, a_bit_of_another_member);
 	tcase_add_test(tests, priorities_of_callbacks);
-	tcase_add_test(tests, other_priorities_are_no_proof);
+	tcase_add_test(tests, wrong_priorities_prove_nothing);
 	tcase_add_test(tests, several_small_members);
 }
 

@@ -140,7 +140,7 @@ START_TEST(a_callback_in_parts)
 }
 END_TEST
 
-START_TEST(a_callback_that_cannot_be_used_says_why)
+START_TEST(errors_explain_unusable_callbacks)
 {
 	fails(NO_COMMIT, "its callback does not call trace_event_buffer_commit");
 	fails(CROSSES, "a call of its callback, at 0x");
@@ -222,7 +222,7 @@ START_TEST(callbacks_are_freed_by_srcu)
 }
 END_TEST
 
-START_TEST(callbacks_are_freed_in_a_function_of_its_own)
+START_TEST(callbacks_are_freed_in_a_separate_function)
 {
 	tear_down();
 	set_up_with("release_probes.isra.0", "call_rcu");
@@ -248,10 +248,10 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, the_calls_of_one_callback);
 	tcase_add_test(tc, a_callback_in_parts);
-	tcase_add_test(tc, a_callback_that_cannot_be_used_says_why);
+	tcase_add_test(tc, errors_explain_unusable_callbacks);
 	tcase_add_test(tc, callbacks_are_freed_where_they_are_added_and_removed);
 	tcase_add_test(tc, callbacks_are_freed_by_srcu);
-	tcase_add_test(tc, callbacks_are_freed_in_a_function_of_its_own);
+	tcase_add_test(tc, callbacks_are_freed_in_a_separate_function);
 	tcase_add_test(tc, callbacks_are_freed_by_sched_rcu);
 }
 

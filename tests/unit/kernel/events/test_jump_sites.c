@@ -140,7 +140,7 @@ START_TEST(sites_of_the_keys_own_module)
 }
 END_TEST
 
-START_TEST(links_that_go_round)
+START_TEST(links_with_a_cycle)
 {
 	uint64_t links = link_tables();
 
@@ -161,7 +161,7 @@ START_TEST(more_sites_than_any_key_has)
 }
 END_TEST
 
-START_TEST(entries_that_are_nowhere)
+START_TEST(entries_outside_all_tables)
 {
 	HV_AUTO_FREE char *message = NULL;
 
@@ -233,9 +233,9 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_key_without_sites);
 	tcase_add_loop_test(tc, sites_of_modules, 0, 2);
 	tcase_add_test(tc, sites_of_the_keys_own_module);
-	tcase_add_test(tc, links_that_go_round);
+	tcase_add_test(tc, links_with_a_cycle);
 	tcase_add_test(tc, more_sites_than_any_key_has);
-	tcase_add_test(tc, entries_that_are_nowhere);
+	tcase_add_test(tc, entries_outside_all_tables);
 	tcase_add_test(tc, a_nop_of_a_key_that_is_off);
 }
 

@@ -111,7 +111,7 @@ START_TEST(key_sites_that_cannot_be)
 END_TEST
 
 /* The memory that guest and host share is not RAM of the guest. */
-START_TEST(an_array_of_ours_is_not_read)
+START_TEST(own_arrays_are_not_read)
 {
 	fk_u64(&f, tp.type.tracepoint.funcs.v, ours.end.v - 8);
 	read_it();
@@ -151,7 +151,7 @@ START_TEST(callbacks_that_the_guest_keeps_replacing)
 }
 END_TEST
 
-START_TEST(calls_that_are_none)
+START_TEST(other_instructions_at_call_sites)
 {
 	struct hv_call_sites calls;
 
@@ -180,7 +180,7 @@ START_TEST(a_module_that_is_being_loaded)
 }
 END_TEST
 
-START_TEST(who_changes_tracepoints_has_a_lock)
+START_TEST(held_locks_are_reported)
 {
 	const char *name = "";
 
@@ -256,12 +256,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_tracepoint_that_is_off);
 	tcase_add_test(tc, a_tracepoint_that_is_on);
 	tcase_add_test(tc, key_sites_that_cannot_be);
-	tcase_add_test(tc, an_array_of_ours_is_not_read);
+	tcase_add_test(tc, own_arrays_are_not_read);
 	tcase_add_test(tc, callbacks_without_end);
 	tcase_add_test(tc, callbacks_that_the_guest_keeps_replacing);
-	tcase_add_test(tc, calls_that_are_none);
+	tcase_add_test(tc, other_instructions_at_call_sites);
 	tcase_add_test(tc, a_module_that_is_being_loaded);
-	tcase_add_loop_test(tc, who_changes_tracepoints_has_a_lock, 0, 5);
+	tcase_add_loop_test(tc, held_locks_are_reported, 0, 5);
 }
 
 int main(void)

@@ -161,7 +161,7 @@ static void check_fault(uint64_t gva, size_t len, const char *message)
 	ck_assert_str_eq(err->message, message);
 }
 
-START_TEST(tells_what_cannot_be_read)
+START_TEST(errors_name_the_unmapped_address)
 {
 	uint64_t value = 7;
 	struct hv_err *err;
@@ -194,7 +194,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, a_table_outside_ram_is_an_error, 4, 6);
 	tcase_add_loop_test(tc, a_loop_ends, 4, 6);
 	tcase_add_loop_test(tc, reads_across_mappings, 4, 6);
-	tcase_add_loop_test(tc, tells_what_cannot_be_read, 4, 6);
+	tcase_add_loop_test(tc, errors_name_the_unmapped_address, 4, 6);
 }
 
 int main(void)

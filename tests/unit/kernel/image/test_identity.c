@@ -50,7 +50,7 @@ static size_t note(size_t off, uint32_t type, const char *name, const void *desc
 	return off;
 }
 
-START_TEST(who_it_is)
+START_TEST(banner_release_and_build_id)
 {
 	struct hv_identity id;
 	char *text;
@@ -114,7 +114,7 @@ START_TEST(a_banner_is_made_safe)
 }
 END_TEST
 
-START_TEST(refuses_what_is_no_banner)
+START_TEST(refuses_other_banners)
 {
 	struct hv_identity id;
 	struct hv_err *err;
@@ -157,10 +157,10 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, who_it_is);
+	tcase_add_test(tc, banner_release_and_build_id);
 	tcase_add_test(tc, without_build_id);
 	tcase_add_test(tc, a_banner_is_made_safe);
-	tcase_add_test(tc, refuses_what_is_no_banner);
+	tcase_add_test(tc, refuses_other_banners);
 	tcase_add_test(tc, notes_are_bounded);
 }
 

@@ -221,7 +221,7 @@ START_TEST(the_rest_is_copied_later)
 END_TEST
 
 /* 24 MiB of modules are the largest extent, but no trap leads there. */
-START_TEST(traps_tell_the_text)
+START_TEST(traps_identify_the_text)
 {
 	setup((unsigned)_i);
 	map(2, MODULES, 8 * M, 12, XM_X);
@@ -248,7 +248,7 @@ START_TEST(without_traps_the_biggest_is_the_text)
 }
 END_TEST
 
-START_TEST(a_user_half_leads_to_the_kernel_half)
+START_TEST(user_tables_lead_to_kernel_tables)
 {
 	struct hv_gpa user;
 
@@ -264,7 +264,7 @@ START_TEST(a_user_half_leads_to_the_kernel_half)
 }
 END_TEST
 
-START_TEST(any_vcpu_will_do)
+START_TEST(finds_the_image_from_any_vcpu)
 {
 	setup((unsigned)_i);
 	regs[1] = regs[0];
@@ -287,7 +287,7 @@ static void check_refused(const char *message)
 	hv_err_free(err);
 }
 
-START_TEST(says_why_not)
+START_TEST(errors_explain_a_missing_image)
 {
 	setup((unsigned)_i);
 	regs[0].levels = 0;
@@ -316,7 +316,7 @@ START_TEST(says_why_not)
 END_TEST
 
 /* level2_kernel_pgt before cleanup_highmap(): the whole range is mapped and executable. */
-START_TEST(refuses_what_is_no_image_yet)
+START_TEST(refuses_an_early_mapping)
 {
 	setup((unsigned)_i);
 	map(2, 0xffffffff80000000, 0, 512, XM_X);
@@ -345,12 +345,12 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, finds_the_image, 4, 6);
 	tcase_add_loop_test(tc, the_rest_is_copied_later, 4, 6);
 	tcase_add_loop_test(tc, a_part_of_the_rest_is_left_out, 4, 6);
-	tcase_add_loop_test(tc, traps_tell_the_text, 4, 6);
+	tcase_add_loop_test(tc, traps_identify_the_text, 4, 6);
 	tcase_add_loop_test(tc, without_traps_the_biggest_is_the_text, 4, 6);
-	tcase_add_loop_test(tc, a_user_half_leads_to_the_kernel_half, 4, 6);
-	tcase_add_loop_test(tc, any_vcpu_will_do, 4, 6);
-	tcase_add_loop_test(tc, says_why_not, 4, 6);
-	tcase_add_loop_test(tc, refuses_what_is_no_image_yet, 4, 6);
+	tcase_add_loop_test(tc, user_tables_lead_to_kernel_tables, 4, 6);
+	tcase_add_loop_test(tc, finds_the_image_from_any_vcpu, 4, 6);
+	tcase_add_loop_test(tc, errors_explain_a_missing_image, 4, 6);
+	tcase_add_loop_test(tc, refuses_an_early_mapping, 4, 6);
 	tcase_add_loop_test(tc, a_loop_ends, 4, 6);
 	tcase_set_timeout(tc, 60);
 }

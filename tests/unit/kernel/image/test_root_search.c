@@ -127,7 +127,7 @@ END_TEST
 
 /* A vCPU may be in hvtrace's own code, which is not RAM. Such positions give no information,
  * however many there are. */
-START_TEST(code_that_is_no_ram_is_passed_over)
+START_TEST(positions_outside_ram_are_skipped)
 {
 	struct hv_vcpu_regs ours[10];
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -144,7 +144,7 @@ START_TEST(code_that_is_no_ram_is_passed_over)
 }
 END_TEST
 
-START_TEST(all_of_them_in_user_mode)
+START_TEST(all_vcpus_in_user_mode)
 {
 	setup(0);
 	machine.user_looks = ~0u;
@@ -275,7 +275,7 @@ static void share_tables(int format)
 	machine.nr_bytes = 0;
 }
 
-START_TEST(what_is_read_of_tables_is_bounded)
+START_TEST(table_reads_are_bounded)
 {
 	static const int formats[] = {1, 8}; /* tables of 4 KiB and of 64 KiB */
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -291,7 +291,7 @@ END_TEST
 
 /* hvtrace maps the region through its own tables if leaves would be too large, which is the case
  * with 16 KiB pages. */
-START_TEST(tables_in_the_region_are_passed_over)
+START_TEST(tables_in_the_region_are_skipped)
 {
 	static const int formats[] = {4, 1, 8}; /* 16, 4 and 64 KiB */
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -356,14 +356,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, tables_that_lead_elsewhere_are_not_taken);
 	tcase_add_loop_test(tc, the_tables_of_user_mode_are_not_taken, 0, NR_FORMATS);
 	tcase_add_test(tc, registers_are_read_until_a_vcpu_is_in_the_kernel);
-	tcase_add_test(tc, code_that_is_no_ram_is_passed_over);
-	tcase_add_test(tc, all_of_them_in_user_mode);
+	tcase_add_test(tc, positions_outside_ram_are_skipped);
+	tcase_add_test(tc, all_vcpus_in_user_mode);
 	tcase_add_test(tc, no_tables);
 	tcase_add_loop_test(tc, the_image_is_found_by_them, 0, NR_FORMATS);
 	tcase_add_test(tc, endless_tables_end);
 	tcase_add_test(tc, looking_at_registers_can_be_given_up);
-	tcase_add_loop_test(tc, what_is_read_of_tables_is_bounded, 0, 2);
-	tcase_add_loop_test(tc, tables_in_the_region_are_passed_over, 0, 3);
+	tcase_add_loop_test(tc, table_reads_are_bounded, 0, 2);
+	tcase_add_loop_test(tc, tables_in_the_region_are_skipped, 0, 3);
 	tcase_add_test(tc, reading_tables_can_be_given_up);
 	tcase_add_test(tc, a_read_that_fails_is_not_the_end_of_ram);
 }

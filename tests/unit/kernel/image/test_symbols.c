@@ -66,7 +66,7 @@ START_TEST(an_address_is_the_first_alias)
 }
 END_TEST
 
-START_TEST(an_empty_table_knows_nothing)
+START_TEST(an_empty_table_has_no_symbols)
 {
 	struct hv_symbols s = {0};
 	struct hv_gva at;
@@ -137,7 +137,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, equal_addresses_keep_their_order);
 	tcase_add_test(tc, finds_first_of_a_name);
 	tcase_add_test(tc, an_address_is_the_first_alias);
-	tcase_add_test(tc, an_empty_table_knows_nothing);
+	tcase_add_test(tc, an_empty_table_has_no_symbols);
 	tcase_add_test(tc, finds_every_name);
 }
 

@@ -125,7 +125,7 @@ START_TEST(addresses_that_are_not_mapped)
 }
 END_TEST
 
-START_TEST(only_the_kernel_s_own_without_types)
+START_TEST(only_core_trampolines_without_types)
 {
 	fu_ops(&f, &u, FU_TRAMPOLINE);
 	fu_direct(&f, &u, 0, SITE, DIRECT);
@@ -165,7 +165,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, lists_that_do_not_end);
 	tcase_add_test(tc, a_table_that_is_too_large);
 	tcase_add_test(tc, addresses_that_are_not_mapped);
-	tcase_add_test(tc, only_the_kernel_s_own_without_types);
+	tcase_add_test(tc, only_core_trampolines_without_types);
 	tcase_add_test(tc, sites_that_can_be_joined_are_counted);
 }
 

@@ -23,7 +23,7 @@ static void check_refused(const char *name)
 	hv_err_free(err);
 }
 
-START_TEST(others_do_not_matter)
+START_TEST(other_modules_are_allowed)
 {
 	list[1].symbols = (struct hv_symbols){.by_addr = symbols, .nr = 1};
 	ck_assert_ptr_null(hv_integrity_refusal(&modules));
@@ -48,7 +48,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, others_do_not_matter);
+	tcase_add_test(tc, other_modules_are_allowed);
 	tcase_add_loop_test(tc, a_checker_is_known_by_its_name, 0, 2);
 	tcase_add_test(tc, a_renamed_checker_is_known_by_its_function);
 }

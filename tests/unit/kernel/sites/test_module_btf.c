@@ -85,7 +85,7 @@ static void fails(int code, const char *message)
 	ck_assert_ptr_null(found);
 }
 
-START_TEST(of_the_module)
+START_TEST(reads_module_btf)
 {
 	struct hv_btf *found;
 	uint32_t size = 0;
@@ -141,7 +141,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, of_the_module);
+	tcase_add_test(tc, reads_module_btf);
 	tcase_add_test(tc, lists_without_an_end);
 	tcase_add_loop_test(tc, contents_that_are_refused, 0, HV_ARRAY_LEN(claims));
 	tcase_add_test(tc, a_module_that_is_removed);

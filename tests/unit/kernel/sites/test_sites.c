@@ -102,7 +102,7 @@ START_TEST(sites_are_found_by_name)
 }
 END_TEST
 
-START_TEST(what_the_guest_uses_is_read_again)
+START_TEST(busy_sites_are_updated)
 {
 	static const struct fs_record later[] = {
 		{FK_BASE, 0}, {FK_BASE + 0x80000, 0}, {FK_BASE + 0x100, 1}};
@@ -141,7 +141,7 @@ START_TEST(init_code_is_there_until_it_is_left_out)
 }
 END_TEST
 
-START_TEST(same_without_btf)
+START_TEST(sites_without_btf)
 {
 	GROUP({FK_BASE, 0}, {FK_BASE + 0x100, 1}, {FK_BASE + 0x200, FS_DISABLED});
 	read_modules();
@@ -155,7 +155,7 @@ START_TEST(same_without_btf)
 END_TEST
 
 /* A kernel without that text reports the name of the symbol before it. */
-START_TEST(weak_leftovers_have_a_name_where_the_kernel_gives_one)
+START_TEST(weak_leftovers_get_the_symbol_before)
 {
 	GROUP({FK_BASE + 0x30, 0}, {FK_BASE + 0x100, 0});
 	read_sites();
@@ -164,7 +164,7 @@ START_TEST(weak_leftovers_have_a_name_where_the_kernel_gives_one)
 }
 END_TEST
 
-START_TEST(weak_leftovers_are_invalid_where_the_kernel_says_so)
+START_TEST(weak_leftovers_are_marked_invalid)
 {
 	fk_str(&s.f, fk_alloc(&s.f, 64), "__ftrace_invalid_address__");
 	GROUP({FK_BASE + 0x30, FS_DISABLED}, {FK_BASE + 0x100, 0}, {FK_BASE + 0x204, FS_DISABLED});
@@ -182,7 +182,7 @@ START_TEST(weak_leftovers_are_invalid_where_the_kernel_says_so)
 END_TEST
 
 /* In a kernel with endbr64 before its sites, offset 4 is still in the function's own entry. */
-START_TEST(a_site_behind_endbr_is_valid)
+START_TEST(a_site_after_endbr_is_valid)
 {
 	fk_str(&s.f, fk_alloc(&s.f, 64), "__ftrace_invalid_address__");
 	GROUP({FK_BASE + 4, 0}, {FK_BASE + 0x108, FS_DISABLED}, {FK_BASE + 0x204, FS_DISABLED});
@@ -236,7 +236,7 @@ START_TEST(more_groups_than_a_kernel_has_are_refused)
 }
 END_TEST
 
-START_TEST(user_addresses_are_no_records)
+START_TEST(user_addresses_are_refused)
 {
 	struct hv_sites sites;
 
@@ -315,7 +315,7 @@ static bool are_modules_at(uint64_t at)
 }
 
 /* Recognizes the list of modules by its form alone. */
-START_TEST(modules_lead_back_to_their_list)
+START_TEST(the_module_list_is_recognized)
 {
 	uint64_t first, second;
 
@@ -340,7 +340,7 @@ END_TEST
 
 /* Recognizes the pages of records by their addresses, which must have instructions that ftrace may
  * use there. */
-START_TEST(records_are_of_sites)
+START_TEST(record_pages_are_recognized)
 {
 	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0, 0};
 	uint64_t group;
@@ -428,7 +428,7 @@ static void make_memories(int32_t text)
 	fk_use_types(&s.f);
 }
 
-START_TEST(text_is_one_of_the_memories)
+START_TEST(module_text_is_a_member_of_mem)
 {
 	struct hv_modules modules;
 
@@ -570,7 +570,7 @@ START_TEST(names_of_modules_are_cut)
 }
 END_TEST
 
-START_TEST(names_of_modules_have_room_for_so_many_bytes)
+START_TEST(module_symbol_names_are_bounded)
 {
 	struct hv_modules modules;
 
@@ -580,7 +580,7 @@ START_TEST(names_of_modules_have_room_for_so_many_bytes)
 }
 END_TEST
 
-START_TEST(names_of_sites_have_room_for_so_many_bytes)
+START_TEST(site_names_are_bounded)
 {
 	const unsigned nr = 70000;
 	struct fs_record *records = hv_alloc(nr * sizeof(*records));
@@ -625,27 +625,27 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, sites_are_found_by_name);
 	tcase_add_test(tc, types_are_in_the_symbols);
 	tcase_add_test(tc, names_of_modules_are_cut);
-	tcase_add_test(tc, names_of_modules_have_room_for_so_many_bytes);
-	tcase_add_test(tc, names_of_sites_have_room_for_so_many_bytes);
+	tcase_add_test(tc, module_symbol_names_are_bounded);
+	tcase_add_test(tc, site_names_are_bounded);
 	tcase_add_test(tc, reading_is_interrupted);
-	tcase_add_test(tc, what_the_guest_uses_is_read_again);
+	tcase_add_test(tc, busy_sites_are_updated);
 	tcase_add_test(tc, init_code_is_left_out);
 	tcase_add_test(tc, init_code_is_there_until_it_is_left_out);
-	tcase_add_test(tc, same_without_btf);
-	tcase_add_test(tc, weak_leftovers_have_a_name_where_the_kernel_gives_one);
-	tcase_add_test(tc, weak_leftovers_are_invalid_where_the_kernel_says_so);
-	tcase_add_test(tc, a_site_behind_endbr_is_valid);
+	tcase_add_test(tc, sites_without_btf);
+	tcase_add_test(tc, weak_leftovers_get_the_symbol_before);
+	tcase_add_test(tc, weak_leftovers_are_marked_invalid);
+	tcase_add_test(tc, a_site_after_endbr_is_valid);
 	tcase_add_test(tc, unfriendly_records_are_refused);
 	tcase_add_test(tc, more_groups_than_a_kernel_has_are_refused);
-	tcase_add_test(tc, user_addresses_are_no_records);
+	tcase_add_test(tc, user_addresses_are_refused);
 	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
 	tcase_add_test(tc, names_are_safe_to_print);
 	tcase_add_test(tc, modules_come_and_go);
-	tcase_add_test(tc, modules_lead_back_to_their_list);
-	tcase_add_test(tc, records_are_of_sites);
+	tcase_add_test(tc, the_module_list_is_recognized);
+	tcase_add_test(tc, record_pages_are_recognized);
 	tcase_add_test(tc, unfriendly_modules_are_refused);
 	tcase_add_test(tc, more_modules_than_a_kernel_has_are_refused);
-	tcase_add_test(tc, text_is_one_of_the_memories);
+	tcase_add_test(tc, module_text_is_a_member_of_mem);
 	tcase_add_test(tc, a_name_is_in_its_module);
 	tcase_add_test(tc, a_function_is_found_by_its_name);
 	tcase_add_test(tc, strings_may_end_with_their_page);

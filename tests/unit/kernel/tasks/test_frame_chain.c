@@ -145,7 +145,7 @@ START_TEST(exceptions_hide_what_they_interrupt)
 }
 END_TEST
 
-START_TEST(exceptions_that_are_not_known)
+START_TEST(unknown_exception_registers)
 {
 	struct hv_frame_records records = {0};
 	struct hv_tasks tasks = {0};
@@ -166,7 +166,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_was_interrupted);
 	tcase_add_test(tc, frames_that_lead_nowhere);
 	tcase_add_test(tc, exceptions_hide_what_they_interrupt);
-	tcase_add_test(tc, exceptions_that_are_not_known);
+	tcase_add_test(tc, unknown_exception_registers);
 }
 
 int main(void)

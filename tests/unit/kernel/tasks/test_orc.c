@@ -96,7 +96,7 @@ START_TEST(calls_up_to_the_end)
 END_TEST
 
 /* Other architectures can have their kernel at another address than x86-64. */
-START_TEST(text_is_told_from_its_base)
+START_TEST(text_is_recognized_by_its_base)
 {
 	start(FO_SIGNAL);
 	words.text_base = hv_gva(FK_BASE - 0xc0001000);
@@ -300,7 +300,7 @@ START_TEST(the_bit_says_whether_an_address_is_exact)
 }
 END_TEST
 
-START_TEST(the_older_end)
+START_TEST(the_end_marker_of_older_kernels)
 {
 	struct hv_unwind_rule rule;
 
@@ -449,7 +449,7 @@ START_TEST(a_stack_without_an_end)
 }
 END_TEST
 
-START_TEST(tables_in_no_order)
+START_TEST(unsorted_tables)
 {
 	struct hv_unwind_rule rule;
 
@@ -466,7 +466,7 @@ START_TEST(tables_in_no_order)
 END_TEST
 
 /* A register that no code uses gets no number, and a rule that refers to it is unusable. */
-START_TEST(a_register_that_is_not_known)
+START_TEST(a_rule_with_an_unknown_register)
 {
 	start(FO_SIGNAL);
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), DX, 8, UNDEFINED, 0, CALL, 0});
@@ -480,9 +480,9 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, a_register_that_is_not_known);
+	tcase_add_test(tc, a_rule_with_an_unknown_register);
 	tcase_add_test(tc, calls_up_to_the_end);
-	tcase_add_test(tc, text_is_told_from_its_base);
+	tcase_add_test(tc, text_is_recognized_by_its_base);
 	tcase_add_test(tc, a_call_at_the_end_of_its_function);
 	tcase_add_test(tc, interrupt_stack_of_old_kernels);
 	tcase_add_test(tc, through_an_interrupt);
@@ -492,14 +492,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, registers_that_only_interrupts_have);
 	tcase_add_loop_test(tc, frames_found_by_the_frame_pointer, 0, 2);
 	tcase_add_test(tc, the_bit_says_whether_an_address_is_exact);
-	tcase_add_test(tc, the_older_end);
+	tcase_add_test(tc, the_end_marker_of_older_kernels);
 	tcase_add_test(tc, code_that_was_freed);
 	tcase_add_test(tc, unknown_code);
 	tcase_add_test(tc, a_module);
 	tcase_add_test(tc, through_a_trampoline);
 	tcase_add_test(tc, from_an_instruction);
 	tcase_add_test(tc, a_stack_without_an_end);
-	tcase_add_test(tc, tables_in_no_order);
+	tcase_add_test(tc, unsorted_tables);
 }
 
 int main(void)

@@ -92,7 +92,7 @@ START_TEST(a_record_of_what_was_interrupted)
 END_TEST
 
 /* The searched range may have two parts. */
-START_TEST(a_record_of_the_other_part)
+START_TEST(a_record_in_the_second_range)
 {
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 0x8000);
 	ck_assert_uint_eq(scan(), 0);
@@ -149,7 +149,7 @@ START_TEST(a_replaced_return_address)
 }
 END_TEST
 
-START_TEST(records_that_lead_nowhere)
+START_TEST(records_with_invalid_links)
 {
 	record(SLEEP_FROM + 0x100, 0, 0); /* not at the last record */
 	ck_assert_uint_eq(scan(), 1);
@@ -231,11 +231,11 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, records_lead_to_the_end);
 	tcase_add_test(tc, a_record_of_what_was_interrupted);
-	tcase_add_test(tc, a_record_of_the_other_part);
+	tcase_add_test(tc, a_record_in_the_second_range);
 	tcase_add_test(tc, a_register_of_what_was_interrupted);
 	tcase_add_test(tc, a_signed_return_address);
 	tcase_add_test(tc, a_replaced_return_address);
-	tcase_add_test(tc, records_that_lead_nowhere);
+	tcase_add_test(tc, records_with_invalid_links);
 	tcase_add_test(tc, entry_code_hides_what_it_interrupts);
 	tcase_add_test(tc, a_link_in_a_register);
 	tcase_add_test(tc, a_vcpu_that_waits);

@@ -48,7 +48,7 @@ static void kernel_at(unsigned vcpu, uint64_t sp)
 	regs[vcpu].sp = hv_gva(sp);
 }
 
-START_TEST(tells_all_threads_and_idle_tasks)
+START_TEST(lists_all_threads_and_idle_tasks)
 {
 	struct hv_tasks tasks;
 	struct hv_err *err;
@@ -127,7 +127,7 @@ START_TEST(a_cpu_without_a_task)
 }
 END_TEST
 
-START_TEST(lines_of_tasks_that_are_not_known)
+START_TEST(task_lines_of_unknown_tasks)
 {
 	struct hv_task_line line;
 
@@ -141,7 +141,7 @@ START_TEST(lines_of_tasks_that_are_not_known)
 }
 END_TEST
 
-START_TEST(numbers_that_are_no_pids)
+START_TEST(invalid_pids_are_refused)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
 	struct hv_tasks tasks;
@@ -155,7 +155,7 @@ START_TEST(numbers_that_are_no_pids)
 END_TEST
 
 /* Derived types may lack the list of tasks in a run queue. */
-START_TEST(run_queues_that_are_not_known)
+START_TEST(run_queues_without_a_known_list)
 {
 	struct hv_err *err;
 	size_t nr;
@@ -240,7 +240,7 @@ START_TEST(a_saved_sp_outside_means_the_whole_stack)
 }
 END_TEST
 
-START_TEST(user_code_has_nothing_on_the_kernel_stack)
+START_TEST(user_code_has_an_empty_kernel_stack)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
 
@@ -305,7 +305,7 @@ START_TEST(an_nmi_in_an_interrupt_leads_to_the_task)
 }
 END_TEST
 
-START_TEST(words_of_an_interrupt_say_nothing_of_sleeping_tasks)
+START_TEST(interrupt_stack_words_do_not_count_for_sleepers)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
 	uint64_t top = t.irq_stacks[0] + FT_IRQ;
@@ -413,7 +413,7 @@ START_TEST(a_queued_task_is_known_from_its_cpu)
 }
 END_TEST
 
-START_TEST(a_left_over_of_an_interrupt_does_not_count)
+START_TEST(a_leftover_of_an_interrupt_does_not_count)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
 
@@ -539,7 +539,7 @@ static bool is_nobody(void *ctx, struct hv_gva at)
 }
 
 /* Leftovers in frames of other functions do not count. */
-START_TEST(frames_of_those_who_use_something)
+START_TEST(only_frames_of_users_count)
 {
 	uint64_t at, task;
 
@@ -621,31 +621,31 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, tells_all_threads_and_idle_tasks);
+	tcase_add_test(tc, lists_all_threads_and_idle_tasks);
 	tcase_add_test(tc, lists_without_end_are_refused);
 	tcase_add_test(tc, tasks_that_are_too_long_are_refused);
 	tcase_add_test(tc, a_cpu_without_a_task);
-	tcase_add_test(tc, lines_of_tasks_that_are_not_known);
-	tcase_add_test(tc, numbers_that_are_no_pids);
-	tcase_add_test(tc, run_queues_that_are_not_known);
+	tcase_add_test(tc, task_lines_of_unknown_tasks);
+	tcase_add_test(tc, invalid_pids_are_refused);
+	tcase_add_test(tc, run_queues_without_a_known_list);
 	tcase_add_test(tc, shadow_call_stacks_have_limits);
 	tcase_add_test(tc, a_sleeping_stack_is_live_from_its_sp);
 	tcase_add_test(tc, a_saved_sp_outside_means_the_whole_stack);
-	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);
+	tcase_add_test(tc, user_code_has_an_empty_kernel_stack);
 	tcase_add_test(tc, a_running_stack_is_live_from_the_vcpu_s_sp);
 	tcase_add_test(tc, an_interrupt_stack_links_to_the_task_s);
 	tcase_add_test(tc, an_nmi_in_an_interrupt_leads_to_the_task);
-	tcase_add_test(tc, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
+	tcase_add_test(tc, interrupt_stack_words_do_not_count_for_sleepers);
 	tcase_add_test(tc, in_a_switch_the_previous_task_counts);
 	tcase_add_test(tc, in_an_nmi_in_a_switch_the_previous_task_counts);
 	tcase_add_test(tc, a_vcpu_on_no_known_stack_is_found);
 	tcase_add_test(tc, a_vcpu_in_another_kernel_is_found);
 	tcase_add_test(tc, a_current_task_is_known_from_its_cpu);
 	tcase_add_test(tc, a_queued_task_is_known_from_its_cpu);
-	tcase_add_test(tc, a_left_over_of_an_interrupt_does_not_count);
+	tcase_add_test(tc, a_leftover_of_an_interrupt_does_not_count);
 	tcase_add_test(tc, a_sleeper_in_code_that_calls);
 	tcase_add_test(tc, frames_of_a_sleeper);
-	tcase_add_test(tc, frames_of_those_who_use_something);
+	tcase_add_test(tc, only_frames_of_users_count);
 	tcase_add_test(tc, a_sleeper_with_a_replaced_return_address);
 	tcase_add_test(tc, stacks_that_are_gone_are_empty);
 	tcase_add_test(tc, stacks_that_cannot_be_read_are_an_error);

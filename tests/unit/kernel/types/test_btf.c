@@ -248,7 +248,7 @@ START_TEST(cycles_end)
 }
 END_TEST
 
-START_TEST(wild_ids_and_sizes_are_no_answer)
+START_TEST(invalid_ids_and_sizes_find_nothing)
 {
 	struct hv_btf *btf;
 	uint32_t off;
@@ -273,7 +273,7 @@ START_TEST(wild_ids_and_sizes_are_no_answer)
 }
 END_TEST
 
-START_TEST(unknown_kind_keeps_what_came_before)
+START_TEST(types_before_an_unknown_kind_stay)
 {
 	struct hv_btf *btf;
 	uint32_t size;
@@ -297,7 +297,7 @@ static void check_refused(struct hv_err *err, const char *what)
 }
 
 /* BTF of a module for the kernel of sample(): its ids and strings continue after the kernel's. */
-START_TEST(modules_go_on_after_the_kernel)
+START_TEST(module_ids_continue_after_the_kernel)
 {
 	struct hv_btf *base, *btf = NULL;
 	struct hv_btf_func func;
@@ -348,7 +348,7 @@ START_TEST(modules_go_on_after_the_kernel)
 }
 END_TEST
 
-START_TEST(refuses_what_is_not_btf)
+START_TEST(refuses_invalid_btf)
 {
 	static const uint8_t later[24] = {0x9f, 0xeb, 2};
 	static const uint8_t cut[24] = {0x9f, 0xeb, 1, 0, 24, [12] = 1};
@@ -414,10 +414,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, first_type_with_the_member_wins);
 	tcase_add_test(tc, finds_functions);
 	tcase_add_test(tc, cycles_end);
-	tcase_add_test(tc, wild_ids_and_sizes_are_no_answer);
-	tcase_add_test(tc, unknown_kind_keeps_what_came_before);
-	tcase_add_test(tc, modules_go_on_after_the_kernel);
-	tcase_add_test(tc, refuses_what_is_not_btf);
+	tcase_add_test(tc, invalid_ids_and_sizes_find_nothing);
+	tcase_add_test(tc, types_before_an_unknown_kind_stay);
+	tcase_add_test(tc, module_ids_continue_after_the_kernel);
+	tcase_add_test(tc, refuses_invalid_btf);
 }
 
 int main(void)

@@ -92,7 +92,7 @@ static void check_members(void)
 	ck_assert_uint_eq(off, 8 * offsetof(struct sample, state));
 }
 
-START_TEST(members_are_where_the_compiler_has_them)
+START_TEST(member_offsets_match_the_compiler)
 {
 	for_each_sample(check_members);
 }
@@ -120,7 +120,7 @@ static void check_bit_fields(void)
 	CHECK_BITS(is_on);
 }
 
-START_TEST(bit_fields_are_where_the_compiler_has_them)
+START_TEST(bit_fields_match_the_compiler)
 {
 	for_each_sample(check_bit_fields);
 }
@@ -233,7 +233,7 @@ static void expect(struct hv_err *err, const char *text)
 	hv_err_free(err);
 }
 
-START_TEST(what_cannot_be_used_is_refused)
+START_TEST(too_many_types_and_damage_are_refused)
 {
 	ck_assert_ptr_null(convert(HV_DWARF_TYPES_MAX, false));
 	expect(convert(3, false), "its DWARF has too many types");
@@ -279,12 +279,12 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, members_are_where_the_compiler_has_them);
-	tcase_add_test(tc, bit_fields_are_where_the_compiler_has_them);
+	tcase_add_test(tc, member_offsets_match_the_compiler);
+	tcase_add_test(tc, bit_fields_match_the_compiler);
 	tcase_add_test(tc, enumerators_have_their_values);
 	tcase_add_test(tc, functions_have_the_types_of_all_units);
 	tcase_add_test(tc, a_type_of_two_units_appears_once);
-	tcase_add_test(tc, what_cannot_be_used_is_refused);
+	tcase_add_test(tc, too_many_types_and_damage_are_refused);
 	tcase_add_test(tc, damaged_files_are_read_or_refused);
 }
 

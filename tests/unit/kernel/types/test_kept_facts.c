@@ -40,7 +40,7 @@ static void damaged(const char *lines)
 	refuse(text, strlen(text), EINVAL, "they are damaged");
 }
 
-START_TEST(what_is_written_is_read)
+START_TEST(written_facts_are_read_back)
 {
 	static const struct hv_fact list[] = {
 		{"task_struct", "comm", 0x7d0, 16, NULL, HV_PROVED_BY_MEMORY | HV_PROVED_BY_CODE},
@@ -211,7 +211,7 @@ END_TEST
 
 static void add_tests(TCase *tests)
 {
-	tcase_add_test(tests, what_is_written_is_read);
+	tcase_add_test(tests, written_facts_are_read_back);
 	tcase_add_test(tests, facts_of_another_kernel_are_stale);
 	tcase_add_test(tests, other_texts_are_refused);
 	tcase_add_test(tests, lines_have_one_form);

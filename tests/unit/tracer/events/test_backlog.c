@@ -112,7 +112,7 @@ START_TEST(the_oldest_is_first)
 END_TEST
 
 /* The guest moves its head back. */
-START_TEST(positions_that_go_back_are_the_lowest)
+START_TEST(backward_positions_become_the_lowest)
 {
 	for (unsigned n = 0; n < 200; n++)
 		add(n, 1000 + n);
@@ -136,7 +136,7 @@ START_TEST(positions_that_go_back_are_the_lowest)
 END_TEST
 
 /* Some records of a room are not added, and some are older than those in the backlog. */
-START_TEST(a_room_has_many)
+START_TEST(a_batch_of_records_is_added)
 {
 	for (unsigned round = 0; round < 40; round++) {
 		size_t nr_room;
@@ -165,8 +165,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, the_oldest_is_first, 0, 5);
-	tcase_add_test(tc, positions_that_go_back_are_the_lowest);
-	tcase_add_test(tc, a_room_has_many);
+	tcase_add_test(tc, backward_positions_become_the_lowest);
+	tcase_add_test(tc, a_batch_of_records_is_added);
 }
 
 int main(void)

@@ -80,7 +80,7 @@ static size_t take_same(struct hv_cursor *other, unsigned kinds, size_t leave)
 	return nr;
 }
 
-START_TEST(events_in_brief_are_those_that_come)
+START_TEST(briefs_match_full_events)
 {
 	static const unsigned kinds[] = {HV_BRIEF_ALL, HV_BRIEF_KIND(HV_EVENT_GRAPH_EXIT)};
 	const unsigned of = kinds[_i % 2];
@@ -111,7 +111,7 @@ START_TEST(events_in_brief_are_those_that_come)
 END_TEST
 
 /* A look ahead has taken the record before the exit. A brief would lose it. */
-START_TEST(an_exit_with_more_is_not_shown_in_brief)
+START_TEST(an_exit_with_a_return_value_has_no_brief)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
 	struct hv_event event;
@@ -129,7 +129,7 @@ START_TEST(an_exit_with_more_is_not_shown_in_brief)
 }
 END_TEST
 
-START_TEST(a_clear_ends_what_is_shown_in_brief)
+START_TEST(a_clear_stops_briefs)
 {
 	struct hv_brief briefs[HV_BRIEFS_MAX];
 	struct hv_event event;
@@ -222,7 +222,7 @@ static size_t put_shown(struct hv_buffer *to, struct hv_cursor *c, uint64_t *n)
 }
 
 /* Equal byte for byte, whether a full buffer overwrites or drops. */
-START_TEST(what_is_put_in_brief_is_what_is_put)
+START_TEST(copied_briefs_equal_copied_events)
 {
 	const uint64_t size_bytes = 100 * sizeof(struct hv_record);
 	struct hv_cursor *a = hv_cursor_new(rings, -1, HV_CURSOR_DRAIN);
@@ -260,7 +260,7 @@ static size_t no_len(const struct hv_event *event hv_unused)
 }
 
 /* hv_buffer_stat() decodes calls only to measure them. */
-START_TEST(counts_are_those_of_the_events)
+START_TEST(counts_match_decoded_events)
 {
 	struct hv_buffer_stat counted, measured;
 
@@ -278,11 +278,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, events_in_brief_are_those_that_come, 0, 4);
-	tcase_add_test(tc, an_exit_with_more_is_not_shown_in_brief);
-	tcase_add_test(tc, a_clear_ends_what_is_shown_in_brief);
-	tcase_add_loop_test(tc, what_is_put_in_brief_is_what_is_put, 0, 2);
-	tcase_add_test(tc, counts_are_those_of_the_events);
+	tcase_add_loop_test(tc, briefs_match_full_events, 0, 4);
+	tcase_add_test(tc, an_exit_with_a_return_value_has_no_brief);
+	tcase_add_test(tc, a_clear_stops_briefs);
+	tcase_add_loop_test(tc, copied_briefs_equal_copied_events, 0, 2);
+	tcase_add_test(tc, counts_match_decoded_events);
 }
 
 int main(void)

@@ -138,7 +138,7 @@ static void dump(struct hv_buffer *b, enum hv_cursor_mode mode, const char *name
 	hv_cursor_free(c);
 }
 
-START_TEST(the_last_name_of_a_task_is_found_whichever_vcpu_it_was_on)
+START_TEST(the_last_name_is_found_on_any_vcpu)
 {
 	const uint64_t later = 10 * NR_CALLS;
 	char names[3][HV_COMM_LEN] = {"init", "sh", "cat"};
@@ -152,7 +152,7 @@ START_TEST(the_last_name_of_a_task_is_found_whichever_vcpu_it_was_on)
 }
 END_TEST
 
-START_TEST(a_reader_of_host_memory_takes_no_name_back)
+START_TEST(a_host_reader_keeps_newer_names)
 {
 	char now[HV_COMM_LEN] = "cat", once[HV_COMM_LEN] = "sh";
 
@@ -165,7 +165,7 @@ START_TEST(a_reader_of_host_memory_takes_no_name_back)
 }
 END_TEST
 
-START_TEST(each_keeps_as_much_as_its_size)
+START_TEST(each_vcpu_keeps_its_buffer_size)
 {
 	hv_buffer_move(guests, -1, host);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
@@ -180,7 +180,7 @@ START_TEST(each_keeps_as_much_as_its_size)
 }
 END_TEST
 
-START_TEST(a_full_one_drops_and_the_others_do_not)
+START_TEST(only_a_full_vcpu_buffer_drops)
 {
 	struct hv_buffer_stat stat;
 
@@ -200,7 +200,7 @@ START_TEST(a_full_one_drops_and_the_others_do_not)
 END_TEST
 
 /* A vCPU whose size does not change keeps its records and counts. */
-START_TEST(another_size_of_one_leaves_the_others)
+START_TEST(resizing_one_vcpu_keeps_the_others)
 {
 	const uint64_t smaller_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, LARGE};
 	struct hv_buffer *resized = new_buffer(smaller_bytes);
@@ -230,7 +230,7 @@ START_TEST(another_size_of_one_leaves_the_others)
 END_TEST
 
 /* Each of these sizes alone would be possible. */
-START_TEST(all_together_have_to_fit)
+START_TEST(the_sum_of_sizes_must_fit)
 {
 	enum { MANY = 4096 };
 	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -248,7 +248,7 @@ START_TEST(all_together_have_to_fit)
 }
 END_TEST
 
-START_TEST(one_that_is_too_big_is_refused)
+START_TEST(an_oversized_vcpu_buffer_is_refused)
 {
 	const uint64_t sizes_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, UINT64_C(1) << 62};
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -264,13 +264,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_last_name_of_a_task_is_found_whichever_vcpu_it_was_on);
-	tcase_add_test(tc, a_reader_of_host_memory_takes_no_name_back);
-	tcase_add_test(tc, each_keeps_as_much_as_its_size);
-	tcase_add_test(tc, a_full_one_drops_and_the_others_do_not);
-	tcase_add_test(tc, another_size_of_one_leaves_the_others);
-	tcase_add_test(tc, all_together_have_to_fit);
-	tcase_add_test(tc, one_that_is_too_big_is_refused);
+	tcase_add_test(tc, the_last_name_is_found_on_any_vcpu);
+	tcase_add_test(tc, a_host_reader_keeps_newer_names);
+	tcase_add_test(tc, each_vcpu_keeps_its_buffer_size);
+	tcase_add_test(tc, only_a_full_vcpu_buffer_drops);
+	tcase_add_test(tc, resizing_one_vcpu_keeps_the_others);
+	tcase_add_test(tc, the_sum_of_sizes_must_fit);
+	tcase_add_test(tc, an_oversized_vcpu_buffer_is_refused);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void teardown(void)
 	ft_deinit(&t);
 }
 
-START_TEST(an_event_has_the_time_of_the_clock_asked_for)
+START_TEST(event_times_use_the_requested_clock)
 {
 	open_clocks(1000);
 	ck_assert_uint_eq(hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, 0, 2000), 2000);
@@ -68,7 +68,7 @@ START_TEST(a_clock_that_began_late_is_searched_from_before_0)
 END_TEST
 
 /* The guest's run queues have the clock 5000 s. A hold invalidates older values. */
-START_TEST(now_is_what_the_run_queues_say)
+START_TEST(now_follows_the_run_queue_clocks)
 {
 	uint64_t now_ns = 0, tsc;
 
@@ -128,7 +128,7 @@ START_TEST(the_timekeepers_clocks_are_computed)
 }
 END_TEST
 
-START_TEST(a_guest_that_keeps_time_by_another_counter_has_no_mono)
+START_TEST(another_clocksource_means_no_mono_clock)
 {
 	keep_time("acpi_pm");
 	open_clocks(1000);
@@ -175,12 +175,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, an_event_has_the_time_of_the_clock_asked_for);
+	tcase_add_test(tc, event_times_use_the_requested_clock);
 	tcase_add_test(tc, the_first_tick_of_a_time_is_found);
 	tcase_add_test(tc, a_clock_that_began_late_is_searched_from_before_0);
-	tcase_add_test(tc, now_is_what_the_run_queues_say);
+	tcase_add_test(tc, now_follows_the_run_queue_clocks);
 	tcase_add_test(tc, the_timekeepers_clocks_are_computed);
-	tcase_add_test(tc, a_guest_that_keeps_time_by_another_counter_has_no_mono);
+	tcase_add_test(tc, another_clocksource_means_no_mono_clock);
 	tcase_add_test(tc, a_clock_that_is_not_stable_follows_the_ticks);
 }
 

@@ -24,7 +24,7 @@ static void set(uint32_t pid, const char *name)
 	hv_comms_set(comms, pid, pid + 1, comm);
 }
 
-START_TEST(unknown_is_null)
+START_TEST(unknown_pids_have_no_name)
 {
 	comms = hv_comms_new(4);
 	ck_assert_ptr_null(hv_comms_find(comms, 0));
@@ -34,7 +34,7 @@ START_TEST(unknown_is_null)
 }
 END_TEST
 
-START_TEST(the_last_name_told_counts)
+START_TEST(the_last_name_counts)
 {
 	comms = hv_comms_new(4);
 	set(7, "sh");
@@ -43,7 +43,7 @@ START_TEST(the_last_name_told_counts)
 }
 END_TEST
 
-START_TEST(a_name_without_end_is_cut)
+START_TEST(an_unterminated_name_is_cut)
 {
 	char comm[HV_COMM_LEN];
 
@@ -54,7 +54,7 @@ START_TEST(a_name_without_end_is_cut)
 }
 END_TEST
 
-START_TEST(the_name_told_longest_ago_is_dropped_first)
+START_TEST(the_oldest_name_is_dropped_first)
 {
 	comms = hv_comms_new(3);
 	set(1, "a");
@@ -82,7 +82,7 @@ START_TEST(thread_groups)
 }
 END_TEST
 
-START_TEST(another_size_keeps_the_last)
+START_TEST(resizing_keeps_the_last_names)
 {
 	struct hv_comms *resized;
 
@@ -109,7 +109,7 @@ START_TEST(another_size_keeps_the_last)
 }
 END_TEST
 
-START_TEST(one_entry_is_enough)
+START_TEST(a_table_of_one_entry_works)
 {
 	comms = hv_comms_new(1);
 	for (uint32_t pid = 0; pid < 100; pid++) {
@@ -121,7 +121,7 @@ START_TEST(one_entry_is_enough)
 END_TEST
 
 /* Compares with a table of the time at which each pid was last set. */
-START_TEST(many_are_as_in_a_plain_table)
+START_TEST(many_names_match_a_plain_table)
 {
 	enum { NR_PIDS = 300, NR_MAX = 100 };
 	unsigned told[NR_PIDS] = {0};
@@ -150,7 +150,7 @@ START_TEST(many_are_as_in_a_plain_table)
 }
 END_TEST
 
-START_TEST(all_can_be_listed)
+START_TEST(all_names_can_be_listed)
 {
 	const char *comm;
 	uint32_t pid;
@@ -188,15 +188,15 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, the_name_of_the_latest_time_counts);
-	tcase_add_test(tc, unknown_is_null);
-	tcase_add_test(tc, the_last_name_told_counts);
-	tcase_add_test(tc, a_name_without_end_is_cut);
-	tcase_add_test(tc, the_name_told_longest_ago_is_dropped_first);
+	tcase_add_test(tc, unknown_pids_have_no_name);
+	tcase_add_test(tc, the_last_name_counts);
+	tcase_add_test(tc, an_unterminated_name_is_cut);
+	tcase_add_test(tc, the_oldest_name_is_dropped_first);
 	tcase_add_test(tc, thread_groups);
-	tcase_add_test(tc, another_size_keeps_the_last);
-	tcase_add_test(tc, one_entry_is_enough);
-	tcase_add_test(tc, many_are_as_in_a_plain_table);
-	tcase_add_test(tc, all_can_be_listed);
+	tcase_add_test(tc, resizing_keeps_the_last_names);
+	tcase_add_test(tc, a_table_of_one_entry_works);
+	tcase_add_test(tc, many_names_match_a_plain_table);
+	tcase_add_test(tc, all_names_can_be_listed);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ START_TEST(a_stack_has_no_more_records_than_there_is_room_for)
 }
 END_TEST
 
-START_TEST(more_belongs_to_the_exit_behind_it)
+START_TEST(a_return_value_belongs_to_the_next_exit)
 {
 	struct hv_event event;
 
@@ -95,7 +95,7 @@ START_TEST(a_loss_separates_the_words_of_a_stack)
 END_TEST
 
 /* Records contain only the low half of a kernel text address. */
-START_TEST(an_address_is_one_of_kernel_text)
+START_TEST(addresses_are_extended_to_kernel_text)
 {
 	struct hv_event event;
 
@@ -146,7 +146,7 @@ static void check_entry(const struct hv_event *e, uint64_t tsc, unsigned len_byt
 	}
 }
 
-START_TEST(an_event_of_the_guests_has_its_entry)
+START_TEST(a_guest_event_has_its_entry)
 {
 	static const unsigned lens[] = {8, 9, 28, 29, 64, HV_ENTRY_LEN_MAX};
 	struct hv_event event;
@@ -167,7 +167,7 @@ END_TEST
 
 /* An event that the host makes when the stack arrives has the context of the original event and the
  * time of the stack. */
-START_TEST(an_event_is_made_late)
+START_TEST(an_event_completed_by_its_stack)
 {
 	static const uint8_t entry[40] = {[8] = 0x42, [39] = 0x17};
 	struct hv_cursor *late = hv_cursor_new(host, -1, HV_CURSOR_FOLLOW);
@@ -201,7 +201,7 @@ START_TEST(an_event_is_made_late)
 END_TEST
 
 /* A guest cannot write host events into its rings: they count as lost. */
-START_TEST(an_event_of_the_hosts_by_the_guest_is_lost)
+START_TEST(host_events_in_guest_rings_are_lost)
 {
 	struct hv_event event;
 
@@ -245,7 +245,7 @@ static void check_lost(uint64_t nr)
 }
 
 /* Pages contain no names, so their cursor does not look for names. */
-START_TEST(a_cursor_may_leave_names_out)
+START_TEST(a_cursor_can_skip_names)
 {
 	struct hv_cursor *unnamed = hv_cursor_new(rings, -1, HV_CURSOR_UNNAMED);
 	struct hv_event event;
@@ -282,7 +282,7 @@ START_TEST(an_event_without_all_its_data_is_lost)
 }
 END_TEST
 
-START_TEST(an_event_whose_length_is_not_that_of_its_data_is_lost)
+START_TEST(an_event_with_a_wrong_length_is_lost)
 {
 	static const unsigned lens[] = {0, 7, 28, 49, HV_ENTRY_LEN_MAX, 0xffff};
 	struct hv_event event;
@@ -304,7 +304,7 @@ START_TEST(an_event_whose_length_is_not_that_of_its_data_is_lost)
 }
 END_TEST
 
-START_TEST(data_without_an_event_are_nothing)
+START_TEST(data_without_an_event_is_ignored)
 {
 	struct hv_event event;
 
@@ -349,18 +349,18 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
-	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
-	tcase_add_test(tc, a_cursor_may_leave_names_out);
+	tcase_add_test(tc, a_return_value_belongs_to_the_next_exit);
+	tcase_add_test(tc, a_cursor_can_skip_names);
 	tcase_add_test(tc, a_rewind_separates_adjacent_records);
 	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
-	tcase_add_test(tc, an_address_is_one_of_kernel_text);
-	tcase_add_test(tc, an_event_of_the_guests_has_its_entry);
-	tcase_add_test(tc, an_event_is_made_late);
-	tcase_add_test(tc, an_event_of_the_hosts_by_the_guest_is_lost);
+	tcase_add_test(tc, addresses_are_extended_to_kernel_text);
+	tcase_add_test(tc, a_guest_event_has_its_entry);
+	tcase_add_test(tc, an_event_completed_by_its_stack);
+	tcase_add_test(tc, host_events_in_guest_rings_are_lost);
 	tcase_add_test(tc, an_event_keeps_its_entry_while_the_next_one_is_taken);
 	tcase_add_test(tc, an_event_without_all_its_data_is_lost);
-	tcase_add_test(tc, an_event_whose_length_is_not_that_of_its_data_is_lost);
-	tcase_add_test(tc, data_without_an_event_are_nothing);
+	tcase_add_test(tc, an_event_with_a_wrong_length_is_lost);
+	tcase_add_test(tc, data_without_an_event_is_ignored);
 	tcase_add_test(tc, a_rewind_separates_data_and_event);
 }
 

@@ -115,7 +115,7 @@ START_TEST(addresses_of_text_are_offsets_from_the_base)
 }
 END_TEST
 
-START_TEST(a_lazy_kernels_record_says_so)
+START_TEST(lazy_preemption_is_decoded)
 {
 	struct hv_record lazy = function;
 	struct hv_event event;
@@ -154,7 +154,7 @@ START_TEST(an_entry_has_its_depth)
 END_TEST
 
 /* The tracepoint has disabled preemption. The event's context must not show that. */
-START_TEST(an_event_of_the_guests_has_its_context)
+START_TEST(a_guest_event_has_its_context)
 {
 	struct hv_record record = function;
 	struct hv_decode d = decode;
@@ -368,7 +368,7 @@ START_TEST(depths_end_at_15)
 }
 END_TEST
 
-START_TEST(kinds_are_known_or_not)
+START_TEST(known_and_unknown_record_kinds)
 {
 	for (unsigned kind = 0; kind <= HV_RECORD_KIND_MASK; kind++) {
 		struct hv_record record = {{0, 0, 0, KIND(kind) | (KIND(1) - 1)}};
@@ -450,7 +450,7 @@ END_TEST
 
 /* A record has only the low bits of a stack address, so if they are below the start's, the upper
  * bits are one higher. Unused words of a record are 0. */
-START_TEST(words_of_a_stack_have_their_places)
+START_TEST(stack_words_get_their_addresses)
 {
 	const uint64_t start = 0x3fffc9000003fff0, second = 0x12345670;
 	struct hv_record list[3] = {0};
@@ -537,7 +537,7 @@ START_TEST(names_as_the_kernel_prints_them)
 }
 END_TEST
 
-START_TEST(a_name_that_is_put_comes_back)
+START_TEST(an_encoded_name_is_decoded)
 {
 	static const char comm[17] = "1234567\xf8"
 				     "90abcde";
@@ -559,23 +559,23 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, a_function_record_has_its_parts);
 	tcase_add_test(tc, addresses_of_text_are_offsets_from_the_base);
-	tcase_add_test(tc, a_lazy_kernels_record_says_so);
+	tcase_add_test(tc, lazy_preemption_is_decoded);
 	tcase_add_test(tc, an_entry_has_its_depth);
-	tcase_add_test(tc, an_event_of_the_guests_has_its_context);
+	tcase_add_test(tc, a_guest_event_has_its_context);
 	tcase_add_test(tc, an_event_that_the_host_makes_has_its_context);
 	tcase_add_test(tc, a_call_has_its_site_and_its_caller);
 	tcase_add_test(tc, the_caller_of_a_read_for_ftrace_is_shown_as_ftrace);
 	tcase_add_test(tc, an_exit_has_its_time_and_value);
 	tcase_add_test(tc, each_state_has_its_flag);
 	tcase_add_test(tc, depths_end_at_15);
-	tcase_add_test(tc, kinds_are_known_or_not);
+	tcase_add_test(tc, known_and_unknown_record_kinds);
 	tcase_add_test(tc, ends_of_sections);
 	tcase_add_test(tc, the_deepest_stack);
-	tcase_add_test(tc, words_of_a_stack_have_their_places);
+	tcase_add_test(tc, stack_words_get_their_addresses);
 	tcase_add_test(tc, a_task_record_has_pid_and_comm);
 	tcase_add_test(tc, any_bytes_decode);
 	tcase_add_test(tc, names_as_the_kernel_prints_them);
-	tcase_add_test(tc, a_name_that_is_put_comes_back);
+	tcase_add_test(tc, an_encoded_name_is_decoded);
 }
 
 int main(void)

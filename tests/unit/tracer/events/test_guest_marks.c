@@ -88,7 +88,7 @@ START_TEST(of_a_32_bit_program)
 }
 END_TEST
 
-START_TEST(what_is_no_mark)
+START_TEST(invalid_marks_are_ignored)
 {
 	const uint32_t first = part(0, 32) | HVTRACE_MARK_FIRST;
 
@@ -151,7 +151,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_call_that_is_read_again);
 	tcase_add_test(tc, parts_of_two_threads);
 	tcase_add_test(tc, of_a_32_bit_program);
-	tcase_add_test(tc, what_is_no_mark);
+	tcase_add_test(tc, invalid_marks_are_ignored);
 	tcase_add_test(tc, lost_events);
 	tcase_add_test(tc, the_longest);
 	tcase_add_test(tc, too_many_threads);

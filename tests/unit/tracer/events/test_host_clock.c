@@ -70,7 +70,7 @@ static void teardown(void)
 	hv_guest_free(guest);
 }
 
-START_TEST(not_known_is_none)
+START_TEST(an_unknown_tsc_gives_no_clock)
 {
 	failing = ENOTSUP;
 	begin();
@@ -169,7 +169,7 @@ START_TEST(moved_forth_and_back)
 }
 END_TEST
 
-START_TEST(what_was_before_a_change_keeps_its_time)
+START_TEST(times_before_a_change_are_kept)
 {
 	uint64_t early, late, early_ns;
 
@@ -214,12 +214,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, not_known_is_none);
+	tcase_add_test(tc, an_unknown_tsc_gives_no_clock);
 	tcase_add_test(tc, the_hosts_clock_of_now);
 	tcase_add_test(tc, scaled_and_moved);
 	tcase_add_test(tc, scaled_anew);
 	tcase_add_test(tc, moved_forth_and_back);
-	tcase_add_test(tc, what_was_before_a_change_keeps_its_time);
+	tcase_add_test(tc, times_before_a_change_are_kept);
 	tcase_add_test(tc, many_changes);
 }
 

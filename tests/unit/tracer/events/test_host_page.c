@@ -119,7 +119,7 @@ START_TEST(padding_ends_the_page)
 }
 END_TEST
 
-START_TEST(what_was_lost)
+START_TEST(lost_counts_of_a_page)
 {
 	uint64_t lost = 42;
 	struct hv_host_page p;
@@ -178,7 +178,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, long_times_and_entries);
 	tcase_add_test(tc, an_absolute_time_keeps_the_top_bits);
 	tcase_add_test(tc, padding_ends_the_page);
-	tcase_add_test(tc, what_was_lost);
+	tcase_add_test(tc, lost_counts_of_a_page);
 	tcase_add_test(tc, nothing_outside_is_read);
 }
 

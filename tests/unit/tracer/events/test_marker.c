@@ -42,7 +42,7 @@ START_TEST(the_guests_ring_is_not_written)
 END_TEST
 
 /* A marker comes after all events recorded before it, even if the guest's clock is not known. */
-START_TEST(a_mark_has_its_place)
+START_TEST(a_mark_comes_after_earlier_events)
 {
 	struct hv_event event;
 
@@ -61,7 +61,7 @@ END_TEST
 
 /* Like the kernel, the tree shows a call in one line only if no event is between the call and its
  * return. */
-START_TEST(a_mark_comes_between)
+START_TEST(a_mark_separates_a_call_from_its_return)
 {
 	struct hv_event event;
 	uint64_t tsc;
@@ -84,7 +84,7 @@ START_TEST(a_mark_comes_between)
 }
 END_TEST
 
-START_TEST(a_guest_writes_no_marks)
+START_TEST(marks_written_by_the_guest_are_lost)
 {
 	struct hv_event event;
 
@@ -106,7 +106,7 @@ static uint64_t entries(struct hv_buffer *b, int only_cpu)
 	return stat.entries;
 }
 
-START_TEST(marks_are_of_vcpu_0)
+START_TEST(marks_belong_to_vcpu_0)
 {
 	record(START, HV_RECORD_FUNCTION, 1000);
 	put_marker("a");
@@ -162,10 +162,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_guests_ring_is_not_written);
-	tcase_add_test(tc, a_mark_has_its_place);
-	tcase_add_test(tc, a_mark_comes_between);
-	tcase_add_test(tc, a_guest_writes_no_marks);
-	tcase_add_test(tc, marks_are_of_vcpu_0);
+	tcase_add_test(tc, a_mark_comes_after_earlier_events);
+	tcase_add_test(tc, a_mark_separates_a_call_from_its_return);
+	tcase_add_test(tc, marks_written_by_the_guest_are_lost);
+	tcase_add_test(tc, marks_belong_to_vcpu_0);
 	tcase_add_test(tc, too_many_marks);
 	tcase_add_test(tc, marks_fill_vcpu_0);
 }

@@ -3,7 +3,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
-START_TEST(nothing_gives_nothing)
+START_TEST(empty_rings_have_no_events)
 {
 	start(2, 8);
 	expect_none();
@@ -127,7 +127,7 @@ START_TEST(a_ring_that_runs_full_ends_the_delay)
 END_TEST
 
 /* Whenever the merge reads, ring 0 is in the middle of its next record. */
-START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
+START_TEST(a_ring_that_always_writes_delays_no_other)
 {
 	start(2, 64);
 	set_head(0, 1);
@@ -143,7 +143,7 @@ START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
 }
 END_TEST
 
-START_TEST(final_waits_for_nothing)
+START_TEST(a_final_read_does_not_wait)
 {
 	start(2, 8);
 	set_head(0, 2); /* both unwritten */
@@ -161,7 +161,7 @@ START_TEST(final_waits_for_nothing)
 }
 END_TEST
 
-START_TEST(stop_here_ends_the_stream)
+START_TEST(stop_here_excludes_later_records)
 {
 	start(2, 8);
 	add(0, 1);
@@ -206,7 +206,7 @@ static void end_of_time(void *ctx, unsigned cpu, uint64_t *times, size_t nr)
 		times[i] = UINT64_MAX;
 }
 
-START_TEST(no_time_is_later_than_none)
+START_TEST(the_largest_time_is_still_returned)
 {
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
 		start(NR_CPUS, 8);
@@ -251,7 +251,7 @@ END_TEST
 
 /* Two merges read two rings with inversions and a gap. One returns runs, the other single records;
  * records and checkpoints must be equal. */
-START_TEST(a_run_is_what_comes_one_by_one)
+START_TEST(runs_equal_single_records)
 {
 	enum { NR = 1 << 12 };
 	struct hv_merge_checkpoint checkpoints[2][2];
@@ -315,7 +315,7 @@ static void clock_of_writers(void *ctx, unsigned cpu, uint64_t *times, size_t nr
 	}
 }
 
-START_TEST(what_came_meanwhile_waits_for_a_long_ring)
+START_TEST(new_records_wait_for_a_long_ring)
 {
 	enum { NR = 2 * HV_MERGE_AHEAD }; /* one more is beyond the capacity of two rounds */
 	unsigned nr_asked = 0;
@@ -377,7 +377,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_set_timeout(tc, 30);
-	tcase_add_test(tc, nothing_gives_nothing);
+	tcase_add_test(tc, empty_rings_have_no_events);
 	tcase_add_test(tc, rings_are_merged_by_time);
 	tcase_add_test(tc, equal_times_keep_the_order_of_writing);
 	tcase_add_test(tc, nested_records_come_first);
@@ -385,14 +385,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_delay_ends);
 	tcase_add_test(tc, the_next_position_delays_again);
 	tcase_add_test(tc, a_ring_that_runs_full_ends_the_delay);
-	tcase_add_test(tc, a_ring_that_is_always_writing_lets_others_go_on);
-	tcase_add_test(tc, final_waits_for_nothing);
-	tcase_add_test(tc, stop_here_ends_the_stream);
+	tcase_add_test(tc, a_ring_that_always_writes_delays_no_other);
+	tcase_add_test(tc, a_final_read_does_not_wait);
+	tcase_add_test(tc, stop_here_excludes_later_records);
 	tcase_add_test(tc, the_clock_is_asked_for_the_right_cpu);
-	tcase_add_test(tc, no_time_is_later_than_none);
+	tcase_add_test(tc, the_largest_time_is_still_returned);
 	tcase_add_test(tc, a_long_backlog_is_sorted);
-	tcase_add_test(tc, a_run_is_what_comes_one_by_one);
-	tcase_add_test(tc, what_came_meanwhile_waits_for_a_long_ring);
+	tcase_add_test(tc, runs_equal_single_records);
+	tcase_add_test(tc, new_records_wait_for_a_long_ring);
 	tcase_add_loop_test(tc, hostile_rings_end, 0, 5);
 }
 

@@ -3,7 +3,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
-START_TEST(reading_goes_on_exactly_at_the_marks)
+START_TEST(reading_resumes_at_the_checkpoints)
 {
 	static const uint64_t times[2][6] = {{100, 30, 40, 35, 110, 120},
 					     {50, 45, 130, 115, 115, 60}};
@@ -41,7 +41,7 @@ END_TEST
 
 /* Records reserved after the checkpoints are returned even if their time is before the
  * checkpoints'. */
-START_TEST(marks_let_a_late_record_through)
+START_TEST(checkpoints_pass_a_late_record)
 {
 	struct hv_merge_checkpoint checkpoint;
 
@@ -57,7 +57,7 @@ START_TEST(marks_let_a_late_record_through)
 }
 END_TEST
 
-START_TEST(marks_keep_loss_that_was_not_told)
+START_TEST(checkpoints_keep_unreported_loss)
 {
 	struct hv_merge_checkpoint checkpoint;
 
@@ -84,7 +84,7 @@ static void expect_next_of(unsigned cpu, uint64_t tsc)
 	ck_assert_uint_eq(item.cpu, cpu);
 }
 
-START_TEST(a_peek_is_at_one_ring_and_takes_nothing)
+START_TEST(a_peek_reads_one_ring_and_removes_nothing)
 {
 	start(2, 8);
 	add(0, 1);
@@ -104,7 +104,7 @@ START_TEST(a_peek_is_at_one_ring_and_takes_nothing)
 }
 END_TEST
 
-START_TEST(a_peek_reads_on)
+START_TEST(a_peek_reads_new_records)
 {
 	start(2, 8);
 	add(0, 1);
@@ -119,7 +119,7 @@ START_TEST(a_peek_reads_on)
 }
 END_TEST
 
-START_TEST(a_peek_tells_of_loss)
+START_TEST(a_peek_reports_loss)
 {
 	start(1, 8);
 	add(0, 1);
@@ -137,7 +137,7 @@ START_TEST(a_peek_tells_of_loss)
 }
 END_TEST
 
-START_TEST(what_is_skipped_does_not_come)
+START_TEST(skipped_records_are_not_returned)
 {
 	struct hv_merge_checkpoint checkpoints[2];
 
@@ -165,13 +165,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
-	tcase_add_test(tc, reading_goes_on_exactly_at_the_marks);
-	tcase_add_test(tc, marks_let_a_late_record_through);
-	tcase_add_test(tc, marks_keep_loss_that_was_not_told);
-	tcase_add_test(tc, a_peek_is_at_one_ring_and_takes_nothing);
-	tcase_add_test(tc, a_peek_reads_on);
-	tcase_add_test(tc, a_peek_tells_of_loss);
-	tcase_add_test(tc, what_is_skipped_does_not_come);
+	tcase_add_test(tc, reading_resumes_at_the_checkpoints);
+	tcase_add_test(tc, checkpoints_pass_a_late_record);
+	tcase_add_test(tc, checkpoints_keep_unreported_loss);
+	tcase_add_test(tc, a_peek_reads_one_ring_and_removes_nothing);
+	tcase_add_test(tc, a_peek_reads_new_records);
+	tcase_add_test(tc, a_peek_reports_loss);
+	tcase_add_test(tc, skipped_records_are_not_returned);
 }
 
 int main(void)

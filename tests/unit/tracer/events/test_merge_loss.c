@@ -5,7 +5,7 @@
 #include "tests/unit/tracer/events/merge_rings.h"
 
 /* Three positions of ring 0 are lost. The first record after them is a task's. */
-START_TEST(loss_is_told_by_the_next_function_of_its_ring)
+START_TEST(the_next_function_of_a_ring_reports_loss)
 {
 	start(2, 8);
 	add(1, 1);
@@ -25,7 +25,7 @@ START_TEST(loss_is_told_by_the_next_function_of_its_ring)
 END_TEST
 
 /* The record before the gap is younger than those after it. */
-START_TEST(loss_is_told_after_the_gap_not_before)
+START_TEST(the_record_after_a_gap_reports_loss)
 {
 	start(1, 8);
 	add(0, 5);
@@ -45,7 +45,7 @@ START_TEST(loss_is_told_after_the_gap_not_before)
 END_TEST
 
 /* The next event of the ring, not of another ring, reports it together with the previous losses. */
-START_TEST(a_record_of_no_use_counts_as_lost)
+START_TEST(an_unusable_record_counts_as_lost)
 {
 	struct hv_merge_item useless;
 
@@ -72,7 +72,7 @@ START_TEST(a_record_of_no_use_counts_as_lost)
 }
 END_TEST
 
-START_TEST(records_of_no_use_among_many_gaps_add_up)
+START_TEST(unusable_records_among_gaps_add_up)
 {
 	uint64_t told = 0;
 
@@ -120,7 +120,7 @@ START_TEST(losses_of_many_gaps_add_up)
 END_TEST
 
 /* A loss record, as a host buffer contains it. */
-START_TEST(a_record_of_loss_is_told)
+START_TEST(a_loss_record_is_reported)
 {
 	struct hv_record lost = hv_encode_lost(15, 41);
 
@@ -136,7 +136,7 @@ START_TEST(a_record_of_loss_is_told)
 }
 END_TEST
 
-START_TEST(a_loss_beyond_counting_is_the_greatest_number)
+START_TEST(the_loss_count_saturates)
 {
 	struct hv_record lost = hv_encode_lost(1, UINT64_MAX);
 
@@ -150,7 +150,7 @@ START_TEST(a_loss_beyond_counting_is_the_greatest_number)
 }
 END_TEST
 
-START_TEST(records_of_no_kind_count_as_lost)
+START_TEST(records_of_unknown_kinds_count_as_lost)
 {
 	start(1, 8);
 	add_kind(0, NO_KIND, 1);
@@ -165,14 +165,14 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
-	tcase_add_test(tc, loss_is_told_by_the_next_function_of_its_ring);
-	tcase_add_test(tc, loss_is_told_after_the_gap_not_before);
-	tcase_add_test(tc, a_record_of_no_use_counts_as_lost);
-	tcase_add_test(tc, records_of_no_use_among_many_gaps_add_up);
+	tcase_add_test(tc, the_next_function_of_a_ring_reports_loss);
+	tcase_add_test(tc, the_record_after_a_gap_reports_loss);
+	tcase_add_test(tc, an_unusable_record_counts_as_lost);
+	tcase_add_test(tc, unusable_records_among_gaps_add_up);
 	tcase_add_test(tc, losses_of_many_gaps_add_up);
-	tcase_add_test(tc, a_record_of_loss_is_told);
-	tcase_add_test(tc, a_loss_beyond_counting_is_the_greatest_number);
-	tcase_add_test(tc, records_of_no_kind_count_as_lost);
+	tcase_add_test(tc, a_loss_record_is_reported);
+	tcase_add_test(tc, the_loss_count_saturates);
+	tcase_add_test(tc, records_of_unknown_kinds_count_as_lost);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ START_TEST(the_recorded_name_counts)
 }
 END_TEST
 
-START_TEST(a_task_that_no_record_named_is_in_the_guests_list)
+START_TEST(unrecorded_names_come_from_the_task_list)
 {
 	uint32_t pid;
 	const char *comm;
@@ -49,7 +49,7 @@ START_TEST(a_task_that_no_record_named_is_in_the_guests_list)
 }
 END_TEST
 
-START_TEST(the_guests_list_is_not_read_for_each_question)
+START_TEST(the_task_list_is_not_read_for_each_lookup)
 {
 	ck_assert_ptr_null(hv_names_find(names, 72));
 	ft_process(&t, 72, "dog", 0x3000);
@@ -57,7 +57,7 @@ START_TEST(the_guests_list_is_not_read_for_each_question)
 }
 END_TEST
 
-START_TEST(names_that_are_not_followed_stay_as_they_are)
+START_TEST(names_stay_while_following_is_off)
 {
 	record(1, 1, "init");
 	hv_names_follow(names, HV_OFF);
@@ -71,7 +71,7 @@ START_TEST(names_that_are_not_followed_stay_as_they_are)
 }
 END_TEST
 
-START_TEST(fewer_names_are_the_last_ones)
+START_TEST(a_smaller_table_keeps_the_last_names)
 {
 	uint32_t pid;
 	const char *comm;
@@ -92,10 +92,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_recorded_name_counts);
-	tcase_add_test(tc, a_task_that_no_record_named_is_in_the_guests_list);
-	tcase_add_test(tc, the_guests_list_is_not_read_for_each_question);
-	tcase_add_test(tc, names_that_are_not_followed_stay_as_they_are);
-	tcase_add_test(tc, fewer_names_are_the_last_ones);
+	tcase_add_test(tc, unrecorded_names_come_from_the_task_list);
+	tcase_add_test(tc, the_task_list_is_not_read_for_each_lookup);
+	tcase_add_test(tc, names_stay_while_following_is_off);
+	tcase_add_test(tc, a_smaller_table_keeps_the_last_names);
 }
 
 int main(void)

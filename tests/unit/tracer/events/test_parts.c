@@ -56,7 +56,7 @@ END_TEST
 
 /* The record before an exit belongs to it if both have the same time, are adjacent, and nothing was
  * lost. */
-START_TEST(more_is_of_the_exit_behind_it)
+START_TEST(a_return_value_needs_the_adjacent_exit)
 {
 	struct hv_record more = {{50, 1, 2, (uint64_t)HV_RECORD_MORE << HV_RECORD_KIND_SHIFT}};
 	struct hv_record exit = {{50, 0, UINT64_C(4711) << HV_EXIT_PID_SHIFT,
@@ -139,7 +139,7 @@ START_TEST(data_of_an_event_belong_together)
 }
 END_TEST
 
-START_TEST(data_that_are_missing_or_too_many_make_no_event)
+START_TEST(missing_or_extra_data_make_no_event)
 {
 	struct hv_record r, event = event_record(4, 50);
 	struct hv_parts w = {0};
@@ -189,10 +189,10 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, words_of_a_stack_belong_together);
-	tcase_add_test(tc, more_is_of_the_exit_behind_it);
+	tcase_add_test(tc, a_return_value_needs_the_adjacent_exit);
 	tcase_add_test(tc, parts_of_two_kinds_make_no_event);
 	tcase_add_test(tc, data_of_an_event_belong_together);
-	tcase_add_test(tc, data_that_are_missing_or_too_many_make_no_event);
+	tcase_add_test(tc, missing_or_extra_data_make_no_event);
 	tcase_add_test(tc, data_and_words_do_not_mix);
 }
 

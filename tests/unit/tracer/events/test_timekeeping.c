@@ -31,7 +31,7 @@ static uint64_t ns(uint64_t cycles)
 }
 
 /* As the guest computes it, including the carry of fractions of a ns. */
-START_TEST(after_the_newest_moment_it_is_the_guests_own)
+START_TEST(after_the_newest_moment_time_equals_the_guests)
 {
 	const struct hv_timekeeper_moment m = {.cycles = 1000,
 					       .base_ns = 5000,
@@ -49,7 +49,7 @@ START_TEST(after_the_newest_moment_it_is_the_guests_own)
 END_TEST
 
 /* NTP makes the clock faster at some time between two samples. */
-START_TEST(what_ntp_changes_is_spread)
+START_TEST(ntp_corrections_are_interpolated)
 {
 	uint64_t last = 0;
 
@@ -83,7 +83,7 @@ START_TEST(a_suspend_is_in_boot_time_only)
 }
 END_TEST
 
-START_TEST(a_counter_that_begins_again_begins_anew)
+START_TEST(a_reset_counter_drops_older_moments)
 {
 	add(1000000, 500000, HALF, 0);
 	add(1000, 500500, HALF, 0);
@@ -107,7 +107,7 @@ START_TEST(old_moments_become_rarer)
 END_TEST
 
 /* Moments with untrusted values. */
-START_TEST(hostile_moments_give_some_time)
+START_TEST(hostile_moments_give_any_time)
 {
 	const struct hv_timekeeper_moment m[] = {
 		{.cycles = 1, .base_ns = UINT64_MAX, .mult = UINT32_MAX, .shift = UINT32_MAX},
@@ -129,12 +129,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
-	tcase_add_test(tc, after_the_newest_moment_it_is_the_guests_own);
-	tcase_add_test(tc, what_ntp_changes_is_spread);
+	tcase_add_test(tc, after_the_newest_moment_time_equals_the_guests);
+	tcase_add_test(tc, ntp_corrections_are_interpolated);
 	tcase_add_test(tc, a_suspend_is_in_boot_time_only);
-	tcase_add_test(tc, a_counter_that_begins_again_begins_anew);
+	tcase_add_test(tc, a_reset_counter_drops_older_moments);
 	tcase_add_test(tc, old_moments_become_rarer);
-	tcase_add_test(tc, hostile_moments_give_some_time);
+	tcase_add_test(tc, hostile_moments_give_any_time);
 }
 
 int main(void)

@@ -138,7 +138,7 @@ START_TEST(a_record_without_a_frame_is_refused)
 END_TEST
 
 /* A leftover address that is in no record is not a return address. */
-START_TEST(a_word_in_no_record)
+START_TEST(an_address_outside_all_records)
 {
 	fk_u64(&r.t.f, fp_of(r.task, 4) + 8, FR_HANDLER);
 	check_put_back(r.task, 0);
@@ -249,7 +249,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_task_that_sleeps);
 	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
 	tcase_add_test(tc, a_record_without_a_frame_is_refused);
-	tcase_add_test(tc, a_word_in_no_record);
+	tcase_add_test(tc, an_address_outside_all_records);
 	tcase_add_test(tc, around_an_exception);
 	tcase_add_test(tc, an_exception_has_the_address_in_a_register);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);

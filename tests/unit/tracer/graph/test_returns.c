@@ -46,7 +46,7 @@ static void check_refused(int code, const char *why)
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
 }
 
-START_TEST(what_is_open_is_put_back)
+START_TEST(open_frames_are_restored)
 {
 	check_put_back(0);
 	open_frame(2);
@@ -68,7 +68,7 @@ START_TEST(frames_of_one_retp_lead_to_the_first)
 }
 END_TEST
 
-START_TEST(what_is_below_a_frame_that_leads_out_is_left_over)
+START_TEST(frames_below_an_outer_frame_are_left_over)
 {
 	fr_frame(&r, 0, fr_retp(&r, 0), 0x1234);
 	open_frame(0);
@@ -76,7 +76,7 @@ START_TEST(what_is_below_a_frame_that_leads_out_is_left_over)
 }
 END_TEST
 
-START_TEST(a_count_beyond_the_frames_is_all_of_them)
+START_TEST(a_count_above_the_maximum_means_all)
 {
 	for (unsigned i = 0; i < HV_FRAMES_MAX; i++)
 		open_frame(i);
@@ -102,7 +102,7 @@ END_TEST
 
 /* A retp outside RAM may have been on the stack of a task that has died. All other retps contain
  * the handler's address. */
-START_TEST(retps_that_no_stack_has_are_left_alone)
+START_TEST(retps_outside_stacks_are_left_alone)
 {
 	const uint64_t words = fk_alloc(&r.t.f, 4096), device = 0xffffc90000000000,
 		       read_only = 0xffffc90000200000, user = 0x400000, ours = FR_RANGE + 0x400000;
@@ -139,7 +139,7 @@ START_TEST(retps_that_no_stack_has_are_left_alone)
 }
 END_TEST
 
-START_TEST(callers_that_are_no_code_are_refused)
+START_TEST(callers_outside_code_are_refused)
 {
 	const uint64_t callers[] = {
 		0,
@@ -165,7 +165,7 @@ START_TEST(callers_that_are_no_code_are_refused)
 }
 END_TEST
 
-START_TEST(code_is_whatever_the_kernel_can_execute)
+START_TEST(executable_memory_counts_as_code)
 {
 	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
 	       XM_X);
@@ -176,7 +176,7 @@ START_TEST(code_is_whatever_the_kernel_can_execute)
 }
 END_TEST
 
-START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
+START_TEST(freed_init_text_counts_as_code)
 {
 	fk_symbol(&r.t.f, "_sinittext", FK_DATA + 0x10000);
 	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
@@ -294,15 +294,15 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_is_open_is_put_back);
+	tcase_add_test(tc, open_frames_are_restored);
 	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
-	tcase_add_test(tc, what_is_below_a_frame_that_leads_out_is_left_over);
-	tcase_add_test(tc, a_count_beyond_the_frames_is_all_of_them);
+	tcase_add_test(tc, frames_below_an_outer_frame_are_left_over);
+	tcase_add_test(tc, a_count_above_the_maximum_means_all);
 	tcase_add_test(tc, a_retp_with_another_word_is_left_alone);
-	tcase_add_test(tc, retps_that_no_stack_has_are_left_alone);
-	tcase_add_test(tc, callers_that_are_no_code_are_refused);
-	tcase_add_test(tc, code_is_whatever_the_kernel_can_execute);
-	tcase_add_test(tc, code_is_what_the_kernel_has_freed_after_its_start);
+	tcase_add_test(tc, retps_outside_stacks_are_left_alone);
+	tcase_add_test(tc, callers_outside_code_are_refused);
+	tcase_add_test(tc, executable_memory_counts_as_code);
+	tcase_add_test(tc, freed_init_text_counts_as_code);
 	tcase_add_test(tc, return_stacks_that_disagree_are_refused);
 	tcase_add_test(tc, a_handler_s_address_without_a_frame_is_refused);
 	tcase_add_test(tc, a_vcpu_in_a_trampoline_is_waited_for);

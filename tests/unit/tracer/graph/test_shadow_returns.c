@@ -87,7 +87,7 @@ static void check_both(uint64_t task, unsigned nr_writes)
 	ck_assert_uint_eq(read_u64(shadow_of(task, 0) + 8), FR_HANDLER);
 }
 
-START_TEST(both_places)
+START_TEST(frame_and_shadow_stack_are_restored)
 {
 	const bool forms[][2] = {{false, false}, {true, false}, {true, true}};
 
@@ -123,7 +123,7 @@ START_TEST(frames_of_one_retp)
 END_TEST
 
 /* A detach or recover that ended between any two writes can be repeated. */
-START_TEST(what_is_put_back_already)
+START_TEST(a_partial_restore_is_completed)
 {
 	open_call(r.task, 8);
 	open_call(r.task, 4);
@@ -187,7 +187,7 @@ END_TEST
 
 /* As above, and the task's saved pointer is outdated (before 6.3), so its shadow word is not found.
  * A previous detach has restored its record. */
-START_TEST(a_word_that_is_not_seen)
+START_TEST(a_shadow_word_of_an_outdated_pointer)
 {
 	uint64_t task = run_task(), irq = r.t.irq_stacks[0] + 0x2000;
 
@@ -205,7 +205,7 @@ START_TEST(a_word_that_is_not_seen)
 }
 END_TEST
 
-START_TEST(a_vcpu_between_two_of_them)
+START_TEST(a_vcpu_between_two_shadow_stacks)
 {
 	run_task();
 	open_call(r.task, 3);
@@ -264,7 +264,7 @@ START_TEST(a_word_that_proves_nothing_is_left_alone)
 }
 END_TEST
 
-START_TEST(what_is_no_shadow_call_stack)
+START_TEST(invalid_shadow_call_stacks)
 {
 	uint64_t start = read_u64(r.task + FT_SCS_BASE);
 	const uint64_t ends[] = {start - 8, start + 4, start + 3 * SHADOW_BYTES, ~0ull, 0};
@@ -278,7 +278,7 @@ START_TEST(what_is_no_shadow_call_stack)
 END_TEST
 
 /* Refused because thousands of tasks could each cause a walk of the same records. */
-START_TEST(two_for_one_kernel_stack)
+START_TEST(two_shadow_stacks_for_one_kernel_stack)
 {
 	uint64_t task = ft_process(&r.t, 80, "other", 0x100), stack = ft_stack(&r.t, r.task);
 	const uint64_t stacks[] = {stack, stack + FT_STACK - 8, stack - FT_STACK + 8};
@@ -303,7 +303,7 @@ END_TEST
 
 /* CONFIG_DYNAMIC_SCS on a CPU that signs addresses: all tasks use the first task's shadow call
  * stack, which stays empty. */
-START_TEST(a_kernel_that_does_without)
+START_TEST(a_kernel_that_leaves_shadow_stacks_empty)
 {
 	fk_u64(&r.t.f, r.task + FT_SCS_SP, read_u64(r.task + FT_SCS_BASE));
 	check_graph(0, NULL);
@@ -340,22 +340,22 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, both_places);
+	tcase_add_test(tc, frame_and_shadow_stack_are_restored);
 	tcase_add_test(tc, tasks_are_read_once);
 	tcase_add_test(tc, frames_of_one_retp);
-	tcase_add_test(tc, what_is_put_back_already);
+	tcase_add_test(tc, a_partial_restore_is_completed);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);
 	tcase_add_test(tc, a_vcpu_on_its_interrupt_stack);
-	tcase_add_test(tc, a_word_that_is_not_seen);
-	tcase_add_test(tc, a_vcpu_between_two_of_them);
+	tcase_add_test(tc, a_shadow_word_of_an_outdated_pointer);
+	tcase_add_test(tc, a_vcpu_between_two_shadow_stacks);
 	tcase_add_test(tc, an_address_in_one_place_only);
 	tcase_add_test(tc, an_address_without_a_frame);
 	tcase_add_test(tc, a_word_without_a_record);
 	tcase_add_test(tc, a_word_that_proves_nothing_is_left_alone);
-	tcase_add_test(tc, what_is_no_shadow_call_stack);
-	tcase_add_test(tc, two_for_one_kernel_stack);
+	tcase_add_test(tc, invalid_shadow_call_stacks);
+	tcase_add_test(tc, two_shadow_stacks_for_one_kernel_stack);
 	tcase_add_test(tc, a_graph_needs_the_same_addresses_in_both);
-	tcase_add_test(tc, a_kernel_that_does_without);
+	tcase_add_test(tc, a_kernel_that_leaves_shadow_stacks_empty);
 	tcase_add_test(tc, without_the_pointer_of_interrupts_it_is_refused);
 }
 

@@ -21,7 +21,7 @@ static void begin_anew(unsigned of_way, bool with_signatures)
 	set_up_with(of_way, with_signatures, declare);
 }
 
-START_TEST(each_way_is_found)
+START_TEST(each_signing_variant_is_found)
 {
 	for (unsigned i = 0; i < FORMAT->nr_signings; i++) {
 		begin_anew(i, true);
@@ -43,7 +43,7 @@ START_TEST(addresses_without_signatures)
 }
 END_TEST
 
-START_TEST(a_way_that_is_not_known_is_refused)
+START_TEST(an_unknown_signing_variant_is_refused)
 {
 	for (unsigned nr = 0; nr < NR_RECORDS; nr++)
 		fk_u64(&r.t.f, saved_at(r.task, nr),
@@ -158,9 +158,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, each_way_is_found);
+	tcase_add_test(tc, each_signing_variant_is_found);
 	tcase_add_test(tc, addresses_without_signatures);
-	tcase_add_test(tc, a_way_that_is_not_known_is_refused);
+	tcase_add_test(tc, an_unknown_signing_variant_is_refused);
 	tcase_add_test(tc, a_word_that_proves_nothing_is_left_alone);
 	tcase_add_test(tc, frames_of_one_retp_lead_to_the_first);
 	tcase_add_test(tc, a_frame_that_is_left_over);

@@ -60,7 +60,7 @@ static int64_t left_of(unsigned site)
 	return hv_actions_left(t.actions, FR_SITE(site), HV_ACTION_OFF_COUNTED, NOT_SET);
 }
 
-START_TEST(a_site_with_actions_goes_on_to_its_trampoline)
+START_TEST(actions_continue_at_the_sites_trampoline)
 {
 	const struct hv_site_actions list[] = {
 		{.ip = FR_SITE(1), .bits = 1u << HV_ACTION_ON},
@@ -86,7 +86,7 @@ START_TEST(a_site_with_actions_goes_on_to_its_trampoline)
 }
 END_TEST
 
-START_TEST(actions_alone_go_on_to_nothing)
+START_TEST(actions_without_a_tracer_end_there)
 {
 	const struct hv_site_actions on = {.ip = FR_SITE(1), .bits = 1u << HV_ACTION_ON};
 
@@ -102,7 +102,7 @@ START_TEST(actions_alone_go_on_to_nothing)
 END_TEST
 
 /* The guest's countdown continues. A change of the trampoline changes the action group. */
-START_TEST(a_count_goes_on_where_it_is)
+START_TEST(a_count_survives_trampoline_changes)
 {
 	const struct hv_site_actions list[] = {counted(1, 5), counted(2, 5)};
 	unsigned group;
@@ -140,7 +140,7 @@ START_TEST(a_change_that_fails_leaves_the_counts)
 }
 END_TEST
 
-START_TEST(too_many_that_count_are_refused)
+START_TEST(too_many_counted_actions_are_refused)
 {
 	enum { MANY = HV_ACTIONS_COUNTED_MAX + 1 };
 	struct hv_site_actions list[MANY];
@@ -187,7 +187,7 @@ static unsigned number_of(const struct hv_action_group *group)
 
 /* A program belongs to one function. Another program gets another action group, and the first one
  * stays unchanged until no site calls it. */
-START_TEST(a_program_has_an_action_group_of_its_own)
+START_TEST(each_program_has_a_separate_action_group)
 {
 	const struct hv_fetch_step steps[] = {{HV_FETCH_WORD, 0, 0, 1, 4},
 					      {HV_FETCH_READS, 0, 0, 1, 8}};
@@ -274,7 +274,7 @@ static uint64_t handler_goes_on(unsigned group)
 
 /* A call gets one frame for all its users. The action group also contains the kind of the active
  * trace. */
-START_TEST(a_return_is_of_the_kind_of_its_call)
+START_TEST(users_of_a_return_share_one_frame)
 {
 	struct hv_gva goes_on;
 	unsigned group;
@@ -306,7 +306,7 @@ START_TEST(a_return_is_of_the_kind_of_its_call)
 }
 END_TEST
 
-START_TEST(what_takes_the_caller_is_refused_beside_a_return)
+START_TEST(caller_based_trampolines_exclude_returns)
 {
 	static const uint8_t trampolines[] = {HV_TRAMPOLINE_FUNCTION_STACK,
 					      HV_TRAMPOLINE_SECTION_FUNCTION,
@@ -350,7 +350,7 @@ START_TEST(missed_returns_are_counted)
 }
 END_TEST
 
-START_TEST(what_reads_of_memory_need)
+START_TEST(requirements_of_memory_reads)
 {
 	expect_error(hv_actions_check_fetch(t.actions), EOPNOTSUPP,
 		     "memory cannot be read for probes: this kernel has no function ");
@@ -367,18 +367,18 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_site_with_actions_goes_on_to_its_trampoline);
-	tcase_add_test(tc, actions_alone_go_on_to_nothing);
-	tcase_add_test(tc, a_count_goes_on_where_it_is);
+	tcase_add_test(tc, actions_continue_at_the_sites_trampoline);
+	tcase_add_test(tc, actions_without_a_tracer_end_there);
+	tcase_add_test(tc, a_count_survives_trampoline_changes);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
-	tcase_add_test(tc, too_many_that_count_are_refused);
+	tcase_add_test(tc, too_many_counted_actions_are_refused);
 	tcase_add_test(tc, more_functions_than_action_groups);
-	tcase_add_test(tc, a_program_has_an_action_group_of_its_own);
+	tcase_add_test(tc, each_program_has_a_separate_action_group);
 	tcase_add_test(tc, all_registers_have_their_own_entries);
-	tcase_add_test(tc, a_return_is_of_the_kind_of_its_call);
-	tcase_add_test(tc, what_takes_the_caller_is_refused_beside_a_return);
+	tcase_add_test(tc, users_of_a_return_share_one_frame);
+	tcase_add_test(tc, caller_based_trampolines_exclude_returns);
 	tcase_add_test(tc, missed_returns_are_counted);
-	tcase_add_test(tc, what_reads_of_memory_need);
+	tcase_add_test(tc, requirements_of_memory_reads);
 }
 
 int main(void)

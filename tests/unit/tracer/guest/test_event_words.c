@@ -62,7 +62,7 @@ START_TEST(a_file_has_a_program_or_a_filter)
 END_TEST
 
 /* All programs are in use, and the last file's program ends. */
-START_TEST(what_loses_a_program_makes_place_first)
+START_TEST(removed_programs_free_their_slot_first)
 {
 	static struct hv_trampoline_program programs[HV_REGION_NR_READS];
 	struct hv_event_file_word list[HV_REGION_NR_READS + 1];
@@ -87,7 +87,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_file_has_a_program_or_a_filter);
-	tcase_add_test(tc, what_loses_a_program_makes_place_first);
+	tcase_add_test(tc, removed_programs_free_their_slot_first);
 }
 
 int main(void)

@@ -50,7 +50,7 @@ static void check_refused(const char *message)
 	hv_err_free(err);
 }
 
-START_TEST(page_tables_say_whether_it_is_live)
+START_TEST(page_tables_show_whether_it_is_live)
 {
 	ck_assert_int_eq(use(), HV_REGION_STALE);
 	map_region();
@@ -61,7 +61,7 @@ START_TEST(page_tables_say_whether_it_is_live)
 END_TEST
 
 /* Writes by the guest have no effect while a dead session's changes are being undone. */
-START_TEST(what_is_kept_is_read)
+START_TEST(recovery_reads_the_saved_copy)
 {
 	struct hv_region *region = &r.tracee.region;
 	uint8_t *host = region->host;
@@ -79,7 +79,7 @@ START_TEST(what_is_kept_is_read)
 END_TEST
 
 /* With part of the region mapped, the boot can be identified, but no trampoline called. */
-START_TEST(a_part_is_not_the_whole)
+START_TEST(a_partly_mapped_region)
 {
 	bool mapped = true;
 
@@ -94,7 +94,7 @@ END_TEST
 
 /* Veneers are mapped elsewhere. The header may contain their address, and no other address is
  * accepted. */
-START_TEST(veneers_are_looked_for)
+START_TEST(veneers_are_found_by_their_address)
 {
 	const uint64_t at = FR_RANGE - 0x10000000;
 	struct hv_region_header *header = hv_region_header(&r.tracee.region);
@@ -160,7 +160,7 @@ END_TEST
 
 /* A recovering process finds rings and return stacks where the session had them, from the mapped
  * size. */
-START_TEST(a_part_of_the_region_is_told_by_its_mapping)
+START_TEST(the_mapped_size_determines_the_layout)
 {
 	static const unsigned cpus[] = {1, 2, 3, 8, 64, 300};
 	struct hv_tracee t = {.region = {.gpa = {REGION_GPA}}};
@@ -195,13 +195,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, page_tables_say_whether_it_is_live);
+	tcase_add_test(tc, page_tables_show_whether_it_is_live);
 	tcase_add_test(tc, an_architecture_that_cannot_be_traced);
 	tcase_add_test(tc, another_release_is_named);
-	tcase_add_test(tc, what_is_kept_is_read);
-	tcase_add_test(tc, a_part_is_not_the_whole);
-	tcase_add_test(tc, veneers_are_looked_for);
-	tcase_add_test(tc, a_part_of_the_region_is_told_by_its_mapping);
+	tcase_add_test(tc, recovery_reads_the_saved_copy);
+	tcase_add_test(tc, a_partly_mapped_region);
+	tcase_add_test(tc, veneers_are_found_by_their_address);
+	tcase_add_test(tc, the_mapped_size_determines_the_layout);
 }
 
 int main(void)

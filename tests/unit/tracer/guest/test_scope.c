@@ -39,7 +39,7 @@ static void check_pids(enum hv_pid_kind kind, const uint32_t *expected, size_t n
 		ck_assert_uint_eq(pids[i], expected[i]);
 }
 
-START_TEST(pids_that_are_filtered_without_those_left_out)
+START_TEST(excluded_pids_are_not_recorded)
 {
 	static const uint32_t only[] = {1, 64, 70, HV_REGION_NR_PIDS - 1}, not [] = {70},
 			      left[] = {1, 64, HV_REGION_NR_PIDS - 1};
@@ -65,7 +65,7 @@ START_TEST(a_pid_that_no_kernel_has_is_ignored)
 END_TEST
 
 /* The guest also switches recording; the other settings stay. */
-START_TEST(recording_is_one_bit_of_the_mode)
+START_TEST(recording_changes_one_bit)
 {
 	static const uint8_t muted[] = {0, 1};
 
@@ -82,7 +82,7 @@ START_TEST(recording_is_one_bit_of_the_mode)
 END_TEST
 
 /* While recording is paused, the guest can still switch it. */
-START_TEST(a_pause_is_another_bit)
+START_TEST(a_pause_changes_another_bit)
 {
 	hv_scope_set_paused(scope, HV_ON);
 	ck_assert_uint_eq(control->mode, HV_MODE_PAUSED);
@@ -94,7 +94,7 @@ START_TEST(a_pause_is_another_bit)
 }
 END_TEST
 
-START_TEST(muted_cpus_are_told_each)
+START_TEST(each_vcpu_has_a_muted_flag)
 {
 	static const uint8_t muted[] = {0, 7};
 
@@ -106,7 +106,7 @@ START_TEST(muted_cpus_are_told_each)
 }
 END_TEST
 
-START_TEST(forks_are_followed_where_the_kernel_tells)
+START_TEST(following_forks_needs_two_functions)
 {
 	struct hv_sites *sites = &r.t.f.k.sites;
 	struct hv_site list[] = {{.ip = hv_gva(0x1000), .name = "wake_up_new_task"},
@@ -133,12 +133,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, pids_that_are_filtered_without_those_left_out);
+	tcase_add_test(tc, excluded_pids_are_not_recorded);
 	tcase_add_test(tc, a_pid_that_no_kernel_has_is_ignored);
-	tcase_add_test(tc, recording_is_one_bit_of_the_mode);
-	tcase_add_test(tc, a_pause_is_another_bit);
-	tcase_add_test(tc, muted_cpus_are_told_each);
-	tcase_add_test(tc, forks_are_followed_where_the_kernel_tells);
+	tcase_add_test(tc, recording_changes_one_bit);
+	tcase_add_test(tc, a_pause_changes_another_bit);
+	tcase_add_test(tc, each_vcpu_has_a_muted_flag);
+	tcase_add_test(tc, following_forks_needs_two_functions);
 }
 
 int main(void)

@@ -50,7 +50,7 @@ static uint64_t low(unsigned index)
 	return hv_region_filter(&region, word(index) & 0xffff)->low;
 }
 
-START_TEST(each_event_has_its_own)
+START_TEST(each_event_has_a_separate_program)
 {
 	uint64_t first = set(5, 7), second = set(9, 8);
 
@@ -83,7 +83,7 @@ START_TEST(a_file_that_was_cleared_gets_its_filter_again)
 }
 END_TEST
 
-START_TEST(more_than_there_are)
+START_TEST(more_programs_than_slots)
 {
 	for (unsigned i = 0; i < HV_REGION_NR_FILTERS; i++)
 		ck_assert_uint_ne(set(i, i), 0);
@@ -101,9 +101,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, each_event_has_its_own);
+	tcase_add_test(tc, each_event_has_a_separate_program);
 	tcase_add_test(tc, a_file_that_was_cleared_gets_its_filter_again);
-	tcase_add_test(tc, more_than_there_are);
+	tcase_add_test(tc, more_programs_than_slots);
 }
 
 int main(void)

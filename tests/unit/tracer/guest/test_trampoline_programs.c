@@ -47,7 +47,7 @@ static uint64_t set(unsigned index, uint64_t value, size_t nr)
 	return word(index);
 }
 
-START_TEST(each_event_has_its_own)
+START_TEST(each_event_has_a_separate_program)
 {
 	uint64_t first = set(5, 7, 2), second = set(9, 8, HV_FETCH_STEPS_MAX);
 
@@ -119,7 +119,7 @@ START_TEST(a_file_that_was_cleared_gets_its_program_again)
 }
 END_TEST
 
-START_TEST(more_than_there_are)
+START_TEST(more_programs_than_slots)
 {
 	for (unsigned i = 0; i < HV_REGION_NR_READS; i++)
 		ck_assert_uint_ne(set(i, i, HV_FETCH_STEPS_MAX), 0);
@@ -138,11 +138,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, each_event_has_its_own);
+	tcase_add_test(tc, each_event_has_a_separate_program);
 	tcase_add_test(tc, events_with_the_same_program_share_it);
 	tcase_add_test(tc, a_program_stays_when_it_is_replaced);
 	tcase_add_test(tc, a_file_that_was_cleared_gets_its_program_again);
-	tcase_add_test(tc, more_than_there_are);
+	tcase_add_test(tc, more_programs_than_slots);
 }
 
 int main(void)

@@ -198,7 +198,7 @@ static void check_far(uint64_t trampoline)
 	ck_assert_uint_eq(hv_veneer_from(t, hv_gva(RANGE), hv_gva(trampoline)).v, trampoline);
 }
 
-START_TEST(every_trampoline_is_reached_from_far)
+START_TEST(every_trampoline_has_a_distant_veneer)
 {
 	static const unsigned trampolines[] = {
 		HV_TRAMPOLINE_FUNCTION,	     HV_TRAMPOLINE_FUNCTION_STACK,
@@ -264,7 +264,7 @@ START_TEST(addresses_of_the_region)
 END_TEST
 
 /* The guest chooses the addresses. */
-START_TEST(what_no_instruction_reaches)
+START_TEST(targets_out_of_reach)
 {
 	struct hv_tracee *t = &r.tracee;
 
@@ -294,11 +294,11 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, what_no_instruction_reaches);
+	tcase_add_test(tc, targets_out_of_reach);
 	tcase_add_test(tc, an_architecture_without_trampolines);
 	tcase_add_loop_test(tc, every_trampoline_has_its_veneer, 0, 3);
 	tcase_add_test(tc, no_veneers);
-	tcase_add_loop_test(tc, every_trampoline_is_reached_from_far, 0, HV_ARRAY_LEN(formats));
+	tcase_add_loop_test(tc, every_trampoline_has_a_distant_veneer, 0, HV_ARRAY_LEN(formats));
 	tcase_add_loop_test(tc, out_of_reach, 0, HV_ARRAY_LEN(formats));
 	tcase_add_loop_test(tc, addresses_of_the_region, 0, HV_ARRAY_LEN(formats));
 }

@@ -58,7 +58,7 @@ static struct hv_gva target_of(uint64_t at)
 	return target;
 }
 
-START_TEST(ftrace_reads_by_our_trampoline_while_sites_call_us)
+START_TEST(ftrace_reads_through_the_trampoline_while_traced)
 {
 	const struct hv_params *params = hv_region_params(&r.tracee.region);
 
@@ -77,7 +77,7 @@ END_TEST
 
 /* Records of the trampoline's calls show the reading function as the caller. The decoder finds it
  * by the entry. */
-START_TEST(each_call_reads_by_an_entry_of_its_own)
+START_TEST(each_read_call_uses_a_separate_entry)
 {
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
 	const struct hv_decode *d = &t.decode;
@@ -114,7 +114,7 @@ static void look(struct fr *f)
 	}
 }
 
-START_TEST(no_site_is_ours_while_ftrace_sees_it)
+START_TEST(no_site_is_patched_while_ftrace_reads_directly)
 {
 	nr_seen = 0;
 	r.when_held = look;
@@ -127,7 +127,7 @@ START_TEST(no_site_is_ours_while_ftrace_sees_it)
 }
 END_TEST
 
-START_TEST(what_the_guest_took_is_its_own)
+START_TEST(sites_taken_by_the_guest_are_released)
 {
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert(!hv_guest_ftrace_has_read(t.guest_ftrace, NOW_NS));
@@ -152,7 +152,7 @@ START_TEST(what_the_guest_took_is_its_own)
 END_TEST
 
 /* A journal entry as recover finds it. The guest's root can write the journal. */
-START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
+START_TEST(only_consistent_journal_entries_are_used)
 {
 	struct hv_journal_entry good, e;
 	struct hv_err *busy;
@@ -205,7 +205,7 @@ static void check_reasons(const char *expected)
 }
 
 /* The reasons that check shows before attach. */
-START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
+START_TEST(reasons_against_the_reader_are_reported_early)
 {
 	const uint64_t crossing = VERIFY + 0xffd;
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -242,7 +242,7 @@ END_TEST
 
 /* The read call is restored after the last site, also if a change fails, but not while a site
  * cannot be restored. */
-START_TEST(ftrace_reads_by_our_trampoline_as_long_as_a_site_calls_us)
+START_TEST(the_reader_stays_until_the_last_site_is_restored)
 {
 	struct hv_err *err;
 
@@ -268,13 +268,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, ftrace_reads_by_our_trampoline_while_sites_call_us);
-	tcase_add_test(tc, each_call_reads_by_an_entry_of_its_own);
-	tcase_add_test(tc, no_site_is_ours_while_ftrace_sees_it);
-	tcase_add_test(tc, what_the_guest_took_is_its_own);
-	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
-	tcase_add_test(tc, ftrace_reads_by_our_trampoline_as_long_as_a_site_calls_us);
-	tcase_add_test(tc, where_the_guests_ftrace_must_not_begin_is_known_before);
+	tcase_add_test(tc, ftrace_reads_through_the_trampoline_while_traced);
+	tcase_add_test(tc, each_read_call_uses_a_separate_entry);
+	tcase_add_test(tc, no_site_is_patched_while_ftrace_reads_directly);
+	tcase_add_test(tc, sites_taken_by_the_guest_are_released);
+	tcase_add_test(tc, only_consistent_journal_entries_are_used);
+	tcase_add_test(tc, the_reader_stays_until_the_last_site_is_restored);
+	tcase_add_test(tc, reasons_against_the_reader_are_reported_early);
 	tcase_add_test(tc, a_kernel_without_the_call_can_be_traced);
 }
 

@@ -55,7 +55,7 @@ static struct hv_gva target_of(uint64_t at)
 	return target;
 }
 
-static void wait_for_us(void)
+static void redirect_hibernation(void)
 {
 	struct hv_err *err = hv_hibernation_begin(&r.tracee);
 
@@ -71,9 +71,9 @@ static void put_back(void)
 	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, plan, nr));
 }
 
-START_TEST(the_call_before_an_image_is_ours_for_a_session)
+START_TEST(the_hibernation_call_is_redirected)
 {
-	wait_for_us();
+	redirect_hibernation();
 	ck_assert_uint_eq(target_of(CALL).v, hv_trampolines_hibernation(&r.tracee).v);
 	ck_assert_uint_eq(target_of(CALL + 0x20).v, MSLEEP);
 	ck_assert_uint_eq(target_of(SNAPSHOT + 0x110).v, PREALLOCATE);
@@ -106,21 +106,21 @@ START_TEST(a_kernel_without_the_call_can_be_traced)
 	HV_AUTO_FREE struct hv_change *plan = NULL;
 
 	memset(fk_host(&r.t.f, CALL), 0x90, FR_SITE_BYTES);
-	wait_for_us();
+	redirect_hibernation();
 	ck_assert_uint_eq(hv_hibernation_undo_plan(&r.tracee, &plan), 0);
 	hv_region_params(&r.tracee.region)->sleep_gva = 0;
 	r.t.f.k.core.symbols.nr = 0;
-	wait_for_us();
+	redirect_hibernation();
 	ck_assert_uint_eq(hv_region_params(&r.tracee.region)->sleep_gva, 0);
 }
 END_TEST
 
 /* The guest's root may overwrite the call. A detach must not fail forever. */
-START_TEST(what_the_guest_has_overwritten_is_its_own)
+START_TEST(calls_overwritten_by_the_guest_are_left)
 {
 	HV_AUTO_FREE struct hv_change *plan = NULL;
 
-	wait_for_us();
+	redirect_hibernation();
 	memset(fk_host(&r.t.f, CALL), 0x90, FR_SITE_BYTES);
 	ck_assert_uint_eq(hv_hibernation_undo_plan(&r.tracee, &plan), 0);
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_HIBERNATION), 0);
@@ -136,11 +136,11 @@ static bool is_ours(struct hv_journal_entry e)
 }
 
 /* A journal entry as recover finds it. The guest's root can write the journal. */
-START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
+START_TEST(only_consistent_journal_entries_are_used)
 {
 	struct hv_journal_entry good, e;
 
-	wait_for_us();
+	redirect_hibernation();
 	good = (struct hv_journal_entry){.gva = CALL,
 					 .gpa = FK_GPA + (CALL - FK_BASE),
 					 .kind = HV_CHANGE_HIBERNATION,
@@ -166,7 +166,7 @@ static void check_reason(const char *expected)
 	ck_assert_str_eq(reason.data ? reason.data : "", expected);
 }
 
-START_TEST(whether_a_guest_will_wait_is_known_before)
+START_TEST(reasons_not_to_wait_are_reported_early)
 {
 	struct hv_arch never_waits = hv_arch_x86_64;
 
@@ -187,12 +187,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_call_before_an_image_is_ours_for_a_session);
+	tcase_add_test(tc, the_hibernation_call_is_redirected);
 	tcase_add_test(tc, a_guest_that_has_frozen_its_tasks_is_refused);
 	tcase_add_test(tc, a_kernel_without_the_call_can_be_traced);
-	tcase_add_test(tc, what_the_guest_has_overwritten_is_its_own);
-	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
-	tcase_add_test(tc, whether_a_guest_will_wait_is_known_before);
+	tcase_add_test(tc, calls_overwritten_by_the_guest_are_left);
+	tcase_add_test(tc, only_consistent_journal_entries_are_used);
+	tcase_add_test(tc, reasons_not_to_wait_are_reported_early);
 }
 
 int main(void)

@@ -98,7 +98,7 @@ static bool is_ours(struct hv_journal_entry e)
 }
 
 /* A jump stays a jump because its function does not return here. */
-START_TEST(a_call_leads_to_the_trampoline_until_it_is_put_back)
+START_TEST(a_redirected_call_is_restored)
 {
 	struct hv_call call = calls.list[_i];
 	uint8_t before[FR_SITE_BYTES], *code = fk_host(&r.t.f, call.at.v);
@@ -136,7 +136,7 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 END_TEST
 
 /* If it were not, recover would unmap the code that the call leads to. */
-START_TEST(a_call_under_a_breakpoint_is_ours_still)
+START_TEST(a_call_under_a_breakpoint_is_recognized)
 {
 	struct hv_journal_entry e;
 	struct hv_change change;
@@ -157,7 +157,7 @@ START_TEST(a_call_under_a_breakpoint_is_ours_still)
 }
 END_TEST
 
-START_TEST(only_a_call_that_leads_to_us_is_ours)
+START_TEST(only_consistent_calls_are_recognized)
 {
 	struct hv_journal_entry good, e;
 	struct hv_change change;
@@ -190,10 +190,10 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, calls_and_jumps_of_one_function_are_found);
-	tcase_add_loop_test(tc, a_call_leads_to_the_trampoline_until_it_is_put_back, 0, 2);
+	tcase_add_loop_test(tc, a_redirected_call_is_restored, 0, 2);
 	tcase_add_test(tc, a_call_that_cannot_be_changed_is_left);
-	tcase_add_test(tc, a_call_under_a_breakpoint_is_ours_still);
-	tcase_add_test(tc, only_a_call_that_leads_to_us_is_ours);
+	tcase_add_test(tc, a_call_under_a_breakpoint_is_recognized);
+	tcase_add_test(tc, only_consistent_calls_are_recognized);
 }
 
 int main(void)

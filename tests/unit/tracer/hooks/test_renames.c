@@ -98,7 +98,7 @@ START_TEST(a_kernel_without_the_calls_can_be_traced)
 END_TEST
 
 /* The guest's root may overwrite the calls. A detach must not fail forever. */
-START_TEST(what_the_guest_has_overwritten_is_its_own)
+START_TEST(calls_overwritten_by_the_guest_are_left)
 {
 	follow();
 	memset(at(CALL), 0x90, FR_SITE_BYTES);
@@ -109,7 +109,7 @@ START_TEST(what_the_guest_has_overwritten_is_its_own)
 END_TEST
 
 /* The guest's kprobe has copied the call and still calls the trampoline. */
-START_TEST(what_the_guest_has_a_breakpoint_on_is_not_left)
+START_TEST(a_call_with_a_breakpoint_blocks_detach)
 {
 	struct hv_err *err;
 
@@ -136,7 +136,7 @@ static bool is_ours(struct hv_journal_entry e)
 }
 
 /* A journal entry as recover finds it. The guest's root can write the journal. */
-START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
+START_TEST(only_consistent_journal_entries_are_used)
 {
 	struct hv_journal_entry good, e;
 
@@ -166,7 +166,7 @@ static void check_reason(const char *expected)
 	ck_assert_str_eq(reason.data ? reason.data : "", expected);
 }
 
-START_TEST(whether_names_will_be_followed_is_known_before)
+START_TEST(reasons_not_to_follow_are_reported_early)
 {
 	check_reason("");
 	memset(at(CALL), 0x90, FR_SITE_BYTES);
@@ -182,10 +182,10 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, calls_lead_to_the_trampoline_for_a_session);
 	tcase_add_test(tc, a_kernel_without_the_calls_can_be_traced);
-	tcase_add_test(tc, what_the_guest_has_overwritten_is_its_own);
-	tcase_add_test(tc, what_the_guest_has_a_breakpoint_on_is_not_left);
-	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
-	tcase_add_test(tc, whether_names_will_be_followed_is_known_before);
+	tcase_add_test(tc, calls_overwritten_by_the_guest_are_left);
+	tcase_add_test(tc, a_call_with_a_breakpoint_blocks_detach);
+	tcase_add_test(tc, only_consistent_journal_entries_are_used);
+	tcase_add_test(tc, reasons_not_to_follow_are_reported_early);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/probe_sites/detours_guest.h"
 
-START_TEST(instructions_lead_to_their_detours_and_come_back)
+START_TEST(instructions_are_replaced_and_restored)
 {
 	const uint8_t *code = r.t.f.machine.ram + REGION + HV_REGION_DETOURS_OFF;
 	struct hv_gva at;
@@ -34,7 +34,7 @@ START_TEST(instructions_lead_to_their_detours_and_come_back)
 END_TEST
 
 /* Two modules, with replaced instructions in the first one, and a third module. */
-START_TEST(only_a_module_that_has_come_needs_changes)
+START_TEST(only_a_new_module_needs_changes)
 {
 	struct hv_module list[] = {
 		{.at = {FK_BASE + 0x10}, .text = {{INC}, {IDLE}}},
@@ -69,7 +69,7 @@ START_TEST(only_a_module_that_has_come_needs_changes)
 }
 END_TEST
 
-START_TEST(what_the_guest_changed_is_refused)
+START_TEST(instructions_changed_by_the_guest_are_refused)
 {
 	*fk_host(&r.t.f, INC) = 0xcc;
 	patch(1);
@@ -97,7 +97,7 @@ START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
 }
 END_TEST
 
-START_TEST(an_error_leaves_the_text_as_it_was)
+START_TEST(an_error_restores_the_text)
 {
 	size_t refused;
 	struct hv_err *err;
@@ -125,7 +125,7 @@ END_TEST
 
 /* A task that was interrupted between cli and its nop would continue inside the jump. One that was
  * interrupted before cli would not. */
-START_TEST(nobody_is_between_an_instruction_and_its_nop)
+START_TEST(a_task_between_instruction_and_nop_blocks)
 {
 	struct hv_err *err;
 	size_t refused;
@@ -151,7 +151,7 @@ START_TEST(nobody_is_between_an_instruction_and_its_nop)
 END_TEST
 
 /* A disabled kprobe leaves no trace in the text, but has a copy of the instruction. */
-START_TEST(what_a_kprobe_has_copied_is_not_replaced)
+START_TEST(an_instruction_copied_by_a_kprobe_is_refused)
 {
 	static const uint64_t near[] = {INC, INC + 6, INC - 20, CLI + 1, IDLE};
 
@@ -166,7 +166,7 @@ START_TEST(what_a_kprobe_has_copied_is_not_replaced)
 }
 END_TEST
 
-START_TEST(a_kprobe_elsewhere_does_not_matter)
+START_TEST(a_distant_kprobe_does_not_block)
 {
 	static const uint64_t far[] = {INC - 21, INC + 7, ADD + 11, CLI + 6};
 
@@ -177,7 +177,7 @@ START_TEST(a_kprobe_elsewhere_does_not_matter)
 }
 END_TEST
 
-START_TEST(what_a_kprobe_has_copied_of_ours_stays)
+START_TEST(a_detour_copied_by_a_kprobe_stays)
 {
 	static const uint64_t inside[] = {INC, INC + 5};
 	struct hv_err *err;
@@ -250,7 +250,7 @@ static struct hv_journal_entry entry_of(unsigned i)
 	return (struct hv_journal_entry){0};
 }
 
-START_TEST(recover_believes_what_is_plainly_ours)
+START_TEST(recover_uses_only_consistent_entries)
 {
 	struct hv_journal_entry e;
 
@@ -294,19 +294,19 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, instructions_lead_to_their_detours_and_come_back);
-	tcase_add_test(tc, only_a_module_that_has_come_needs_changes);
-	tcase_add_test(tc, what_the_guest_changed_is_refused);
+	tcase_add_test(tc, instructions_are_replaced_and_restored);
+	tcase_add_test(tc, only_a_new_module_needs_changes);
+	tcase_add_test(tc, instructions_changed_by_the_guest_are_refused);
 	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
-	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
+	tcase_add_test(tc, an_error_restores_the_text);
 	tcase_add_test(tc, a_function_that_no_instruction_reaches);
-	tcase_add_test(tc, nobody_is_between_an_instruction_and_its_nop);
-	tcase_add_loop_test(tc, what_a_kprobe_has_copied_is_not_replaced, 0, 5);
-	tcase_add_loop_test(tc, a_kprobe_elsewhere_does_not_matter, 0, 4);
-	tcase_add_loop_test(tc, what_a_kprobe_has_copied_of_ours_stays, 0, 2);
+	tcase_add_test(tc, a_task_between_instruction_and_nop_blocks);
+	tcase_add_loop_test(tc, an_instruction_copied_by_a_kprobe_is_refused, 0, 5);
+	tcase_add_loop_test(tc, a_distant_kprobe_does_not_block, 0, 4);
+	tcase_add_loop_test(tc, a_detour_copied_by_a_kprobe_stays, 0, 2);
 	tcase_add_test(tc, changes_wait_for_a_guest_that_registers_kprobes);
 	tcase_add_test(tc, a_list_of_kprobes_that_has_no_end);
-	tcase_add_test(tc, recover_believes_what_is_plainly_ours);
+	tcase_add_test(tc, recover_uses_only_consistent_entries);
 }
 
 int main(void)

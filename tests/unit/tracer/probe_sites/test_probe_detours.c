@@ -65,7 +65,7 @@ START_TEST(a_probe_site_leads_to_the_detour_of_its_group)
 }
 END_TEST
 
-START_TEST(nobody_is_between_the_instructions_of_a_probe_site)
+START_TEST(a_task_inside_a_probe_site_blocks)
 {
 	struct hv_detours *sites = set_up_sites();
 	struct hv_detour_want want = site;
@@ -164,7 +164,7 @@ static void put_probe_sites_back(struct hv_detours *sites)
 	hv_detours_free(sites);
 }
 
-START_TEST(a_run_makes_room_for_another_one)
+START_TEST(a_run_is_replaced_by_another)
 {
 	struct hv_detours *sites = set_up_run();
 	bool is_refused = true;
@@ -184,7 +184,7 @@ static void sleep_in(uint64_t at)
 }
 
 /* A task in a detour that returns elsewhere does not matter. */
-START_TEST(a_detour_that_goes_on_elsewhere_may_be_in_use)
+START_TEST(a_busy_detour_that_returns_elsewhere)
 {
 	struct hv_detours *sites = set_up_run();
 	struct hv_detour_want after = run_at(11, 7, 1);
@@ -200,7 +200,7 @@ START_TEST(a_detour_that_goes_on_elsewhere_may_be_in_use)
 END_TEST
 
 /* If a task, a vCPU, a changed byte, or a kprobe of the guest is in the way, the old run stays. */
-START_TEST(a_run_stays_if_the_other_one_cannot_be)
+START_TEST(a_run_stays_if_its_replacement_fails)
 {
 	struct hv_detours *sites = set_up_run();
 	bool is_refused = false;
@@ -229,7 +229,7 @@ START_TEST(a_run_stays_if_the_other_one_cannot_be)
 END_TEST
 
 /* A task is in a detour of sections that was put back. It will return to +2. */
-START_TEST(a_detour_of_sections_may_go_on_inside)
+START_TEST(a_detour_that_returns_into_the_site_blocks)
 {
 	struct hv_detour_want off = wants[4];
 	struct hv_detours *sites;
@@ -250,7 +250,7 @@ START_TEST(a_detour_of_sections_may_go_on_inside)
 }
 END_TEST
 
-START_TEST(an_error_between_two_runs_leaves_none)
+START_TEST(an_error_between_two_runs_writes_none)
 {
 	struct hv_detours *sites = set_up_run();
 	bool is_refused;
@@ -355,7 +355,7 @@ END_TEST
 
 /* If the search's hold times out, no detour is free. Other failures are errors: the guest may still
  * be stopped. */
-START_TEST(a_look_that_fails)
+START_TEST(a_failed_search_for_users)
 {
 	static const int codes[] = {ETIMEDOUT, EIO};
 	struct hv_detours *sites = set_up_full();
@@ -422,7 +422,7 @@ END_TEST
 
 /* A detour stays in use if the text leads to it, whatever was written last; and if the last written
  * jump leads to it, whatever the text is. */
-START_TEST(detours_that_something_leads_to_stay)
+START_TEST(detours_that_are_jump_targets_stay)
 {
 	struct hv_detours *sites = set_up_full();
 	uint8_t jump[5] = {0xe9};
@@ -441,7 +441,7 @@ START_TEST(detours_that_something_leads_to_stay)
 }
 END_TEST
 
-static bool probe_site_is_ours(void (*change)(struct hv_journal_entry *e))
+static bool probe_site_is_recognized(void (*change)(struct hv_journal_entry *e))
 {
 	const struct hv_journal_entry *journal = hv_region_journal(&r.tracee.region);
 
@@ -485,14 +485,14 @@ START_TEST(recover_believes_what_the_detour_executes)
 
 	patch_site(sites, 3, 0);
 	memcpy(code, r.t.f.machine.ram + REGION + off, HV_DETOUR_LEN);
-	ck_assert(probe_site_is_ours(nothing));
-	ck_assert(!probe_site_is_ours(other_number));
-	ck_assert(!probe_site_is_ours(other_branch));
-	ck_assert(!probe_site_is_ours(as_a_detour));
+	ck_assert(probe_site_is_recognized(nothing));
+	ck_assert(!probe_site_is_recognized(other_number));
+	ck_assert(!probe_site_is_recognized(other_branch));
+	ck_assert(!probe_site_is_recognized(as_a_detour));
 	code[HV_DETOUR_LEN - 1] ^= 1;
-	ck_assert(!probe_site_is_ours(nothing));
+	ck_assert(!probe_site_is_recognized(nothing));
 	code[HV_DETOUR_LEN - 1] ^= 1;
-	ck_assert(probe_site_is_ours(nothing));
+	ck_assert(probe_site_is_recognized(nothing));
 	hv_detours_free(sites);
 }
 END_TEST
@@ -502,16 +502,16 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_probe_site_leads_to_the_detour_of_its_group);
 	tcase_add_test(tc, detours_are_used_again);
 	tcase_add_loop_test(tc, detours_in_use_stay, 0, 5);
-	tcase_add_loop_test(tc, a_look_that_fails, 0, 2);
-	tcase_add_loop_test(tc, detours_that_something_leads_to_stay, 0, 2);
+	tcase_add_loop_test(tc, a_failed_search_for_users, 0, 2);
+	tcase_add_loop_test(tc, detours_that_are_jump_targets_stay, 0, 2);
 	tcase_add_test(tc, a_detour_of_several_blocks_is_used_again_as_a_whole);
-	tcase_add_test(tc, nobody_is_between_the_instructions_of_a_probe_site);
+	tcase_add_test(tc, a_task_inside_a_probe_site_blocks);
 	tcase_add_test(tc, recover_believes_what_the_detour_executes);
-	tcase_add_test(tc, a_run_makes_room_for_another_one);
-	tcase_add_test(tc, a_detour_that_goes_on_elsewhere_may_be_in_use);
-	tcase_add_test(tc, a_detour_of_sections_may_go_on_inside);
-	tcase_add_loop_test(tc, a_run_stays_if_the_other_one_cannot_be, 0, 6);
-	tcase_add_loop_test(tc, an_error_between_two_runs_leaves_none, 0, 2);
+	tcase_add_test(tc, a_run_is_replaced_by_another);
+	tcase_add_test(tc, a_busy_detour_that_returns_elsewhere);
+	tcase_add_test(tc, a_detour_that_returns_into_the_site_blocks);
+	tcase_add_loop_test(tc, a_run_stays_if_its_replacement_fails, 0, 6);
+	tcase_add_loop_test(tc, an_error_between_two_runs_writes_none, 0, 2);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 }
 

@@ -88,7 +88,7 @@ START_TEST(all_instructions_of_a_function)
 }
 END_TEST
 
-START_TEST(a_run_stays_while_anything_of_it_is_on)
+START_TEST(a_run_stays_while_a_probe_is_enabled)
 {
 	WANT(0, 2, 3);
 	WANT(2, 3);
@@ -104,7 +104,7 @@ START_TEST(a_run_stays_while_anything_of_it_is_on)
 }
 END_TEST
 
-START_TEST(a_probe_site_before_a_run_begins_another_one)
+START_TEST(an_earlier_probe_site_starts_a_new_run)
 {
 	WANT(3, 6); /* for 3, everything up to 11 moves */
 	ck_assert_uint_eq(nr_next, 1);
@@ -118,7 +118,7 @@ START_TEST(a_probe_site_before_a_run_begins_another_one)
 }
 END_TEST
 
-START_TEST(the_order_in_which_probe_sites_come_does_not_matter_to_what_is_recorded)
+START_TEST(probe_sites_can_be_added_in_any_order)
 {
 	WANT(14);
 	WANT(12, 14);
@@ -131,7 +131,7 @@ START_TEST(the_order_in_which_probe_sites_come_does_not_matter_to_what_is_record
 }
 END_TEST
 
-START_TEST(what_is_in_the_middle_of_an_instruction_is_refused)
+START_TEST(a_site_inside_an_instruction_is_refused)
 {
 	struct hv_probe_want two[] = {{probe_site_at(0), 0, false}, {probe_site_at(2), 2, false}};
 
@@ -146,7 +146,7 @@ START_TEST(what_is_in_the_middle_of_an_instruction_is_refused)
 }
 END_TEST
 
-START_TEST(a_run_has_what_is_the_same)
+START_TEST(a_run_contains_its_subset)
 {
 	struct hv_probe_run one;
 
@@ -165,11 +165,11 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, NULL);
 	tcase_add_test(tc, probe_sites_of_one_jump_are_one_run);
 	tcase_add_test(tc, all_instructions_of_a_function);
-	tcase_add_test(tc, a_run_stays_while_anything_of_it_is_on);
-	tcase_add_test(tc, a_probe_site_before_a_run_begins_another_one);
-	tcase_add_test(tc, the_order_in_which_probe_sites_come_does_not_matter_to_what_is_recorded);
-	tcase_add_test(tc, what_is_in_the_middle_of_an_instruction_is_refused);
-	tcase_add_test(tc, a_run_has_what_is_the_same);
+	tcase_add_test(tc, a_run_stays_while_a_probe_is_enabled);
+	tcase_add_test(tc, an_earlier_probe_site_starts_a_new_run);
+	tcase_add_test(tc, probe_sites_can_be_added_in_any_order);
+	tcase_add_test(tc, a_site_inside_an_instruction_is_refused);
+	tcase_add_test(tc, a_run_contains_its_subset);
 }
 
 int main(void)

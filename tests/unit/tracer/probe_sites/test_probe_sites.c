@@ -127,7 +127,7 @@ static unsigned called_by(unsigned head)
 	return probes;
 }
 
-START_TEST(probe_sites_come_and_go)
+START_TEST(probe_sites_are_added_and_removed)
 {
 	want(1u << 1);
 	check_jumps(1u << 1);
@@ -148,7 +148,7 @@ START_TEST(probe_sites_come_and_go)
 }
 END_TEST
 
-START_TEST(any_probes_after_any_others)
+START_TEST(random_sets_of_probes)
 {
 	const unsigned all = 1u << 0 | 1u << 1 | 1u << 5 | 1u << 6 | 1u << 11;
 	unsigned seed = 1;
@@ -165,7 +165,7 @@ START_TEST(any_probes_after_any_others)
 END_TEST
 
 /* A task will return from the detour of a run that was put back. */
-START_TEST(a_probe_site_waits_until_nobody_comes_back_into_it)
+START_TEST(a_probe_site_waits_for_returning_tasks)
 {
 	struct hv_gva detour = {0};
 	struct hv_probe_site first = probe_site_at(0), second = probe_site_at(5);
@@ -196,9 +196,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, probe_sites_come_and_go);
-	tcase_add_test(tc, any_probes_after_any_others);
-	tcase_add_test(tc, a_probe_site_waits_until_nobody_comes_back_into_it);
+	tcase_add_test(tc, probe_sites_are_added_and_removed);
+	tcase_add_test(tc, random_sets_of_probes);
+	tcase_add_test(tc, a_probe_site_waits_for_returning_tasks);
 }
 
 int main(void)

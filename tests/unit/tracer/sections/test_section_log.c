@@ -138,7 +138,7 @@ START_TEST(a_graph_in_a_section)
 }
 END_TEST
 
-START_TEST(what_is_lost_is_counted)
+START_TEST(losses_are_counted)
 {
 	for (unsigned i = 0; i < 2 * NR_SLOTS; i++)
 		add(HV_RECORD_FUNCTION, SELF, 16 * i, 0);
@@ -151,7 +151,7 @@ START_TEST(what_is_lost_is_counted)
 END_TEST
 
 /* Heads that the ring cannot have had. */
-START_TEST(a_guest_lies)
+START_TEST(impossible_heads_are_bounded)
 {
 	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
 	const uint64_t heads[][2] = {{2000, 1000},
@@ -208,7 +208,7 @@ static void load(const char *module, const char *function)
 }
 
 /* Names stay as they were when the section was recorded. */
-START_TEST(names_of_a_section_stay)
+START_TEST(a_section_keeps_its_names)
 {
 	struct hv_section *s = hv_alloc(sizeof(*s));
 	const struct hv_section_name *name;
@@ -241,10 +241,10 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, calls_of_a_section);
 	tcase_add_test(tc, a_graph_in_a_section);
-	tcase_add_test(tc, what_is_lost_is_counted);
-	tcase_add_test(tc, a_guest_lies);
+	tcase_add_test(tc, losses_are_counted);
+	tcase_add_test(tc, impossible_heads_are_bounded);
 	tcase_add_test(tc, the_stack_at_the_end);
-	tcase_add_test(tc, names_of_a_section_stay);
+	tcase_add_test(tc, a_section_keeps_its_names);
 }
 
 int main(void)

@@ -75,7 +75,7 @@ START_TEST(an_idle_loop_that_is_not_found)
 END_TEST
 
 /* Nothing in the entry code calls do_syscall_64(). */
-START_TEST(a_way_in_that_is_not_found)
+START_TEST(an_entry_that_is_not_found)
 {
 	struct hv_err *err = hv_section_tracer_start(tracer, HV_SECTION_IRQ);
 
@@ -96,7 +96,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, an_idle_loop_that_is_not_found);
-	tcase_add_test(tc, a_way_in_that_is_not_found);
+	tcase_add_test(tc, an_entry_that_is_not_found);
 	tcase_add_test(tc, a_kernel_without_priorities_and_uid);
 }
 

@@ -121,7 +121,7 @@ START_TEST(a_chain_for_each_target)
 END_TEST
 
 /* Each of these sites is left alone, and the others are traced. */
-START_TEST(what_the_records_do_not_explain)
+START_TEST(calls_that_records_do_not_explain)
 {
 	fu_direct(&r.t.f, &u, 0, FR_SITE(5), DIRECT);
 	call(FR_SITE(0), FU_CALLER + 4);
@@ -143,7 +143,7 @@ START_TEST(what_the_records_do_not_explain)
 END_TEST
 
 /* Tracers without a chain give a joined site back to the guest. */
-START_TEST(other_tracers_give_it_back)
+START_TEST(other_tracers_release_joined_sites)
 {
 	call(FR_SITE(0), FU_CALLER);
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
@@ -178,7 +178,7 @@ START_TEST(the_guest_uses_all_sites)
 END_TEST
 
 /* If the guest's ftrace would see the chain, it is not written. */
-START_TEST(a_kernel_whose_reader_is_not_known)
+START_TEST(a_kernel_without_a_known_reader)
 {
 	memset(fk_host(&r.t.f, VERIFY + 0x32), 0x90, FR_SITE_BYTES);
 	call(FR_SITE(0), FU_CALLER);
@@ -268,7 +268,7 @@ START_TEST(a_change_at_any_moment)
 }
 END_TEST
 
-START_TEST(what_is_not_wanted_is_not_missed)
+START_TEST(unwanted_functions_are_not_reported)
 {
 	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	call(FR_SITE(1), FU_CALLER + 4); /* cannot be joined */
@@ -281,7 +281,7 @@ START_TEST(what_is_not_wanted_is_not_missed)
 }
 END_TEST
 
-START_TEST(there_is_an_end_of_the_room)
+START_TEST(the_number_of_chains_is_limited)
 {
 	struct hv_chains *c = hv_chains_new(&r.tracee);
 	struct hv_gva plain = hv_trampolines_call(&r.tracee, HV_TRAMPOLINE_FUNCTION, HV_ROLE_NONE);
@@ -358,15 +358,15 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_chain_for_each_target);
-	tcase_add_test(tc, what_the_records_do_not_explain);
-	tcase_add_test(tc, other_tracers_give_it_back);
+	tcase_add_test(tc, calls_that_records_do_not_explain);
+	tcase_add_test(tc, other_tracers_release_joined_sites);
 	tcase_add_test(tc, the_guest_uses_all_sites);
-	tcase_add_test(tc, a_kernel_whose_reader_is_not_known);
+	tcase_add_test(tc, a_kernel_without_a_known_reader);
 	tcase_add_test(tc, an_architecture_without_chains);
 	tcase_add_test(tc, sites_that_the_guest_takes_and_releases);
 	tcase_add_test(tc, a_change_at_any_moment);
-	tcase_add_test(tc, what_is_not_wanted_is_not_missed);
-	tcase_add_test(tc, there_is_an_end_of_the_room);
+	tcase_add_test(tc, unwanted_functions_are_not_reported);
+	tcase_add_test(tc, the_number_of_chains_is_limited);
 	tcase_add_test(tc, only_an_explained_call_is_put_back);
 }
 

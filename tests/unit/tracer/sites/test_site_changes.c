@@ -50,7 +50,7 @@ static void take_all_back(void)
 	check_stands(HV_TRAMPOLINE_NONE);
 }
 
-START_TEST(what_the_guest_changed_is_left_and_reported)
+START_TEST(sites_changed_by_the_guest_are_reported)
 {
 	HV_AUTO_TEXT struct hv_text report = {0};
 	HV_AUTO_FREE char *line =
@@ -97,7 +97,7 @@ START_TEST(one_trampoline_is_changed_for_another)
 END_TEST
 
 /* An architecture that has only the function tracer's trampoline. */
-START_TEST(what_has_no_trampoline_is_refused)
+START_TEST(missing_trampolines_are_refused)
 {
 	static struct hv_arch less;
 	static const struct {
@@ -197,7 +197,7 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 }
 END_TEST
 
-START_TEST(trampolines_of_both_tracers_stand_side_by_side)
+START_TEST(sites_of_both_tracers_coexist)
 {
 	static const uint8_t trampolines[] = {
 		HV_TRAMPOLINE_FUNCTION, HV_TRAMPOLINE_GRAPH, HV_TRAMPOLINE_FUNCTION_AND_GRAPH,
@@ -307,7 +307,7 @@ static void check_refuses_sleep(uint8_t wanted, uint64_t site)
 }
 
 /* Without these sites, times would include the sleep that was excluded. */
-START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
+START_TEST(times_without_sleep_need_the_switch_sites)
 {
 	uint8_t wanted[NR_SITES] = {HV_TRAMPOLINE_PROFILED};
 
@@ -327,7 +327,7 @@ START_TEST(times_without_sleep_need_the_sites_that_tell_of_it)
 END_TEST
 
 /* A vCPU is in one of these sites. The writes are undone, whatever the previous trampoline. */
-START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
+START_TEST(a_switch_site_can_be_refused_in_the_hold)
 {
 	static const uint8_t before[] = {HV_TRAMPOLINE_NONE, HV_TRAMPOLINE_FUNCTION};
 
@@ -349,7 +349,7 @@ START_TEST(a_site_that_tells_of_sleep_may_be_refused_in_the_hold)
 END_TEST
 
 /* These sites are changed, and then another change fails. */
-START_TEST(sites_that_tell_of_sleep_are_taken_back)
+START_TEST(switch_sites_are_restored_after_an_error)
 {
 	for (unsigned at = 1; at < NR_SITES; at += 99) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
@@ -369,7 +369,7 @@ END_TEST
 
 /* At any time the journal in the region has an entry for each site, so that the change can be
  * found. */
-START_TEST(the_journal_has_all_after_a_death_half_way)
+START_TEST(the_journal_is_complete_at_any_time)
 {
 	struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);
 	uint32_t nr = 0;
@@ -413,7 +413,7 @@ START_TEST(a_change_that_is_interrupted_is_undone)
 END_TEST
 
 /* A site for later use is checked but not changed. A site that is already changed stays so. */
-START_TEST(a_site_that_is_wanted_later_waits)
+START_TEST(a_site_for_later_is_only_checked)
 {
 	r.nr_text_writes = 0;
 	fk_host(&r.t.f, FR_SITE(9))[0] = 0xe8; /* the guest's own call */
@@ -440,23 +440,23 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
+	tcase_add_test(tc, a_site_for_later_is_only_checked);
 	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
-	tcase_add_test(tc, what_the_guest_changed_is_left_and_reported);
+	tcase_add_test(tc, sites_changed_by_the_guest_are_reported);
 	tcase_add_test(tc, sites_that_cannot_be_read);
 	tcase_add_test(tc, one_trampoline_is_changed_for_another);
-	tcase_add_test(tc, what_has_no_trampoline_is_refused);
+	tcase_add_test(tc, missing_trampolines_are_refused);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_first_trampoline);
 	tcase_add_test(tc, a_change_that_fails_twice_can_be_taken_back);
 	tcase_add_test(tc, a_change_that_cannot_begin_leaves_all_as_it_is);
 	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_trampoline);
-	tcase_add_test(tc, trampolines_of_both_tracers_stand_side_by_side);
+	tcase_add_test(tc, sites_of_both_tracers_coexist);
 	tcase_add_test(tc, a_graph_needs_the_site_of_new_tasks);
 	tcase_add_loop_test(tc, the_site_of_new_tasks_is_refused, 0, 2);
-	tcase_add_test(tc, times_without_sleep_need_the_sites_that_tell_of_it);
-	tcase_add_test(tc, a_site_that_tells_of_sleep_may_be_refused_in_the_hold);
-	tcase_add_test(tc, sites_that_tell_of_sleep_are_taken_back);
-	tcase_add_test(tc, the_journal_has_all_after_a_death_half_way);
+	tcase_add_test(tc, times_without_sleep_need_the_switch_sites);
+	tcase_add_test(tc, a_switch_site_can_be_refused_in_the_hold);
+	tcase_add_test(tc, switch_sites_are_restored_after_an_error);
+	tcase_add_test(tc, the_journal_is_complete_at_any_time);
 }
 
 int main(void)

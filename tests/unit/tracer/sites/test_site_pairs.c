@@ -155,7 +155,7 @@ START_TEST(first_instructions_come_first)
 END_TEST
 
 /* Kernels since 6.16 keep their own first instruction. */
-START_TEST(what_the_kernel_keeps_stays)
+START_TEST(a_kept_first_instruction_stays)
 {
 	for (unsigned i = 0; i < NR_SITES; i++)
 		memcpy(site(i), kept_site, SITE_BYTES);
@@ -169,7 +169,7 @@ END_TEST
 
 /* A call that is changed into another keeps its second instruction. A first instruction that
  * hvtrace left does not count as a call. */
-START_TEST(calls_and_what_is_left_of_them)
+START_TEST(calls_and_leftover_instructions)
 {
 	uint8_t left[SITE_BYTES];
 
@@ -193,7 +193,7 @@ static void go_on(struct fr *fr)
 	fk_u64(&fr->t.f, fr_retp(fr, 0), 0);
 }
 
-START_TEST(a_vcpu_between_goes_on)
+START_TEST(a_vcpu_between_instructions_is_awaited)
 {
 	r.regs[0].ip = hv_gva(SECOND(7));
 	r.when_held = go_on;
@@ -205,7 +205,7 @@ START_TEST(a_vcpu_between_goes_on)
 }
 END_TEST
 
-START_TEST(what_was_interrupted_between_goes_on)
+START_TEST(a_task_between_instructions_is_awaited)
 {
 	fk_u64(&r.t.f, fr_retp(&r, 0), SECOND(NR_SITES - 1));
 	r.when_held = go_on;
@@ -217,7 +217,7 @@ START_TEST(what_was_interrupted_between_goes_on)
 END_TEST
 
 /* Only the site where the task is stays refused and unchanged. */
-START_TEST(who_stays_between_keeps_one_site)
+START_TEST(a_task_that_stays_refuses_one_site)
 {
 	fk_u64(&r.t.f, fr_retp(&r, 0), SECOND(7));
 	check(hv_site_pairs_begin(&r.tracee, changes, NR_SITES, &pairs));
@@ -243,7 +243,7 @@ START_TEST(a_copy_of_an_instruction)
 END_TEST
 
 /* A vCPU that enters or leaves the kernel at every look. */
-START_TEST(who_hides_what_was_interrupted)
+START_TEST(a_vcpu_that_hides_its_interrupted_code)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -370,13 +370,13 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, first_instructions_come_first);
-	tcase_add_test(tc, what_the_kernel_keeps_stays);
-	tcase_add_test(tc, calls_and_what_is_left_of_them);
-	tcase_add_test(tc, a_vcpu_between_goes_on);
-	tcase_add_test(tc, what_was_interrupted_between_goes_on);
-	tcase_add_test(tc, who_stays_between_keeps_one_site);
+	tcase_add_test(tc, a_kept_first_instruction_stays);
+	tcase_add_test(tc, calls_and_leftover_instructions);
+	tcase_add_test(tc, a_vcpu_between_instructions_is_awaited);
+	tcase_add_test(tc, a_task_between_instructions_is_awaited);
+	tcase_add_test(tc, a_task_that_stays_refuses_one_site);
 	tcase_add_test(tc, a_copy_of_an_instruction);
-	tcase_add_test(tc, who_hides_what_was_interrupted);
+	tcase_add_test(tc, a_vcpu_that_hides_its_interrupted_code);
 	tcase_add_test(tc, a_vcpu_may_be_between_later);
 	tcase_add_test(tc, calls_that_cannot_be_written);
 	tcase_add_test(tc, an_interrupted_change);

@@ -11,7 +11,7 @@ static uint64_t a_draft(void)
 	return FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_TRAMPOLINES_OFF + 64;
 }
 
-static void ends_when_nobody_sleeps(void)
+static void ends_without_sleepers(void)
 {
 	struct hv_err *err;
 
@@ -24,7 +24,7 @@ static void ends_when_nobody_sleeps(void)
 	is_as_before();
 }
 
-START_TEST(a_kernel_whose_callbacks_are_freed_in_another_way)
+START_TEST(unknown_functions_free_callbacks)
 {
 	memset(fk_host(f, calls[1]), 0x90, 5);
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
@@ -89,7 +89,7 @@ END_TEST
 
 /* A vCPU is in one of the calls, and the others are put back. The next event that is enabled uses
  * all of them again. */
-START_TEST(calls_of_which_some_were_put_back)
+START_TEST(some_calls_were_restored)
 {
 	unsigned inside = (unsigned)_i;
 
@@ -117,7 +117,7 @@ START_TEST(a_task_may_sleep_in_a_callback)
 	put_call(calls[1], SLEEPING_RELEASE);
 	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
 	set(NULL);
-	ends_when_nobody_sleeps();
+	ends_without_sleepers();
 }
 END_TEST
 
@@ -165,17 +165,17 @@ START_TEST(arrays_where_callbacks_may_sleep_are_freed_by_another_function)
 	}
 	if (_i)
 		take_over();
-	ends_when_nobody_sleeps();
+	ends_without_sleepers();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_kernel_whose_callbacks_are_freed_in_another_way);
+	tcase_add_test(tc, unknown_functions_free_callbacks);
 	tcase_add_test(tc, calls_that_the_guest_changes_or_executes);
 	tcase_add_test(tc, the_calls_stay_while_a_callback_may_need_them);
-	tcase_add_loop_test(tc, calls_of_which_some_were_put_back, 0, 4);
+	tcase_add_loop_test(tc, some_calls_were_restored, 0, 4);
 	tcase_add_test(tc, a_task_may_sleep_in_a_callback);
 	tcase_add_test(tc, a_tracepoint_whose_callbacks_may_sleep);
 	tcase_add_loop_test(tc, arrays_where_callbacks_may_sleep_are_freed_by_another_function, 0,

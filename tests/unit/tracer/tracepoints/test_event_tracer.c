@@ -41,7 +41,7 @@ START_TEST(on_and_off)
 }
 END_TEST
 
-START_TEST(one_that_cannot_be_does_not_hinder_the_others)
+START_TEST(one_refused_event_does_not_block_others)
 {
 	struct hv_event_want wants[] = {{.type = &other}, {.type = &tp.type}};
 	struct hv_err *err;
@@ -100,7 +100,7 @@ START_TEST(an_event_has_a_filter_while_it_is_wanted)
 }
 END_TEST
 
-START_TEST(a_module_that_has_gone)
+START_TEST(a_removed_module)
 {
 	struct hv_event_type gone = of_a_module;
 
@@ -263,7 +263,7 @@ START_TEST(a_claim_of_an_earlier_release)
 END_TEST
 
 /* The bit of a claim in memory of a module that no session has claimed is not hvtrace's. */
-START_TEST(a_bit_that_is_no_claim)
+START_TEST(a_bit_that_is_not_a_claim)
 {
 	const char *names[2];
 
@@ -334,7 +334,7 @@ START_TEST(a_callback_that_does_nothing)
 }
 END_TEST
 
-START_TEST(the_guest_comes_first)
+START_TEST(changes_by_the_guest_are_refused)
 {
 	struct hv_event_tracer_stat stat;
 
@@ -390,7 +390,7 @@ END_TEST
 
 /* A hold that ends too early leaves part of a plug. Until that can be taken out, the callback's
  * calls must stay: the guest's own functions would take hvtrace's file for one of theirs. */
-START_TEST(a_hold_that_fails_leaves_nothing_behind)
+START_TEST(a_failed_hold_keeps_needed_calls)
 {
 	struct hv_event_want want = {.type = &tp.type};
 	struct hv_err *err;
@@ -465,7 +465,7 @@ START_TEST(killed_between_any_two_writes)
 END_TEST
 
 /* After a takeover, the plugged-in callbacks are unknown until all of them were taken out. */
-START_TEST(the_calls_stay_while_callbacks_of_a_dead_session_do)
+START_TEST(calls_stay_while_old_callbacks_are_plugged_in)
 {
 	struct hv_err *err;
 
@@ -497,7 +497,7 @@ static void show_again(struct fr *fr, struct hv_gpa gpa)
 }
 
 /* The guest runs while hvtrace searches for its own changes. */
-START_TEST(what_the_first_look_does_not_see)
+START_TEST(changes_missed_by_the_first_search)
 {
 	set(NULL);
 	hidden = funcs();
@@ -538,23 +538,23 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_guest_that_never_stops);
-	tcase_add_test(tc, what_the_first_look_does_not_see);
-	tcase_add_test(tc, the_calls_stay_while_callbacks_of_a_dead_session_do);
+	tcase_add_test(tc, changes_missed_by_the_first_search);
+	tcase_add_test(tc, calls_stay_while_old_callbacks_are_plugged_in);
 	tcase_add_test(tc, on_and_off);
-	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
+	tcase_add_test(tc, one_refused_event_does_not_block_others);
 	tcase_add_test(tc, an_event_has_a_filter_while_it_is_wanted);
-	tcase_add_test(tc, a_module_that_has_gone);
+	tcase_add_test(tc, a_removed_module);
 	tcase_add_test(tc, a_module_stays_while_its_events_are_on);
 	tcase_add_test(tc, a_module_goes_while_other_events_are_on);
 	tcase_add_test(tc, a_module_that_goes_is_refused);
 	tcase_add_test(tc, a_module_whose_claim_is_left);
 	tcase_add_loop_test(tc, a_claim_of_an_earlier_release, 0, 2);
-	tcase_add_test(tc, a_bit_that_is_no_claim);
+	tcase_add_test(tc, a_bit_that_is_not_a_claim);
 	tcase_add_test(tc, claims_in_a_journal_are_checked);
 	tcase_add_test(tc, a_callback_that_does_nothing);
-	tcase_add_test(tc, the_guest_comes_first);
+	tcase_add_test(tc, changes_by_the_guest_are_refused);
 	tcase_add_test(tc, an_array_that_is_used_is_not_changed);
-	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
+	tcase_add_loop_test(tc, a_failed_hold_keeps_needed_calls, 0, 2 + FTP_NR - 1);
 	tcase_add_test(tc, a_vcpu_in_a_key_site_is_waited_for);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
 }

@@ -6,7 +6,7 @@
 #include "tests/unit/tracer/tracepoints/fake_plug.h"
 #include "tracer/tracepoints/plug.h"
 
-START_TEST(in_and_out)
+START_TEST(plugged_in_and_taken_out)
 {
 	hv_plug_prepare(&r.tracee, &plug);
 	fp_apply(true, 2 + FTP_NR - 1);
@@ -24,7 +24,7 @@ START_TEST(in_and_out)
 END_TEST
 
 /* The array belongs to hvtrace. The tests read it as the guest does. */
-START_TEST(what_the_guest_is_given)
+START_TEST(contents_of_the_callback_array)
 {
 	const uint8_t *array = r.tracee.region.host + FP_ARRAY_OFF;
 	const uint8_t *file = r.tracee.region.host + HV_REGION_FILES_OFF + FP_INDEX * 128;
@@ -77,7 +77,7 @@ START_TEST(in_and_out_of_an_old_kernel)
 }
 END_TEST
 
-START_TEST(out_when_the_guest_came_and_went)
+START_TEST(taken_out_after_the_guest_came_and_went)
 {
 	fp_apply(true, 2 + FTP_NR - 1);
 	fp_guest_has(0);
@@ -88,7 +88,7 @@ START_TEST(out_when_the_guest_came_and_went)
 }
 END_TEST
 
-START_TEST(out_while_the_guest_is_in)
+START_TEST(taken_out_while_the_guest_uses_it)
 {
 	struct hv_plug_step step = fp_step_of(false);
 	struct hv_err *err;
@@ -161,7 +161,7 @@ START_TEST(out_without_a_journal)
 }
 END_TEST
 
-START_TEST(what_is_in_use_or_contradicts_itself)
+START_TEST(used_or_inconsistent_tracepoints_are_refused)
 {
 	struct hv_tracepoint *p = &tp.type.tracepoint;
 
@@ -212,7 +212,7 @@ static void change_array(struct fr *fr)
 }
 
 /* The guest does not stand still in a hold. */
-START_TEST(what_cannot_be_put_back_needs_recovery)
+START_TEST(a_failed_restore_needs_recovery)
 {
 	struct hv_err *err;
 
@@ -235,7 +235,7 @@ static void in_fails(const char *words)
 	fp_check_off();
 }
 
-START_TEST(in_one_hold_or_not_at_all)
+START_TEST(all_changes_or_none)
 {
 	hv_plug_prepare(&r.tracee, &plug);
 	fk_u64(f, tp.locks[2], 1);
@@ -256,7 +256,7 @@ START_TEST(in_one_hold_or_not_at_all)
 END_TEST
 
 /* The guest changes it between the plan and the hold. */
-START_TEST(what_changed_since_the_plan_is_planned_again)
+START_TEST(guest_changes_cause_a_new_plan)
 {
 	struct hv_plug_step step = fp_step_of(true);
 	uint64_t words[] = {tp.type.tracepoint.funcs.v, tp.type.tracepoint.key.v,
@@ -288,7 +288,7 @@ START_TEST(killed_between_any_two_writes)
 }
 END_TEST
 
-START_TEST(what_is_ours_is_found)
+START_TEST(own_callbacks_are_found)
 {
 	hv_plug_prepare(&r.tracee, &plug);
 	ck_assert_uint_eq(fp_find_and_take_out(), 0);
@@ -317,7 +317,7 @@ static bool knows(struct hv_journal_entry e)
 }
 
 /* The guest's root can write the journal. */
-START_TEST(only_a_nop_is_believed)
+START_TEST(only_a_nop_is_restored)
 {
 	struct hv_journal_entry good = {.gva = FTP_SITE(0), .kind = HV_CHANGE_KEY, .len_bytes = 5};
 	struct hv_journal_entry e;
@@ -381,7 +381,7 @@ static const struct {
 	{HV_REGION_STACKS_OFF + 0x1000, true}, {HV_REGION_STACKS_OFF + 0x1000 + 8 * 4096, false},
 };
 
-START_TEST(who_uses_a_plug_still)
+START_TEST(users_of_a_plug_block_its_reuse)
 {
 	uint64_t word = FR_RANGE + words[_i].off - HV_REGION_TRAMPOLINES_OFF;
 
@@ -411,7 +411,7 @@ END_TEST
 
 /* The guest replaced its array that contains hvtrace's callback before the callback was taken out.
  * A task may be calling the callbacks of the old array without any hvtrace address on its stack. */
-START_TEST(who_goes_through_an_older_array)
+START_TEST(users_of_a_replaced_array_are_found)
 {
 	const struct hv_gva_range functions[] = {
 		{hv_gva(FK_BASE + 0x700), hv_gva(FK_BASE + 0x740)},
@@ -500,7 +500,7 @@ static const struct {
 	{"kvm_async_pf_task_wait", "default_idle", true, false},
 };
 
-START_TEST(which_halts_are_those_of_the_idle_loop)
+START_TEST(halts_of_the_idle_loop_are_recognized)
 {
 	const uint64_t caller = FK_BASE + 0x740;
 	struct hv_gva_range function = {hv_gva(FK_BASE + 0x700), hv_gva(caller)};
@@ -535,26 +535,26 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
-	tcase_add_test(tc, in_and_out);
+	tcase_add_test(tc, plugged_in_and_taken_out);
 	tcase_add_test(tc, in_and_out_of_an_old_kernel);
 	tcase_add_test(tc, out_while_the_guest_keeps_the_copy);
-	tcase_add_test(tc, what_the_guest_is_given);
-	tcase_add_test(tc, out_when_the_guest_came_and_went);
-	tcase_add_test(tc, out_while_the_guest_is_in);
+	tcase_add_test(tc, contents_of_the_callback_array);
+	tcase_add_test(tc, taken_out_after_the_guest_came_and_went);
+	tcase_add_test(tc, taken_out_while_the_guest_uses_it);
 	tcase_add_test(tc, a_key_site_that_came_with_a_module);
 	tcase_add_test(tc, out_without_a_journal);
-	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
+	tcase_add_test(tc, used_or_inconsistent_tracepoints_are_refused);
 	tcase_add_test(tc, a_jump_that_is_too_short);
 	tcase_add_test(tc, an_address_inside_an_array);
-	tcase_add_test(tc, what_cannot_be_put_back_needs_recovery);
-	tcase_add_test(tc, in_one_hold_or_not_at_all);
-	tcase_add_test(tc, who_goes_through_an_older_array);
-	tcase_add_loop_test(tc, which_halts_are_those_of_the_idle_loop, 0, HV_ARRAY_LEN(halts));
-	tcase_add_loop_test(tc, what_changed_since_the_plan_is_planned_again, 0, 4);
+	tcase_add_test(tc, a_failed_restore_needs_recovery);
+	tcase_add_test(tc, all_changes_or_none);
+	tcase_add_test(tc, users_of_a_replaced_array_are_found);
+	tcase_add_loop_test(tc, halts_of_the_idle_loop_are_recognized, 0, HV_ARRAY_LEN(halts));
+	tcase_add_loop_test(tc, guest_changes_cause_a_new_plan, 0, 4);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * FP_NR_CHANGES + 2);
-	tcase_add_test(tc, what_is_ours_is_found);
-	tcase_add_test(tc, only_a_nop_is_believed);
-	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
+	tcase_add_test(tc, own_callbacks_are_found);
+	tcase_add_test(tc, only_a_nop_is_restored);
+	tcase_add_loop_test(tc, users_of_a_plug_block_its_reuse, 0, HV_ARRAY_LEN(words));
 }
 
 int main(void)

@@ -52,7 +52,7 @@ static void guest_is_alone(unsigned nr)
 		ck_assert(fp_jumps(i));
 }
 
-START_TEST(beside_the_guests_only_callback)
+START_TEST(joins_one_guest_callback)
 {
 	fp_guest_is_on(1);
 	for (unsigned i = 0; i < 2; i++) {
@@ -73,7 +73,7 @@ START_TEST(beside_the_guests_only_callback)
 END_TEST
 
 /* The static call already calls the iterator. */
-START_TEST(beside_several)
+START_TEST(joins_several_guest_callbacks)
 {
 	fp_guest_is_on(3);
 	fk_u32(f, tp.array + 2 * 24 + 16, (uint32_t)-5);
@@ -165,7 +165,7 @@ START_TEST(an_array_that_is_in_use_stays)
 }
 END_TEST
 
-START_TEST(what_cannot_be_joined)
+START_TEST(tracepoints_that_cannot_be_joined)
 {
 	fp_guest_is_on(HV_PLUG_CALLBACKS_MAX);
 	fp_fails(true, EBUSY, "with 10 callbacks, more than hvtrace has room for");
@@ -193,7 +193,7 @@ START_TEST(what_cannot_be_joined)
 END_TEST
 
 /* A guest that writes there harms only itself. hvtrace reports it. */
-START_TEST(an_array_that_somebody_wrote_into)
+START_TEST(an_array_modified_by_the_guest)
 {
 	uint64_t zero = 0, ours;
 
@@ -227,7 +227,7 @@ static bool is_word_at(uint64_t gva, struct hv_gpa gpa)
 	return gpa.v == gva - FK_BASE + FK_GPA;
 }
 
-static void the_guest_goes_on(struct fr *fr, struct hv_gpa gpa)
+static void continue_the_guest(struct fr *fr, struct hv_gpa gpa)
 {
 	if (!is_word_at(tp.static_call, gpa))
 		return;
@@ -236,7 +236,7 @@ static void the_guest_goes_on(struct fr *fr, struct hv_gpa gpa)
 }
 
 /* A change by the guest may be seen half done. It will be consistent soon. */
-START_TEST(what_is_being_changed_is_tried_again)
+START_TEST(a_tracepoint_in_transition_is_retried)
 {
 	struct hv_plug_step step = fp_step_of(true);
 
@@ -253,7 +253,7 @@ START_TEST(what_is_being_changed_is_tried_again)
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(!step.why_not && !step.is_passing && step.changes.nr);
 	fk_u64(f, tp.static_call, FTP_ITERATOR);
-	r.when_read = the_guest_goes_on; /* the guest no longer holds a lock */
+	r.when_read = continue_the_guest; /* the guest no longer holds a lock */
 	hv_plug_step_plan(&r.tracee, &layout, &step);
 	ck_assert(step.why_not && step.why_not->code == EBUSY && step.is_passing);
 	ck_assert_ptr_nonnull(strstr(step.why_not->message, "is changing its tracepoint"));
@@ -403,7 +403,7 @@ START_TEST(a_call_in_two_pages_stays)
 END_TEST
 
 /* If one site cannot be written, all changes are undone. */
-START_TEST(in_one_hold_or_not_at_all)
+START_TEST(all_changes_or_none)
 {
 	struct hv_err *err;
 
@@ -438,21 +438,21 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
-	tcase_add_test(tc, beside_the_guests_only_callback);
-	tcase_add_test(tc, beside_several);
+	tcase_add_test(tc, joins_one_guest_callback);
+	tcase_add_test(tc, joins_several_guest_callbacks);
 	tcase_add_test(tc, callbacks_that_do_nothing_are_left_out);
 	tcase_add_test(tc, out_when_the_guest_added_one);
 	tcase_add_test(tc, out_when_the_guest_went);
 	tcase_add_test(tc, an_array_that_is_in_use_stays);
-	tcase_add_test(tc, what_cannot_be_joined);
-	tcase_add_test(tc, an_array_that_somebody_wrote_into);
-	tcase_add_test(tc, what_is_being_changed_is_tried_again);
+	tcase_add_test(tc, tracepoints_that_cannot_be_joined);
+	tcase_add_test(tc, an_array_modified_by_the_guest);
+	tcase_add_test(tc, a_tracepoint_in_transition_is_retried);
 	tcase_add_test(tc, an_array_that_is_exchanged_while_it_is_read);
 	tcase_add_test(tc, a_callback_that_is_added_at_the_end);
 	tcase_add_test(tc, a_module_that_is_being_loaded);
 	tcase_add_test(tc, a_key_site_in_two_pages);
 	tcase_add_test(tc, a_call_in_two_pages_stays);
-	tcase_add_test(tc, in_one_hold_or_not_at_all);
+	tcase_add_test(tc, all_changes_or_none);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 1);
 }
 

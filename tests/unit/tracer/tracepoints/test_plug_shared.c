@@ -82,7 +82,7 @@ static uint64_t have_common_key(uint64_t other)
 	return key;
 }
 
-START_TEST(a_key_in_common_is_on_while_any_is)
+START_TEST(a_shared_key_is_on_while_any_event_is)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 
@@ -108,7 +108,7 @@ START_TEST(a_key_in_common_is_on_while_any_is)
 }
 END_TEST
 
-START_TEST(a_key_in_common_goes_off_with_the_last)
+START_TEST(a_shared_key_goes_off_with_the_last)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 
@@ -131,7 +131,7 @@ START_TEST(a_key_in_common_goes_off_with_the_last)
 END_TEST
 
 /* hvtrace never wrote the key's sites. One of them is shorter than the tracepoint's. */
-START_TEST(a_key_in_common_that_the_guest_had_on)
+START_TEST(a_shared_key_the_guest_had_enabled)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 	uint64_t entry = tp.table + FTP_SHORT * 16;
@@ -155,7 +155,7 @@ START_TEST(a_key_in_common_that_the_guest_had_on)
 END_TEST
 
 /* _i % 2: another tracepoint with the key is enabled. */
-START_TEST(killed_with_a_key_in_common)
+START_TEST(killed_with_a_shared_key)
 {
 	uint64_t other = fk_alloc(f, FTP_LEN), key = have_common_key(other);
 	unsigned is_on = (unsigned)_i % 2;
@@ -183,7 +183,7 @@ static void refused(const char *words)
 	fp_fails(true, EOPNOTSUPP, words);
 }
 
-START_TEST(what_is_refused_with_a_reason)
+START_TEST(refusals_have_a_reason)
 {
 	ck_assert_ptr_null(hv_plug_check(&f->k, &layout, &tp.type));
 	tp.type.tracepoint.reg = hv_gva(FTP_STUB_FUNC);
@@ -218,11 +218,11 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, fp_set_up, fp_tear_down);
 	tcase_add_test(tc, a_count_that_contradicts_the_guests_callback);
 	tcase_add_test(tc, system_calls_are_counted_as_the_kernel_does);
-	tcase_add_test(tc, a_key_in_common_is_on_while_any_is);
-	tcase_add_test(tc, a_key_in_common_goes_off_with_the_last);
-	tcase_add_test(tc, a_key_in_common_that_the_guest_had_on);
-	tcase_add_loop_test(tc, killed_with_a_key_in_common, 0, 4 * (FP_NR_CHANGES + 3));
-	tcase_add_test(tc, what_is_refused_with_a_reason);
+	tcase_add_test(tc, a_shared_key_is_on_while_any_event_is);
+	tcase_add_test(tc, a_shared_key_goes_off_with_the_last);
+	tcase_add_test(tc, a_shared_key_the_guest_had_enabled);
+	tcase_add_loop_test(tc, killed_with_a_shared_key, 0, 4 * (FP_NR_CHANGES + 3));
+	tcase_add_test(tc, refusals_have_a_reason);
 }
 
 int main(void)

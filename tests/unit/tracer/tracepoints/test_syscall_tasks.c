@@ -74,7 +74,7 @@ static void set(uint32_t count)
 	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TASK), 0);
 }
 
-START_TEST(all_tasks_get_it_and_lose_it)
+START_TEST(all_tasks_get_and_lose_the_flag)
 {
 	set(1);
 	for (unsigned i = 0; i < NR; i++)
@@ -99,7 +99,7 @@ static void change_flags(struct fr *fr)
 }
 
 /* The task changes its other flags between the plan and the hold. */
-START_TEST(a_task_that_changes_is_met_again)
+START_TEST(a_task_that_changes_is_retried)
 {
 	r.when_held = change_flags;
 	set(1);
@@ -108,7 +108,7 @@ START_TEST(a_task_that_changes_is_met_again)
 END_TEST
 
 /* The memory of a task that has ended may contain anything. */
-START_TEST(what_is_no_task_any_more_is_left_alone)
+START_TEST(ended_tasks_are_left_alone)
 {
 	fk_u64(&r.t.f, tasks[0] + FT_THREAD_NODE + 8, 0xdead000000000122); /* LIST_POISON2 */
 	fk_u64(&r.t.f, tasks[2] + FT_THREAD_NODE + 8, tasks[2] + FT_COMM);
@@ -156,9 +156,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, all_tasks_get_it_and_lose_it);
-	tcase_add_test(tc, a_task_that_changes_is_met_again);
-	tcase_add_test(tc, what_is_no_task_any_more_is_left_alone);
+	tcase_add_test(tc, all_tasks_get_and_lose_the_flag);
+	tcase_add_test(tc, a_task_that_changes_is_retried);
+	tcase_add_test(tc, ended_tasks_are_left_alone);
 	tcase_add_loop_test(tc, not_while_the_guest_switches_them, 0, 2);
 	tcase_add_test(tc, not_while_the_guest_changes_tracepoints);
 }

@@ -49,7 +49,7 @@ static const char *kept(const struct hv_event *e)
 	return room;
 }
 
-START_TEST(a_text_belongs_to_all_that_it_shows)
+START_TEST(a_text_is_keyed_by_all_it_shows)
 {
 	struct hv_event e = event_of(7), other;
 
@@ -102,7 +102,7 @@ static struct hv_event event_number(unsigned n, char text[static 2 * HV_LINE_PAR
 }
 
 /* Texts that are too long are not cached. */
-START_TEST(what_is_kept_is_right)
+START_TEST(cached_texts_are_correct)
 {
 	char text[2 * HV_LINE_PART_MAX];
 	unsigned nr = 0;
@@ -169,7 +169,7 @@ static struct hv_event any_event(void)
 }
 
 /* The cache must not change lines, with any options, and also after options change. */
-START_TEST(lines_are_the_same_with_and_without)
+START_TEST(the_cache_does_not_change_lines)
 {
 	static struct hv_site sites[] = {{.ip = {0x1000}, .name = "vfs_read"},
 					 {.ip = {0x2000}, .name = "an_other", .module = "ext4"}};
@@ -205,10 +205,10 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_text_belongs_to_all_that_it_shows);
+	tcase_add_test(tc, a_text_is_keyed_by_all_it_shows);
 	tcase_add_test(tc, texts_end_with_their_options);
-	tcase_add_test(tc, what_is_kept_is_right);
-	tcase_add_test(tc, lines_are_the_same_with_and_without);
+	tcase_add_test(tc, cached_texts_are_correct);
+	tcase_add_test(tc, the_cache_does_not_change_lines);
 	tcase_add_test(tc, times_are_as_printf_shows_them);
 }
 

@@ -85,7 +85,7 @@ static void is_known(enum hv_event_kind kind)
 			 sizeof(layout.records[kind]));
 }
 
-START_TEST(formats_that_are_known)
+START_TEST(known_formats)
 {
 	hv_raw_layout_init(&layout, hv_tracer_types());
 	ck_assert_mem_eq(&layout, &hv_raw_layout_known, sizeof(layout));
@@ -257,7 +257,7 @@ START_TEST(callers_of_a_stack)
 END_TEST
 
 /* Formats that no kernel can have are ignored. */
-START_TEST(formats_that_lie)
+START_TEST(impossible_formats_are_ignored)
 {
 	static const struct {
 		uint32_t off, size;
@@ -299,7 +299,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, formats_that_are_known);
+	tcase_add_test(tc, known_formats);
 	tcase_add_test(tc, return_of_5_10);
 	tcase_add_test(tc, the_hosts_time_of_a_return);
 	tcase_add_test(tc, the_value_of_a_return);
@@ -309,7 +309,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, marker_of_preempt_rt);
 	tcase_add_test(tc, id_of_raw_data);
 	tcase_add_test(tc, callers_of_a_stack);
-	tcase_add_test(tc, formats_that_lie);
+	tcase_add_test(tc, impossible_formats_are_ignored);
 }
 
 int main(void)

@@ -54,7 +54,7 @@ START_TEST(as_the_kernel_writes)
 }
 END_TEST
 
-START_TEST(lines_of_the_host)
+START_TEST(marker_lines)
 {
 	struct hv_event e = {.kind = HV_EVENT_PRINT, .time_ns = 5, .text = "hello", .text_len = 5};
 	char big[5000];
@@ -122,7 +122,7 @@ START_TEST(time_between_events)
 }
 END_TEST
 
-START_TEST(fills_up_and_no_further)
+START_TEST(a_page_fills_up)
 {
 	struct hv_event e = function_at(5);
 	unsigned nr = 0;
@@ -334,7 +334,7 @@ static struct hv_brief brief_of(struct hv_event *e)
 				 .lazy_depth = e->lazy_depth};
 }
 
-START_TEST(events_in_brief_make_the_same_bytes)
+START_TEST(briefs_make_the_same_bytes)
 {
 	enum { NR = 64 };
 	static uint8_t bytes[2][HV_RAW_PAGE_LEN];
@@ -373,7 +373,7 @@ START_TEST(events_in_brief_make_the_same_bytes)
 END_TEST
 
 /* If a kernel's records of a kind differ, no briefs of that kind are accepted. */
-START_TEST(kinds_that_are_taken_in_brief)
+START_TEST(kinds_accepted_as_briefs)
 {
 	struct hv_raw_layout other = hv_raw_layout_known;
 
@@ -386,12 +386,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, as_the_kernel_writes);
-	tcase_add_test(tc, events_in_brief_make_the_same_bytes);
-	tcase_add_test(tc, kinds_that_are_taken_in_brief);
-	tcase_add_test(tc, lines_of_the_host);
+	tcase_add_test(tc, briefs_make_the_same_bytes);
+	tcase_add_test(tc, kinds_accepted_as_briefs);
+	tcase_add_test(tc, marker_lines);
 	tcase_add_test(tc, flags_and_depths);
 	tcase_add_test(tc, time_between_events);
-	tcase_add_test(tc, fills_up_and_no_further);
+	tcase_add_test(tc, a_page_fills_up);
 	tcase_add_test(tc, lost_before_the_page);
 	tcase_add_test(tc, no_room_for_the_loss);
 	tcase_add_test(tc, entries_of_the_guests);

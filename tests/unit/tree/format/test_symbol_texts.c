@@ -28,7 +28,7 @@ static void keep(uint64_t addr, enum hv_symbol_form form, const char *text)
 	hv_symbol_texts_keep(texts, &out, strlen("line: "), hv_gva(addr), form);
 }
 
-START_TEST(a_text_belongs_to_its_address_and_form)
+START_TEST(a_text_is_keyed_by_address_and_form)
 {
 	texts = hv_symbol_texts_new();
 	ck_assert(!is_kept(0x1000, HV_SYMBOL_PLAIN, ""));
@@ -60,7 +60,7 @@ START_TEST(texts_end_with_their_version)
 END_TEST
 
 /* More texts than it has room for, of every length. */
-START_TEST(what_is_kept_is_right)
+START_TEST(cached_texts_are_correct)
 {
 	char name[101];
 	unsigned nr = 0;
@@ -86,9 +86,9 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, a_text_belongs_to_its_address_and_form);
+	tcase_add_test(tc, a_text_is_keyed_by_address_and_form);
 	tcase_add_test(tc, texts_end_with_their_version);
-	tcase_add_test(tc, what_is_kept_is_right);
+	tcase_add_test(tc, cached_texts_are_correct);
 }
 
 int main(void)

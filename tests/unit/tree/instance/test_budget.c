@@ -73,7 +73,7 @@ static unsigned nr_called(void)
 	return nr;
 }
 
-START_TEST(nothing_is_done_within_the_limit)
+START_TEST(no_change_within_the_limit)
 {
 	hv_fake_load(50000, ips, costs, NR_SITES);
 	ck_assert_uint_eq(keep(50000), 0);
@@ -83,7 +83,7 @@ START_TEST(nothing_is_done_within_the_limit)
 }
 END_TEST
 
-START_TEST(the_hottest_go_first)
+START_TEST(the_hottest_functions_are_removed_first)
 {
 	struct hv_text text = {0};
 
@@ -104,7 +104,7 @@ START_TEST(the_hottest_go_first)
 }
 END_TEST
 
-START_TEST(the_trace_says_what_is_missing)
+START_TEST(the_trace_lists_removed_functions)
 {
 	char buf[8192];
 	struct hv_file *f;
@@ -120,7 +120,7 @@ START_TEST(the_trace_says_what_is_missing)
 }
 END_TEST
 
-START_TEST(a_new_choice_begins_anew)
+START_TEST(a_new_filter_resets_removals)
 {
 	hv_fake_load(80000, ips, costs, NR_SITES);
 	keep(50000);
@@ -138,7 +138,7 @@ START_TEST(a_new_choice_begins_anew)
 }
 END_TEST
 
-START_TEST(no_instance_gets_them)
+START_TEST(removed_functions_stay_removed_everywhere)
 {
 	ck_assert_ptr_null(hv_tree_mkdir(tree, &hv_root_rights, "instances/a"));
 	put("instances/a/set_ftrace_filter", "function_0 ");
@@ -153,7 +153,7 @@ START_TEST(no_instance_gets_them)
 END_TEST
 
 /* Addresses in a guest's rings that belong to no function. */
-START_TEST(what_is_no_site_is_left)
+START_TEST(unknown_addresses_are_ignored)
 {
 	ips[NR_SITES] = 0xdead;
 	costs[NR_SITES] = 1u << 30;
@@ -164,7 +164,7 @@ START_TEST(what_is_no_site_is_left)
 }
 END_TEST
 
-START_TEST(nothing_is_aside_that_could_not_be_put_back)
+START_TEST(a_failed_removal_changes_nothing)
 {
 	struct hv_err *err;
 	size_t nr;
@@ -182,13 +182,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, nothing_is_done_within_the_limit);
-	tcase_add_test(tc, the_hottest_go_first);
-	tcase_add_test(tc, the_trace_says_what_is_missing);
-	tcase_add_test(tc, a_new_choice_begins_anew);
-	tcase_add_test(tc, no_instance_gets_them);
-	tcase_add_test(tc, what_is_no_site_is_left);
-	tcase_add_test(tc, nothing_is_aside_that_could_not_be_put_back);
+	tcase_add_test(tc, no_change_within_the_limit);
+	tcase_add_test(tc, the_hottest_functions_are_removed_first);
+	tcase_add_test(tc, the_trace_lists_removed_functions);
+	tcase_add_test(tc, a_new_filter_resets_removals);
+	tcase_add_test(tc, removed_functions_stay_removed_everywhere);
+	tcase_add_test(tc, unknown_addresses_are_ignored);
+	tcase_add_test(tc, a_failed_removal_changes_nothing);
 }
 
 int main(void)

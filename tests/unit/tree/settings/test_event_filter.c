@@ -238,7 +238,7 @@ START_TEST(hostile_texts)
 }
 END_TEST
 
-START_TEST(of_the_event)
+START_TEST(fields_of_the_event)
 {
 	yes("COMM == 'bash' && comm != 'sh' && comm ~ 'b*' && COMM ~ '*as*'");
 	no("comm ~ '*sh'"); /* matched up to the end of the array */
@@ -288,7 +288,7 @@ START_TEST(functions_and_pointers)
 }
 END_TEST
 
-START_TEST(what_is_wrong)
+START_TEST(invalid_input_is_refused)
 {
 	char filter[600];
 
@@ -341,10 +341,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, arrays);
 	tcase_add_test(tc, dynamic_texts);
 	tcase_add_test(tc, hostile_texts);
-	tcase_add_test(tc, of_the_event);
+	tcase_add_test(tc, fields_of_the_event);
 	tcase_add_test(tc, sets_of_cpus);
 	tcase_add_test(tc, functions_and_pointers);
-	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, invalid_input_is_refused);
 	tcase_add_test(tc, many_parentheses);
 }
 

@@ -35,7 +35,7 @@ static void is(const struct hv_filter *f, size_t nr, const uint64_t *ips)
 	}
 }
 
-START_TEST(is_a_set)
+START_TEST(a_filter_is_a_set)
 {
 	struct hv_filter f = {0}, copy;
 
@@ -107,7 +107,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, is_a_set);
+	tcase_add_test(tc, a_filter_is_a_set);
 	tcase_add_test(tc, no_match_changes_nothing);
 	tcase_add_test(tc, index_counts_every_site);
 	tcase_add_test(tc, modules);

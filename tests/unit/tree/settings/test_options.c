@@ -45,7 +45,7 @@ static bool parse(const char *text, enum hv_option *ret, bool *ret_on)
 	return hv_options_parse(&o, copy, "nop", ret, ret_on);
 }
 
-START_TEST(what_is_written)
+START_TEST(words_written_to_trace_options)
 {
 	enum hv_option option;
 	bool on;
@@ -67,7 +67,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, names_are_found);
 	tcase_add_test(tc, defaults_are_the_kernels);
-	tcase_add_test(tc, what_is_written);
+	tcase_add_test(tc, words_written_to_trace_options);
 }
 
 int main(void)

@@ -33,7 +33,7 @@ static void reads(const struct hv_pidlist *l, const char *want)
 	ck_assert_str_eq(text.data, want);
 }
 
-START_TEST(ascending_and_whole)
+START_TEST(ascending_and_complete)
 {
 	struct hv_pidlist l = {0};
 
@@ -69,7 +69,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, ascending_and_whole);
+	tcase_add_test(tc, ascending_and_complete);
 	tcase_add_test(tc, all_or_nothing);
 }
 

@@ -14,7 +14,7 @@ static size_t take(struct hv_token *t, const char *buf)
 	return used;
 }
 
-START_TEST(one_word_a_write)
+START_TEST(one_word_per_write)
 {
 	struct hv_token t = {0};
 
@@ -28,7 +28,7 @@ START_TEST(one_word_a_write)
 }
 END_TEST
 
-START_TEST(a_word_over_writes)
+START_TEST(a_word_across_writes)
 {
 	struct hv_token t = {0};
 
@@ -57,7 +57,7 @@ START_TEST(nul_delimits)
 }
 END_TEST
 
-START_TEST(too_long)
+START_TEST(a_hold_that_takes_too_long)
 {
 	struct hv_token t = {0};
 	struct hv_err *err;
@@ -116,10 +116,10 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, one_word_a_write);
-	tcase_add_test(tc, a_word_over_writes);
+	tcase_add_test(tc, one_word_per_write);
+	tcase_add_test(tc, a_word_across_writes);
 	tcase_add_test(tc, nul_delimits);
-	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, a_hold_that_takes_too_long);
 	tcase_add_test(tc, numbers);
 }
 

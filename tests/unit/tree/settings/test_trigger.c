@@ -46,7 +46,7 @@ static void alike(const char *a, const char *b, bool want)
 	hv_trigger_deinit(&second);
 }
 
-START_TEST(what_is_shown)
+START_TEST(how_triggers_are_shown)
 {
 	shows("stacktrace:3", "stacktrace:count=3\n");
 	shows("traceon", "traceon:unlimited\n");
@@ -60,7 +60,7 @@ START_TEST(what_is_shown)
 }
 END_TEST
 
-START_TEST(what_is_wrong)
+START_TEST(invalid_input_is_refused)
 {
 	is_wrong("", "there is no trigger '' here");
 	is_wrong("!", "there is no trigger '' here");
@@ -95,8 +95,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, what_is_shown);
-	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, how_triggers_are_shown);
+	tcase_add_test(tc, invalid_input_is_refused);
 	tcase_add_test(tc, removals);
 }
 

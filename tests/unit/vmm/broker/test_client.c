@@ -190,7 +190,7 @@ static struct hv_guest *open_client(void)
 	return g;
 }
 
-START_TEST(a_guest_is_what_it_is)
+START_TEST(the_client_sees_the_guest)
 {
 	struct hv_guest *g = open_client();
 	const struct hv_guest_info *info = hv_guest_info(g);
@@ -212,7 +212,7 @@ START_TEST(a_guest_is_what_it_is)
 END_TEST
 
 /* A copy of what an earlier session may have left there. */
-START_TEST(the_regions_beginning_is_kept)
+START_TEST(the_start_of_the_region_is_copied)
 {
 	struct hv_guest *g = open_client();
 	struct hv_region region;
@@ -242,7 +242,7 @@ START_TEST(ram_is_read_with_and_without_a_window)
 }
 END_TEST
 
-START_TEST(errors_say_all)
+START_TEST(errors_arrive_complete)
 {
 	struct hv_guest *g = open_client();
 	uint8_t byte;
@@ -257,7 +257,7 @@ START_TEST(errors_say_all)
 }
 END_TEST
 
-START_TEST(writes_need_a_hold_and_obey_the_rules)
+START_TEST(writes_need_a_hold_and_pass_the_rules)
 {
 	struct hv_guest *g = open_client();
 	struct hv_hold_write w = {.gpa = hv_gpa(0x2000), .len_bytes = 8, .bytes = {1, 2, 3}};
@@ -287,7 +287,7 @@ START_TEST(writes_need_a_hold_and_obey_the_rules)
 }
 END_TEST
 
-START_TEST(a_hold_says_whether_vcpus_may_be_hidden)
+START_TEST(a_hold_may_allow_hidden_vcpus)
 {
 	struct hv_guest *g = open_client();
 	struct hv_hold *hold;
@@ -329,7 +329,7 @@ static void check_question(const struct hv_message *question, const char *messag
 		.kind = HV_ASK_HOLD_WRITE, .bytes = (uint8_t *)(list), .len_bytes = sizeof(list)   \
 	}
 
-START_TEST(what_no_service_asks_for_is_refused)
+START_TEST(invalid_questions_are_refused)
 {
 	static struct hv_gpa descending[] = {{0x2000}, {0x1000}};
 	static const struct {
@@ -370,7 +370,7 @@ START_TEST(what_no_service_asks_for_is_refused)
 END_TEST
 
 /* The service speaks another protocol, or was taken over: this ends the broker. */
-START_TEST(a_question_that_there_is_not)
+START_TEST(an_unknown_question_ends_the_broker)
 {
 	struct hv_guest *guest = small_guest_open(&small);
 	struct hv_broker_server *server = hv_broker_server_new(guest, HV_ADOPTS_NOTHING);
@@ -382,7 +382,7 @@ START_TEST(a_question_that_there_is_not)
 }
 END_TEST
 
-START_TEST(writes_that_no_service_makes_are_refused)
+START_TEST(invalid_writes_are_refused)
 {
 	static struct hv_hold_write unknown[] = {{.gpa = {0x2000}, .len_bytes = 1}};
 	static struct hv_hold_write empty[] = {{.gpa = {0x2000}}};
@@ -423,7 +423,7 @@ START_TEST(the_files_of_the_ram_are_given_once)
 }
 END_TEST
 
-START_TEST(a_hold_is_for_what_needs_one)
+START_TEST(questions_that_need_or_exclude_a_hold)
 {
 	struct hv_guest *g = open_client();
 	struct hv_region region;
@@ -491,7 +491,7 @@ END_TEST
 
 /* The broker of an `hvtrace run` machine reaches it as a service reaches a broker, and forwards the
  * files of RAM and region. */
-START_TEST(a_machine_is_given_on)
+START_TEST(a_broker_forwards_a_machine)
 {
 	struct hv_hold_write w = {
 		.gpa = hv_gpa(SMALL_REGION + 64), .len_bytes = 4, .bytes = {1, 2, 3, 4}};
@@ -550,7 +550,7 @@ START_TEST(a_vmm_cannot_have_too_many_vcpus)
 END_TEST
 
 /* The VMM's claims about its identity are not trusted: the id is a path in the run directory. */
-START_TEST(a_vmm_does_not_choose_who_it_is)
+START_TEST(a_vmm_cannot_choose_its_identity)
 {
 	struct hv_guest *g = NULL;
 
@@ -625,7 +625,7 @@ static struct hv_err *error_for(uint64_t code, uint64_t facts, uint64_t reason_o
 	return err;
 }
 
-START_TEST(any_number_is_an_error)
+START_TEST(any_error_number_is_accepted)
 {
 	static const uint64_t codes[] = {0,	     1ull << 32, 1ull << 31, UINT32_MAX,
 					 UINT64_MAX, 4096,	 134};
@@ -704,7 +704,7 @@ static void close_taken(struct hv_guest *g)
 	close(its);
 }
 
-START_TEST(answers_that_no_broker_gives)
+START_TEST(invalid_answers_are_refused)
 {
 	struct hv_guest *g = open_taken();
 	struct hv_vcpu_regs regs[2];
@@ -727,7 +727,7 @@ START_TEST(answers_that_no_broker_gives)
 }
 END_TEST
 
-START_TEST(a_region_that_is_not_one)
+START_TEST(an_invalid_region_is_refused)
 {
 	struct hv_guest *g = open_taken();
 	HV_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -787,31 +787,31 @@ END_TEST
 
 static void add(TCase *tc)
 {
-	tcase_add_test(tc, a_guest_is_what_it_is);
-	tcase_add_test(tc, the_regions_beginning_is_kept);
+	tcase_add_test(tc, the_client_sees_the_guest);
+	tcase_add_test(tc, the_start_of_the_region_is_copied);
 	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
-	tcase_add_test(tc, errors_say_all);
-	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
-	tcase_add_test(tc, a_hold_says_whether_vcpus_may_be_hidden);
+	tcase_add_test(tc, errors_arrive_complete);
+	tcase_add_test(tc, writes_need_a_hold_and_pass_the_rules);
+	tcase_add_test(tc, a_hold_may_allow_hidden_vcpus);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
-	tcase_add_test(tc, what_no_service_asks_for_is_refused);
-	tcase_add_test(tc, a_question_that_there_is_not);
-	tcase_add_test(tc, writes_that_no_service_makes_are_refused);
-	tcase_add_test(tc, answers_that_no_broker_gives);
-	tcase_add_test(tc, a_region_that_is_not_one);
+	tcase_add_test(tc, invalid_questions_are_refused);
+	tcase_add_test(tc, an_unknown_question_ends_the_broker);
+	tcase_add_test(tc, invalid_writes_are_refused);
+	tcase_add_test(tc, invalid_answers_are_refused);
+	tcase_add_test(tc, an_invalid_region_is_refused);
 	tcase_add_test(tc, a_journal_that_cannot_be_kept);
 	tcase_add_test(tc, a_socket_without_a_peer);
 	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
-	tcase_add_test(tc, a_hold_is_for_what_needs_one);
+	tcase_add_test(tc, questions_that_need_or_exclude_a_hold);
 	tcase_add_test(tc, a_vmm_that_has_ended_is_not_traced);
 	tcase_add_test(tc, a_guest_is_stopped_at_an_instruction);
-	tcase_add_test(tc, a_machine_is_given_on);
+	tcase_add_test(tc, a_broker_forwards_a_machine);
 	tcase_add_test(tc, a_vmm_cannot_have_too_many_vcpus);
-	tcase_add_test(tc, a_vmm_does_not_choose_who_it_is);
+	tcase_add_test(tc, a_vmm_cannot_choose_its_identity);
 	tcase_add_loop_test(tc, a_vmm_has_a_known_architecture, 0, 3);
 	tcase_add_test(tc, all_vcpus_are_asked_for);
 	tcase_add_test(tc, messages_are_bounded);
-	tcase_add_test(tc, any_number_is_an_error);
+	tcase_add_test(tc, any_error_number_is_accepted);
 	tcase_add_test(tc, a_message_has_a_deadline);
 	tcase_add_test(tc, an_answer_is_bounded);
 }

@@ -107,7 +107,7 @@ START_TEST(entries_get_pages_of_the_region)
 }
 END_TEST
 
-START_TEST(no_tables_where_leaves_will_do)
+START_TEST(no_tables_where_leaves_suffice)
 {
 	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(entry(SMALL_WINDOW, (SMALL_REGION + 0x3c0000) | 0x63)));
@@ -115,7 +115,7 @@ START_TEST(no_tables_where_leaves_will_do)
 }
 END_TEST
 
-START_TEST(text_leads_to_us_or_is_put_back)
+START_TEST(text_calls_the_region_or_is_restored)
 {
 	begin(HV_ADOPTS_NOTHING);
 	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* nothing is mapped there yet */
@@ -176,7 +176,7 @@ END_TEST
 
 /* Kernel addresses between two mapped parts do not belong to hvtrace. Parts may be mapped in any
  * order. */
-START_TEST(what_is_between_is_not_ours)
+START_TEST(gaps_in_the_region_are_refused)
 {
 	static const uint64_t entries[] = {0, 3, 1, 2};
 	const uint64_t mib2 = 2u << 20, leaf = SMALL_REGION | 0xe1;
@@ -200,7 +200,7 @@ START_TEST(what_is_between_is_not_ours)
 END_TEST
 
 /* The first instruction of a two-instruction call may be alone if its target is in the region. */
-START_TEST(a_first_instruction_leads_to_us)
+START_TEST(a_first_instruction_targets_the_region)
 {
 	static const uint8_t free_site[8] = {0x13, 0, 0, 0, 0x13, 0, 0, 0};
 	struct hv_hold_write ours, elsewhere;
@@ -220,7 +220,7 @@ START_TEST(a_first_instruction_leads_to_us)
 }
 END_TEST
 
-START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
+START_TEST(the_latest_guest_bytes_are_restored)
 {
 	static const uint8_t other[5] = {0xe8, 1, 2, 3, 4};
 
@@ -238,7 +238,7 @@ START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
 END_TEST
 
 /* The guardian may be killed in the middle of a list. */
-START_TEST(a_write_that_was_not_made_is_tried_again)
+START_TEST(a_lost_write_can_be_repeated)
 {
 	struct hv_hold_write call, back;
 	uint64_t entry_at, leaf;
@@ -266,7 +266,7 @@ START_TEST(a_write_that_was_not_made_is_tried_again)
 }
 END_TEST
 
-START_TEST(keys_jump_or_do_not)
+START_TEST(keys_become_jumps_or_nops)
 {
 	static const uint8_t client_jump[2] = {0xeb, 0x10}, short_nop[2] = {0x66, 0x90};
 	const uint32_t second = SITE + 0x40;
@@ -285,7 +285,7 @@ END_TEST
 
 /* A call of one kernel function becomes a call of another, and then the static call's word
  * changes. */
-START_TEST(static_calls_lead_elsewhere)
+START_TEST(static_calls_change_their_target)
 {
 	const uint64_t from = SMALL_TEXT + 0x300, to = SMALL_TEXT + 0x4000, other = to + 16;
 
@@ -315,7 +315,7 @@ START_TEST(static_calls_lead_elsewhere)
 END_TEST
 
 /* The array of a tracepoint: none, the guest's, hvtrace's. */
-START_TEST(a_tracepoint_has_an_array_of_ours)
+START_TEST(a_tracepoint_gets_an_array_in_the_region)
 {
 	const uint64_t own = SMALL_TEXT + 0xa000;
 
@@ -334,7 +334,7 @@ START_TEST(a_tracepoint_has_an_array_of_ours)
 END_TEST
 
 /* hvtrace's callback in a guest's array becomes one that does nothing. */
-START_TEST(a_probe_does_nothing_any_more)
+START_TEST(a_callback_is_replaced_by_a_stub)
 {
 	const uint64_t own = SMALL_TEXT + 0x400, nothing = SMALL_TEXT + 0x500;
 	uint64_t ours = SMALL_WINDOW + 0x180000;
@@ -459,7 +459,7 @@ START_TEST(an_earlier_session_is_put_back_by_its_journal)
 END_TEST
 
 /* The guest added its callback beside an earlier session's, in a new array, and removed it. */
-START_TEST(recovery_empties_a_tracepoint_that_has_only_our_probe)
+START_TEST(recovery_empties_a_tracepoint_with_only_own_probes)
 {
 	const uint64_t array = WORD + 0x100, none = 0, left = SMALL_TEXT + array;
 	uint64_t word;
@@ -485,7 +485,7 @@ END_TEST
 
 /* With KPTI, user-mode tables do not map the kernel. Another vCPU's tables may, and the kernel's
  * root is next to the user-mode root. */
-START_TEST(any_vcpu_tells_the_kernels_tables)
+START_TEST(any_vcpu_can_show_the_kernel_tables)
 {
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
@@ -564,25 +564,25 @@ static void add(TCase *tc)
 	tcase_add_test(tc, entries_of_an_image_that_can_be_anywhere);
 	tcase_add_test(tc, entries_get_tables_in_the_region);
 	tcase_add_test(tc, entries_get_pages_of_the_region);
-	tcase_add_test(tc, no_tables_where_leaves_will_do);
-	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, no_tables_where_leaves_suffice);
+	tcase_add_test(tc, text_calls_the_region_or_is_restored);
 	tcase_add_test(tc, a_call_of_the_guest_is_put_back);
 	tcase_add_test(tc, longer_instructions_become_a_jump);
-	tcase_add_test(tc, what_is_between_is_not_ours);
-	tcase_add_test(tc, a_first_instruction_leads_to_us);
-	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
-	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
-	tcase_add_test(tc, keys_jump_or_do_not);
-	tcase_add_test(tc, static_calls_lead_elsewhere);
-	tcase_add_test(tc, a_tracepoint_has_an_array_of_ours);
-	tcase_add_test(tc, a_probe_does_nothing_any_more);
+	tcase_add_test(tc, gaps_in_the_region_are_refused);
+	tcase_add_test(tc, a_first_instruction_targets_the_region);
+	tcase_add_test(tc, the_latest_guest_bytes_are_restored);
+	tcase_add_test(tc, a_lost_write_can_be_repeated);
+	tcase_add_test(tc, keys_become_jumps_or_nops);
+	tcase_add_test(tc, static_calls_change_their_target);
+	tcase_add_test(tc, a_tracepoint_gets_an_array_in_the_region);
+	tcase_add_test(tc, a_callback_is_replaced_by_a_stub);
 	tcase_add_test(tc, a_function_returns_to_the_kernel_again);
 	tcase_add_test(tc, a_signed_return_address_is_put_back);
 	tcase_add_test(tc, counts_and_bits);
 	tcase_add_test(tc, a_list_is_allowed_as_a_whole);
 	tcase_add_test(tc, an_earlier_session_is_put_back_by_its_journal);
-	tcase_add_test(tc, recovery_empties_a_tracepoint_that_has_only_our_probe);
-	tcase_add_test(tc, any_vcpu_tells_the_kernels_tables);
+	tcase_add_test(tc, recovery_empties_a_tracepoint_with_only_own_probes);
+	tcase_add_test(tc, any_vcpu_can_show_the_kernel_tables);
 	tcase_add_test(tc, no_vcpu_was_seen_in_the_kernel);
 	tcase_add_test(tc, the_kernels_root_has_few_entries);
 	tcase_add_test(tc, the_only_vcpu_is_in_the_trampoline);

@@ -88,7 +88,7 @@ START_TEST(a_leaf_does_not_go_into_any_zero_word)
 END_TEST
 
 /* A call is relative: its position determines its target. */
-START_TEST(a_call_does_not_lead_elsewhere_than_it_says)
+START_TEST(a_call_has_the_claimed_target)
 {
 	struct hv_hold_write w;
 
@@ -136,7 +136,7 @@ END_TEST
 
 /* Two overlapping sites: the saved bytes of one contain part of the call in the other. The attacker
  * chooses these bytes by the call's target. */
-START_TEST(parts_of_calls_do_not_stay)
+START_TEST(parts_of_calls_are_not_restored)
 {
 	uint8_t before[16];
 	struct hv_hold_write other;
@@ -188,7 +188,7 @@ START_TEST(jumps_and_calls_do_not_lead_to_data)
 }
 END_TEST
 
-START_TEST(a_count_does_not_walk)
+START_TEST(a_count_cannot_be_changed_repeatedly)
 {
 	begin(HV_ADOPTS_NOTHING);
 	for (unsigned i = 0; i < 200; i++)
@@ -209,7 +209,7 @@ START_TEST(a_count_does_not_walk)
 END_TEST
 
 /* The guest may decrement a count that hvtrace incremented, and the other way round. */
-START_TEST(a_count_changes_hands)
+START_TEST(guest_and_hvtrace_share_a_count)
 {
 	begin(HV_ADOPTS_NOTHING);
 	for (unsigned i = 0; i < 10; i++) {
@@ -230,7 +230,7 @@ END_TEST
 
 /* First a pointer to the region, which may be written anywhere, then the values that may replace a
  * pointer. */
-START_TEST(a_word_does_not_get_any_value)
+START_TEST(a_word_gets_only_allowed_values)
 {
 	static const uint64_t values[] = {0x1234, 0xffffffff81234567, 0x8000000000030067,
 					  SMALL_TEXT + 0x5000, SMALL_TEXT + PAGE_OF_USER};
@@ -252,7 +252,7 @@ START_TEST(a_word_does_not_get_any_value)
 END_TEST
 
 /* A site's saved bytes must not be written if the guest has reused the memory. */
-START_TEST(old_bytes_do_not_go_over_the_guests_own)
+START_TEST(saved_bytes_do_not_overwrite_guest_changes)
 {
 	begin(HV_ADOPTS_NOTHING);
 	map_window();
@@ -263,7 +263,7 @@ START_TEST(old_bytes_do_not_go_over_the_guests_own)
 }
 END_TEST
 
-START_TEST(recovery_does_not_write_anywhere)
+START_TEST(recovery_writes_only_its_changes)
 {
 	static const uint8_t code[5] = {0x48, 0x89, 0xc3, 0x0f, 0x05};
 
@@ -292,7 +292,7 @@ static void forge_tables(uint64_t root)
 	small_map(&small, root);
 }
 
-START_TEST(pages_beside_the_tables_are_no_tables)
+START_TEST(pages_next_to_the_tables_are_not_tables)
 {
 	const uint64_t forged = 0xa0000, root = forged | 1u << 12;
 	struct hv_hold_write w;
@@ -320,7 +320,7 @@ START_TEST(pages_beside_the_tables_are_no_tables)
 }
 END_TEST
 
-START_TEST(tables_that_do_not_lead_to_the_region_are_not_the_kernels)
+START_TEST(tables_without_the_region_are_refused)
 {
 	struct hv_hold_write w;
 
@@ -375,19 +375,19 @@ static void add(TCase *tc)
 	tcase_add_test(tc, bits_are_of_two_kinds_at_most);
 	tcase_add_test(tc, text_does_not_change_as_data);
 	tcase_add_test(tc, a_leaf_does_not_go_into_any_zero_word);
-	tcase_add_test(tc, a_call_does_not_lead_elsewhere_than_it_says);
+	tcase_add_test(tc, a_call_has_the_claimed_target);
 	tcase_add_test(tc, a_call_does_not_replace_other_instructions);
 	tcase_add_test(tc, nothing_follows_a_jump);
-	tcase_add_test(tc, parts_of_calls_do_not_stay);
+	tcase_add_test(tc, parts_of_calls_are_not_restored);
 	tcase_add_test(tc, a_list_does_not_overlap_itself);
 	tcase_add_test(tc, jumps_and_calls_do_not_lead_to_data);
-	tcase_add_test(tc, a_count_does_not_walk);
-	tcase_add_test(tc, a_count_changes_hands);
-	tcase_add_test(tc, a_word_does_not_get_any_value);
-	tcase_add_test(tc, old_bytes_do_not_go_over_the_guests_own);
-	tcase_add_test(tc, recovery_does_not_write_anywhere);
-	tcase_add_test(tc, pages_beside_the_tables_are_no_tables);
-	tcase_add_test(tc, tables_that_do_not_lead_to_the_region_are_not_the_kernels);
+	tcase_add_test(tc, a_count_cannot_be_changed_repeatedly);
+	tcase_add_test(tc, guest_and_hvtrace_share_a_count);
+	tcase_add_test(tc, a_word_gets_only_allowed_values);
+	tcase_add_test(tc, saved_bytes_do_not_overwrite_guest_changes);
+	tcase_add_test(tc, recovery_writes_only_its_changes);
+	tcase_add_test(tc, pages_next_to_the_tables_are_not_tables);
+	tcase_add_test(tc, tables_without_the_region_are_refused);
 	tcase_add_test(tc, registers_are_bounded);
 	tcase_add_test(tc, addresses_are_bounded);
 }

@@ -170,7 +170,7 @@ START_TEST(calls_and_back)
 }
 END_TEST
 
-START_TEST(again_in_one_hold)
+START_TEST(two_injections_in_one_hold)
 {
 	struct hv_err *err;
 	int feed;
@@ -322,7 +322,7 @@ START_TEST(a_vcpu_thread)
 END_TEST
 
 /* A thread id from the monitor may belong to another process, which must continue untraced. */
-START_TEST(another_processes_thread)
+START_TEST(a_thread_of_another_process)
 {
 	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
 	struct hv_threads threads;
@@ -385,11 +385,11 @@ static void add_tests(TCase *tc)
 	}
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, calls_and_back);
-	tcase_add_test(tc, again_in_one_hold);
+	tcase_add_test(tc, two_injections_in_one_hold);
 	tcase_add_test(tc, a_failing_call_is_the_last);
 	tcase_add_test(tc, an_address_in_the_data);
 	tcase_add_test(tc, death_at_every_step);
-	tcase_add_test(tc, another_processes_thread);
+	tcase_add_test(tc, a_thread_of_another_process);
 	tcase_add_test(tc, a_process_that_has_ended);
 }
 

@@ -392,7 +392,7 @@ START_TEST(threads_outside_of_system_calls)
 }
 END_TEST
 
-START_TEST(a_hold_that_ends_by_itself)
+START_TEST(a_hold_that_times_out)
 {
 	struct victim v = start_victim(false);
 	HV_AUTO_FD int pidfd = pidfd_open(v.pid, 0);
@@ -461,7 +461,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, stacks_that_cannot_be_used);
 	tcase_add_test(tc, results_that_cannot_be_read);
 	tcase_add_test(tc, threads_outside_of_system_calls);
-	tcase_add_test(tc, a_hold_that_ends_by_itself);
+	tcase_add_test(tc, a_hold_that_times_out);
 	tcase_add_test(tc, threads_that_do_not_stop);
 }
 

@@ -90,7 +90,7 @@ START_TEST(arithmetic)
 END_TEST
 
 /* Programs that no kernel accepts, or that kernels execute differently. */
-START_TEST(not_definite)
+START_TEST(undecidable_programs)
 {
 	struct sock_filter many[HV_FILTER_INSNS_MAX + 1];
 	uint32_t got = 0;
@@ -118,7 +118,7 @@ START_TEST(not_definite)
 }
 END_TEST
 
-START_TEST(arguments_that_are_not_known)
+START_TEST(unknown_arguments)
 {
 	uint32_t got = 0;
 
@@ -321,8 +321,8 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, words_of_a_call);
 	tcase_add_test(tc, arithmetic);
-	tcase_add_test(tc, not_definite);
-	tcase_add_test(tc, arguments_that_are_not_known);
+	tcase_add_test(tc, undecidable_programs);
+	tcase_add_test(tc, unknown_arguments);
 	tcase_add_test(tc, actions);
 	tcase_add_test(tc, agrees_with_the_kernel);
 }

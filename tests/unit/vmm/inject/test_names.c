@@ -28,7 +28,7 @@ START_TEST(nothing_taken)
 }
 END_TEST
 
-START_TEST(around_what_is_taken)
+START_TEST(taken_ranges_are_avoided)
 {
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {0};
@@ -46,7 +46,7 @@ START_TEST(around_what_is_taken)
 }
 END_TEST
 
-START_TEST(never_low)
+START_TEST(no_low_address_is_chosen)
 {
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {1};
@@ -154,8 +154,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, nothing_taken);
-	tcase_add_test(tc, around_what_is_taken);
-	tcase_add_test(tc, never_low);
+	tcase_add_test(tc, taken_ranges_are_avoided);
+	tcase_add_test(tc, no_low_address_is_chosen);
 	tcase_add_test(tc, ranges_of_the_tree);
 	tcase_add_test(tc, very_many_ranges);
 	tcase_add_test(tc, links);

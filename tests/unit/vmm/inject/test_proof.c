@@ -255,7 +255,7 @@ static void check_refusal_by_all(struct hv_err *err, const char *call, pid_t tid
 }
 
 /* The vCPU's thread may not make a memfd, so the main thread does. */
-START_TEST(in_a_thread_that_may)
+START_TEST(an_allowed_thread_makes_the_calls)
 {
 	struct vmm v;
 	struct hv_err *err;
@@ -298,7 +298,7 @@ START_TEST(refused)
 END_TEST
 
 /* An argument that a filter examines must be known. */
-START_TEST(not_known_in_advance)
+START_TEST(unpredictable_answers_are_refused)
 {
 	struct hv_call call = {.nr = SYS_madvise, .args = {0, 0, 4}, .unknown_args = 1u << 2};
 	struct hv_err *err;
@@ -481,9 +481,9 @@ static bool can_read_filters(void)
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, in_a_thread_that_may, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_loop_test(tc, an_allowed_thread_makes_the_calls, 0, HV_ARRAY_LEN(kinds));
 	tcase_add_test(tc, refused);
-	tcase_add_test(tc, not_known_in_advance);
+	tcase_add_test(tc, unpredictable_answers_are_refused);
 	tcase_add_test(tc, a_wait_that_may_not_be_restarted);
 	tcase_add_test(tc, threads_that_sleep);
 	tcase_add_test(tc, threads_of_the_kernel);

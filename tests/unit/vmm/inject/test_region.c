@@ -175,7 +175,7 @@ START_TEST(slots_in_use)
 }
 END_TEST
 
-START_TEST(nothing_that_is_reached)
+START_TEST(unreachable_addresses)
 {
 	HV_AUTO_FREE char *message = NULL;
 	struct hv_err *err;
@@ -193,7 +193,7 @@ START_TEST(nothing_that_is_reached)
 END_TEST
 
 /* A kill between the creation of the file and KVM's answer leaves the file. */
-START_TEST(what_a_kill_has_left)
+START_TEST(a_file_left_by_a_kill)
 {
 	kvm.phys_bits = 37;
 	inject.kvm.region = (struct hv_fd_link){
@@ -376,8 +376,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, at_once);
 	tcase_add_test(tc, fewer_bits);
 	tcase_add_test(tc, slots_in_use);
-	tcase_add_test(tc, nothing_that_is_reached);
-	tcase_add_test(tc, what_a_kill_has_left);
+	tcase_add_test(tc, unreachable_addresses);
+	tcase_add_test(tc, a_file_left_by_a_kill);
 	tcase_add_test(tc, another_error);
 	tcase_add_loop_test(tc, calls_that_fail, 0, 3);
 	tcase_add_test(tc, a_mapping_that_cannot_be_undone);

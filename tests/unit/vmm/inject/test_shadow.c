@@ -229,7 +229,7 @@ static void expect_all_back(uint8_t own)
 
 /* ---- cases ---- */
 
-START_TEST(there_and_back)
+START_TEST(pages_are_replaced_and_restored)
 {
 	if (!may_look)
 		return;
@@ -296,7 +296,7 @@ START_TEST(answer_lost_and_made_late)
 }
 END_TEST
 
-START_TEST(nothing_is_put_back_in_doubt)
+START_TEST(nothing_is_restored_in_doubt)
 {
 	if (!may_look)
 		return;
@@ -314,7 +314,7 @@ END_TEST
 
 /* Changes that the guest makes after its RAM is mapped again must not be overwritten by the
  * copies. */
-START_TEST(answer_lost_of_the_way_back)
+START_TEST(answer_lost_while_restoring)
 {
 	if (!may_look)
 		return;
@@ -489,12 +489,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, there_and_back);
+	tcase_add_test(tc, pages_are_replaced_and_restored);
 	tcase_add_test(tc, answer_lost_and_made);
 	tcase_add_test(tc, answer_lost_and_not_made);
 	tcase_add_test(tc, answer_lost_and_made_late);
-	tcase_add_test(tc, nothing_is_put_back_in_doubt);
-	tcase_add_test(tc, answer_lost_of_the_way_back);
+	tcase_add_test(tc, nothing_is_restored_in_doubt);
+	tcase_add_test(tc, answer_lost_while_restoring);
 	tcase_add_test(tc, calls_that_the_vmm_refuses);
 	tcase_add_test(tc, vmms_whose_pages_cannot_be_replaced);
 	tcase_add_test(tc, a_file_for_copies_that_is_sealed);

@@ -76,7 +76,7 @@ static void refused(int code, const char *why)
 	hv_err_free(err);
 }
 
-START_TEST(a_bzimage_is_told_everything)
+START_TEST(boot_parameters_of_a_bzimage)
 {
 	const struct boot_params *p = at(HV_MINIVM_BOOT_PARAMS);
 
@@ -119,7 +119,7 @@ START_TEST(memory_around_the_hole)
 }
 END_TEST
 
-START_TEST(an_elf_kernel_is_told_as_much)
+START_TEST(boot_parameters_of_an_elf_kernel)
 {
 	const struct boot_params *p = at(HV_MINIVM_BOOT_PARAMS);
 	uint8_t *file = of_elf();
@@ -134,7 +134,7 @@ START_TEST(an_elf_kernel_is_told_as_much)
 }
 END_TEST
 
-START_TEST(what_does_not_fit)
+START_TEST(output_that_does_not_fit)
 {
 	uint8_t *file = of_bzimage();
 	char *big = hv_alloc(102);
@@ -159,7 +159,7 @@ START_TEST(what_does_not_fit)
 }
 END_TEST
 
-START_TEST(files_that_are_none)
+START_TEST(unusable_files)
 {
 	boot.kernel_path = "/nonexistent/kernel";
 	refused(ENOENT, "/nonexistent/kernel: No such file");
@@ -176,7 +176,7 @@ START_TEST(files_that_are_none)
 }
 END_TEST
 
-START_TEST(memory_that_is_none)
+START_TEST(unusable_memory_sizes)
 {
 	struct hv_minivm_memory other;
 	static const struct {
@@ -199,12 +199,12 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_bzimage_is_told_everything);
+	tcase_add_test(tc, boot_parameters_of_a_bzimage);
 	tcase_add_test(tc, memory_around_the_hole);
-	tcase_add_test(tc, an_elf_kernel_is_told_as_much);
-	tcase_add_test(tc, what_does_not_fit);
-	tcase_add_test(tc, files_that_are_none);
-	tcase_add_test(tc, memory_that_is_none);
+	tcase_add_test(tc, boot_parameters_of_an_elf_kernel);
+	tcase_add_test(tc, output_that_does_not_fit);
+	tcase_add_test(tc, unusable_files);
+	tcase_add_test(tc, unusable_memory_sizes);
 }
 
 int main(void)

@@ -86,7 +86,7 @@ START_TEST(a_kernel_has_room_for_its_code_at_least)
 }
 END_TEST
 
-START_TEST(bzimages_that_are_none)
+START_TEST(invalid_bzimages)
 {
 	bzimage();
 	of_header(file)->version = 0x20b;
@@ -164,7 +164,7 @@ START_TEST(segments_have_an_end)
 }
 END_TEST
 
-START_TEST(elf_files_that_are_no_kernel)
+START_TEST(elf_files_that_are_not_kernels)
 {
 	Elf64_Ehdr *e;
 
@@ -200,7 +200,7 @@ START_TEST(elf_files_that_are_no_kernel)
 }
 END_TEST
 
-START_TEST(segments_that_lie)
+START_TEST(inconsistent_segments)
 {
 	elf();
 	of_segment(file, 0)->p_filesz = ~0ull;
@@ -284,12 +284,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_bzimage);
 	tcase_add_test(tc, a_header_without_sectors_has_four);
 	tcase_add_test(tc, a_kernel_has_room_for_its_code_at_least);
-	tcase_add_test(tc, bzimages_that_are_none);
+	tcase_add_test(tc, invalid_bzimages);
 	tcase_add_test(tc, an_elf_kernel);
 	tcase_add_test(tc, only_what_is_loaded_counts);
 	tcase_add_test(tc, segments_have_an_end);
-	tcase_add_test(tc, elf_files_that_are_no_kernel);
-	tcase_add_test(tc, segments_that_lie);
+	tcase_add_test(tc, elf_files_that_are_not_kernels);
+	tcase_add_test(tc, inconsistent_segments);
 	tcase_add_test(tc, every_cut_is_refused);
 	tcase_add_test(tc, headers_that_are_cut_off);
 	tcase_add_test(tc, other_architectures_are_named);

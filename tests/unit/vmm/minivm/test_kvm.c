@@ -461,7 +461,7 @@ START_TEST(a_kernel_that_cannot_be_stopped_where_it_begins)
 }
 END_TEST
 
-START_TEST(a_place_in_the_kernel_that_is_not_there)
+START_TEST(an_unmapped_kernel_address)
 {
 	expect_success(hv_minivm_new(&config, &vm));
 	exit_reason = KVM_EXIT_X86_WRMSR;
@@ -493,7 +493,7 @@ START_TEST(a_vcpu_without_a_thread)
 }
 END_TEST
 
-START_TEST(a_hold_that_ends_by_itself)
+START_TEST(a_hold_that_times_out)
 {
 	struct hv_hold *hold = NULL;
 	struct hv_vcpu_regs regs[1];
@@ -565,10 +565,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_machine_that_could_not_be_ended);
 	tcase_add_loop_test(tc, a_guest_that_ends, 0, HV_ARRAY_LEN(ends));
 	tcase_add_test(tc, a_kernel_that_cannot_be_stopped_where_it_begins);
-	tcase_add_test(tc, a_place_in_the_kernel_that_is_not_there);
+	tcase_add_test(tc, an_unmapped_kernel_address);
 	tcase_add_test(tc, a_guest_whose_vcpus_cannot_be_read);
 	tcase_add_test(tc, a_vcpu_without_a_thread);
-	tcase_add_test(tc, a_hold_that_ends_by_itself);
+	tcase_add_test(tc, a_hold_that_times_out);
 	tcase_add_test(tc, a_vcpu_that_does_not_stop);
 }
 

@@ -64,7 +64,7 @@ static bool passes_files_to_the_broker_only(void)
 }
 
 /* These requests would reach KVM. They fail because the file is not KVM's. */
-static bool asks_kvm_for_what_it_needs_only(void)
+static bool makes_only_needed_kvm_calls(void)
 {
 	return ioctl(file, KVM_RUN, 0) < 0 && errno == ENOTTY &&
 	       ioctl(file, KVM_IRQ_LINE, NULL) < 0 && errno == ENOTTY &&
@@ -89,7 +89,7 @@ static bool has_threads_without_rights(void)
 	       pthread_join(thread, NULL) == 0 && ok;
 }
 
-static bool writes_computes_and_hears_signals(void)
+static bool writes_computes_and_receives_signals(void)
 {
 	void *much = malloc(64u << 20);
 
@@ -105,9 +105,9 @@ static bool (*const trials[])(void) = {
 	has_no_network,
 	passes_files_to_the_broker_only,
 	makes_nothing_executable,
-	asks_kvm_for_what_it_needs_only,
+	makes_only_needed_kvm_calls,
 	has_threads_without_rights,
-	writes_computes_and_hears_signals,
+	writes_computes_and_receives_signals,
 };
 
 START_TEST(the_sandbox_holds)

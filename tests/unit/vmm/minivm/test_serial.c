@@ -100,7 +100,7 @@ START_TEST(input_interrupts)
 }
 END_TEST
 
-START_TEST(nothing_of_much_input_is_lost)
+START_TEST(much_input_is_not_lost)
 {
 	uint8_t byte;
 
@@ -175,7 +175,7 @@ START_TEST(a_clear_loses_nothing)
 }
 END_TEST
 
-START_TEST(what_was_shown_can_be_read)
+START_TEST(input_stays_readable)
 {
 	ck_assert_int_eq(write(in[1], "ab", 2), 2);
 	hv_minivm_serial_write(s, IER, 1);
@@ -214,7 +214,7 @@ START_TEST(waiting_for_room_is_not_polling)
 }
 END_TEST
 
-START_TEST(loopback_hears_only_itself)
+START_TEST(loopback_ignores_input)
 {
 	ck_assert_int_eq(write(in[1], "line", 4), 4);
 	hv_minivm_serial_write(s, IER, 1);
@@ -251,7 +251,7 @@ static bool line_is_full(void)
 
 /* On a loaded host the thread that forwards the bytes may be late. The line status must then show a
  * full line, so that nothing is lost. */
-START_TEST(a_full_line_is_said_to_be_full)
+START_TEST(a_full_line_is_reported)
 {
 	char drop[65536];
 	unsigned nr = 0, idle_ms = 0;
@@ -276,7 +276,7 @@ START_TEST(a_full_line_is_said_to_be_full)
 }
 END_TEST
 
-START_TEST(what_probes_look_at)
+START_TEST(registers_that_drivers_probe)
 {
 	hv_minivm_serial_write(s, LCR, 0x80);
 	hv_minivm_serial_write(s, DATA, 12);
@@ -297,7 +297,7 @@ START_TEST(what_probes_look_at)
 }
 END_TEST
 
-START_TEST(output_goes_on_without_a_reader)
+START_TEST(output_continues_without_a_reader)
 {
 	close(out[0]);
 	for (unsigned i = 0; i < 100; i++)
@@ -313,17 +313,17 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, output_arrives_in_order);
 	tcase_add_test(tc, input_interrupts);
-	tcase_add_test(tc, nothing_of_much_input_is_lost);
+	tcase_add_test(tc, much_input_is_not_lost);
 	tcase_add_test(tc, input_waits_for_the_port_to_be_opened);
 	tcase_add_test(tc, a_clear_loses_nothing);
-	tcase_add_test(tc, what_was_shown_can_be_read);
+	tcase_add_test(tc, input_stays_readable);
 	tcase_add_test(tc, polling_gets_input);
 	tcase_add_test(tc, waiting_for_room_is_not_polling);
-	tcase_add_test(tc, loopback_hears_only_itself);
+	tcase_add_test(tc, loopback_ignores_input);
 	tcase_add_test(tc, room_for_output_interrupts_once);
-	tcase_add_test(tc, a_full_line_is_said_to_be_full);
-	tcase_add_test(tc, what_probes_look_at);
-	tcase_add_test(tc, output_goes_on_without_a_reader);
+	tcase_add_test(tc, a_full_line_is_reported);
+	tcase_add_test(tc, registers_that_drivers_probe);
+	tcase_add_test(tc, output_continues_without_a_reader);
 }
 
 int main(void)

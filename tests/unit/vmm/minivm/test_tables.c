@@ -46,7 +46,7 @@ static size_t table(size_t off, const char *signature)
 	return at;
 }
 
-START_TEST(from_the_root_on)
+START_TEST(tables_are_linked_from_the_root)
 {
 	size_t xsdt, fadt, dsdt;
 
@@ -88,7 +88,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, from_the_root_on);
+	tcase_add_test(tc, tables_are_linked_from_the_root);
 	tcase_add_loop_test(tc, every_cpu_is_there, 1, HV_MINIVM_CPUS_MAX + 1);
 }
 

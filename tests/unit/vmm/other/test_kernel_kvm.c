@@ -381,7 +381,7 @@ START_TEST(slots_of_both_kinds)
 END_TEST
 
 /* Memory that the kernel reuses while it is read can be anything. */
-START_TEST(slots_that_are_none)
+START_TEST(invalid_memory_slots)
 {
 	static struct hv_kernel_slot slots[HV_KERNEL_SLOTS_MAX];
 	static const char why[] = "the machine's memory slots cannot be read; retry";
@@ -412,7 +412,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, processes_without_a_machine);
 	tcase_add_test(tc, threads_of_vcpus);
 	tcase_add_loop_test(tc, slots_of_both_kinds, 0, 2);
-	tcase_add_test(tc, slots_that_are_none);
+	tcase_add_test(tc, invalid_memory_slots);
 }
 
 int main(void)

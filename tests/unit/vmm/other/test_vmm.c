@@ -124,7 +124,7 @@ START_TEST(machines_without_ram)
 }
 END_TEST
 
-START_TEST(what_is_not_known_of_a_vmm_without_a_monitor)
+START_TEST(limits_of_a_vmm_without_a_monitor)
 {
 	struct hv_gpa gpa;
 	struct machine m;
@@ -188,7 +188,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, hosts_of_other_architectures);
 	tcase_add_test(tc, machines_without_ram);
-	tcase_add_test(tc, what_is_not_known_of_a_vmm_without_a_monitor);
+	tcase_add_test(tc, limits_of_a_vmm_without_a_monitor);
 	tcase_add_test(tc, paused_guests);
 }
 

@@ -7,7 +7,7 @@
 #include "tests/lib/run_suite.h"
 #include "vmm/process/process.h"
 
-START_TEST(by_its_flags)
+START_TEST(kernel_threads_by_their_flags)
 {
 	ck_assert(hv_stat_is_kernel_threads("77 (vhost-70) S 2 0 0 0 -1 2097216 0 0 0 0 0 0\n"));
 	ck_assert(!hv_stat_is_kernel_threads("77 (vhost-70) S 2 0 0 0 -1 4194560 0 0 0 0 0 0\n"));
@@ -17,7 +17,7 @@ START_TEST(by_its_flags)
 }
 END_TEST
 
-START_TEST(flags_behind_the_name)
+START_TEST(flags_after_the_name)
 {
 	unsigned flags = 0;
 
@@ -45,8 +45,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, by_its_flags);
-	tcase_add_test(tc, flags_behind_the_name);
+	tcase_add_test(tc, kernel_threads_by_their_flags);
+	tcase_add_test(tc, flags_after_the_name);
 	tcase_add_test(tc, names_with_blanks_and_parentheses);
 	tcase_add_test(tc, a_program_with_such_a_name);
 }

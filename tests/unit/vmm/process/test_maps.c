@@ -48,7 +48,7 @@ static void check_vma(const struct hv_vma *vma, uint64_t start, uint64_t end, co
 	ck_assert_str_eq(vma->name, name);
 }
 
-START_TEST(the_later_counts)
+START_TEST(a_later_line_replaces_earlier_ones)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
 
@@ -123,7 +123,7 @@ START_TEST(of_this_process)
 }
 END_TEST
 
-START_TEST(of_no_process)
+START_TEST(maps_of_a_missing_process)
 {
 	HV_AUTO_MAPS struct hv_maps maps = {0};
 	HV_AUTO_ERR struct hv_err *err = hv_maps_read(0x7fffffff, &maps);
@@ -135,11 +135,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, lines);
-	tcase_add_test(tc, the_later_counts);
+	tcase_add_test(tc, a_later_line_replaces_earlier_ones);
 	tcase_add_test(tc, none);
 	tcase_add_test(tc, more_than_there_can_be);
 	tcase_add_test(tc, of_this_process);
-	tcase_add_test(tc, of_no_process);
+	tcase_add_test(tc, maps_of_a_missing_process);
 }
 
 int main(void)

@@ -71,7 +71,7 @@ START_TEST(told)
 }
 END_TEST
 
-START_TEST(written_by_others)
+START_TEST(files_writable_by_others)
 {
 	put(STATUS("6190", DIR, UUID));
 	ck_assert_int_eq(chmod(file, 0660), 0);
@@ -95,7 +95,7 @@ START_TEST(written_by_others)
 }
 END_TEST
 
-START_TEST(of_another_domain)
+START_TEST(files_of_another_domain)
 {
 	put(STATUS("6190", DIR, "00000000-2f69-40a6-8df6-3f6eed6cf7af"));
 	refused("web", ESRCH, "belongs to another domain");
@@ -105,7 +105,7 @@ START_TEST(of_another_domain)
 }
 END_TEST
 
-START_TEST(not_understood)
+START_TEST(malformed_files)
 {
 	static const char *const texts[] = {
 		"",
@@ -190,9 +190,9 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, told);
-	tcase_add_test(tc, written_by_others);
-	tcase_add_test(tc, of_another_domain);
-	tcase_add_test(tc, not_understood);
+	tcase_add_test(tc, files_writable_by_others);
+	tcase_add_test(tc, files_of_another_domain);
+	tcase_add_test(tc, malformed_files);
 	tcase_add_test(tc, places);
 	tcase_add_test(tc, files_that_cannot_be_read);
 	tcase_add_test(tc, domains_that_are_not_of_qemu);

@@ -47,7 +47,7 @@ END_TEST
 
 /* Two blocks of 2 GiB and 3 GiB are reached through aliases of one container. Its first 3 GiB are
  * below 4 GiB. A VGA has separate memory. */
-START_TEST(nodes_behind_aliases)
+START_TEST(nodes_reached_through_aliases)
 {
 	HV_AUTO_FREE char *text = captured("mtree-pc-numa.txt");
 	struct hv_memory_tree t = parsed(text);
@@ -244,7 +244,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, long_list_of_regions);
 	tcase_add_test(tc, long_names);
 	tcase_add_test(tc, q35_with_a_dimm);
-	tcase_add_test(tc, nodes_behind_aliases);
+	tcase_add_test(tc, nodes_reached_through_aliases);
 	tcase_add_test(tc, aliases_are_moved);
 	tcase_add_test(tc, cut_splits);
 	tcase_add_test(tc, odd_texts);

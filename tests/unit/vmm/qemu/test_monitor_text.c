@@ -129,7 +129,7 @@ START_TEST(pci)
 }
 END_TEST
 
-START_TEST(pci_behind_bridge)
+START_TEST(pci_devices_on_a_bridge)
 {
 	HV_AUTO_JSON struct json_object *list = json_tokener_parse(
 		"[{\"bus\":0,\"devices\":[{\"bus\":0,\"slot\":3,\"function\":1,\"regions\":[],"
@@ -176,7 +176,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, very_many_vcpus);
 	tcase_add_test(tc, very_long_vcpu);
 	tcase_add_test(tc, pci);
-	tcase_add_test(tc, pci_behind_bridge);
+	tcase_add_test(tc, pci_devices_on_a_bridge);
 	tcase_add_test(tc, too_much_pci);
 }
 

@@ -243,7 +243,7 @@ START_TEST(very_deep)
 }
 END_TEST
 
-START_TEST(too_long)
+START_TEST(a_hold_that_takes_too_long)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
 	struct hv_vmm_status s;
@@ -281,7 +281,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, errors);
 	tcase_add_test(tc, nonsense);
 	tcase_add_test(tc, very_deep);
-	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, a_hold_that_takes_too_long);
 	tcase_add_test(tc, killed);
 }
 

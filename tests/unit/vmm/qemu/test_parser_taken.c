@@ -112,7 +112,7 @@ static void put(const void *bytes, size_t len)
 	does.head.len_bytes = (uint32_t)len;
 }
 
-START_TEST(out_of_form)
+START_TEST(malformed_answers)
 {
 	static const char much[65536];
 
@@ -129,7 +129,7 @@ START_TEST(out_of_form)
 }
 END_TEST
 
-START_TEST(errors_out_of_form)
+START_TEST(malformed_errors)
 {
 	static const char much[2 * PARSER_MESSAGE_MAX_BYTES];
 	static const int codes[] = {-1, INT32_MIN, 4096, INT32_MAX};
@@ -249,8 +249,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, out_of_form);
-	tcase_add_test(tc, errors_out_of_form);
+	tcase_add_test(tc, malformed_answers);
+	tcase_add_test(tc, malformed_errors);
 	tcase_add_test(tc, no_answer);
 	tcase_add_test(tc, relays);
 	tcase_add_test(tc, ram_out_of_order);

@@ -125,7 +125,7 @@ static void expect_failure(struct vmm *v, const char *says)
 	ck_assert(!v->has_node);
 }
 
-START_TEST(what_does_not_block_is_no_pin)
+START_TEST(a_pin_must_block_migration)
 {
 	expect_failure(&(struct vmm){.refuses = true, .lists = true, .major = 7}, "disallowing");
 	expect_failure(&(struct vmm){.works = false, .lists = true, .major = 7}, "does not block");
@@ -149,7 +149,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, image_is_a_fixed_disk);
 	tcase_add_test(tc, set_and_cleared);
 	tcase_add_test(tc, a_node_that_stays_is_an_error);
-	tcase_add_test(tc, what_does_not_block_is_no_pin);
+	tcase_add_test(tc, a_pin_must_block_migration);
 	tcase_add_test(tc, old_vmm);
 }
 

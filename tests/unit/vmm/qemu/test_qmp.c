@@ -254,7 +254,7 @@ START_TEST(a_late_answer)
 }
 END_TEST
 
-START_TEST(a_peer_that_talks_without_end)
+START_TEST(a_peer_that_never_stops_sending)
 {
 	HV_AUTO_MONITOR struct hv_monitor *m = NULL;
 	struct json_object *none = NULL;
@@ -340,7 +340,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, answers);
 	tcase_add_test(tc, a_late_answer);
-	tcase_add_loop_test(tc, a_peer_that_talks_without_end, 0, 2);
+	tcase_add_loop_test(tc, a_peer_that_never_stops_sending, 0, 2);
 	tcase_add_test(tc, a_peer_that_reads_late);
 	tcase_add_test(tc, no_greeting);
 	tcase_add_test(tc, busy);

@@ -313,7 +313,7 @@ START_TEST(a_machine_without_devices_is_not_asked_again)
 }
 END_TEST
 
-START_TEST(vmm_that_knows_no_devices)
+START_TEST(vmm_without_device_queries)
 {
 	has_no_such_command = true;
 	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
@@ -336,7 +336,7 @@ START_TEST(a_part_that_is_left_is_enough)
 }
 END_TEST
 
-START_TEST(what_hides_ram_is_left_out)
+START_TEST(windows_over_ram_are_skipped)
 {
 	ck_assert_uint_eq(machine.ram.nr_ranges, 2); /* its pieces are one range */
 	ck_assert_uint_eq(nr_asked, 4);
@@ -374,7 +374,7 @@ START_TEST(no_free_gpa_for_a_region)
 }
 END_TEST
 
-START_TEST(what_is_kept_stays_mapped)
+START_TEST(kept_memory_stays_mapped)
 {
 	struct hv_piece piece;
 
@@ -391,7 +391,7 @@ START_TEST(what_is_kept_stays_mapped)
 END_TEST
 
 /* A VMM whose pages were replaced maps its RAM in many pieces. */
-START_TEST(pieces_are_one_in_the_memory_of_the_vmm)
+START_TEST(adjacent_pieces_are_joined)
 {
 	struct hv_ram_range ranges[] = {{hv_gpa(0), 0x3000, 0x7000, NULL, -1, 0},
 					{hv_gpa(0x3000), 0x1000, 0xa000, NULL, -1, 0},
@@ -550,16 +550,16 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, private_memory_elsewhere);
 	tcase_add_test(tc, reading_looks_again_after_a_second);
 	tcase_add_test(tc, a_machine_without_devices_is_not_asked_again);
-	tcase_add_test(tc, vmm_that_knows_no_devices);
+	tcase_add_test(tc, vmm_without_device_queries);
 	tcase_add_test(tc, a_part_that_is_left_is_enough);
-	tcase_add_test(tc, what_hides_ram_is_left_out);
+	tcase_add_test(tc, windows_over_ram_are_skipped);
 	tcase_add_test(tc, no_free_gpa_for_a_region);
-	tcase_add_test(tc, pieces_are_one_in_the_memory_of_the_vmm);
+	tcase_add_test(tc, adjacent_pieces_are_joined);
 	tcase_add_test(tc, a_file_that_guests_share_is_not_given);
 	tcase_add_test(tc, a_file_that_the_vmm_may_not_write_is_not_mapped);
 	tcase_add_test(tc, ram_in_many_pieces_is_found_in_time);
 	tcase_add_test(tc, a_process_that_has_ended_is_not_read);
-	tcase_add_test(tc, what_is_kept_stays_mapped);
+	tcase_add_test(tc, kept_memory_stays_mapped);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ START_TEST(a_debuggers_stub)
 }
 END_TEST
 
-START_TEST(pages_that_others_reach)
+START_TEST(pages_accessed_by_devices)
 {
 	static const struct {
 		struct vmm vmm;
@@ -192,7 +192,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, moving);
 	tcase_add_test(tc, not_running);
 	tcase_add_test(tc, a_debuggers_stub);
-	tcase_add_test(tc, pages_that_others_reach);
+	tcase_add_test(tc, pages_accessed_by_devices);
 	tcase_add_test(tc, shadow_stacks_of_threads);
 }
 

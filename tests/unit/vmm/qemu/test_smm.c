@@ -177,7 +177,7 @@ static void teardown(void)
 	free(machine.held_regs);
 }
 
-START_TEST(the_monitor_is_not_asked_in_vain)
+START_TEST(the_monitor_is_asked_only_if_needed)
 {
 	struct hv_vcpu_regs regs[2];
 
@@ -194,7 +194,7 @@ START_TEST(the_monitor_is_not_asked_in_vain)
 END_TEST
 
 /* A vCPU that was not started, or that executes the kernel's first instructions. */
-START_TEST(the_lower_half_alone_is_no_reason)
+START_TEST(an_address_in_the_lower_half_is_allowed)
 {
 	vmm.in_lower_half = true;
 	ck_assert_ptr_null(hv_machine_hold_begin(&machine, 1000000));
@@ -231,7 +231,7 @@ START_TEST(a_vcpu_that_stays_in_it_is_refused)
 }
 END_TEST
 
-START_TEST(what_the_monitor_does_not_tell_is_refused)
+START_TEST(missing_monitor_answers_are_refused)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
@@ -327,11 +327,11 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_monitor_is_not_asked_in_vain);
-	tcase_add_test(tc, the_lower_half_alone_is_no_reason);
+	tcase_add_test(tc, the_monitor_is_asked_only_if_needed);
+	tcase_add_test(tc, an_address_in_the_lower_half_is_allowed);
 	tcase_add_test(tc, a_hold_waits_until_the_mode_is_left);
 	tcase_add_test(tc, a_vcpu_that_stays_in_it_is_refused);
-	tcase_add_test(tc, what_the_monitor_does_not_tell_is_refused);
+	tcase_add_test(tc, missing_monitor_answers_are_refused);
 	tcase_add_test(tc, machine_mode_is_waited_for);
 	tcase_add_test(tc, machine_mode_does_not_always_matter);
 	tcase_add_test(tc, system_management_mode_always_does);

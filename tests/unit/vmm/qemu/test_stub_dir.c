@@ -53,7 +53,7 @@ static void refused(const char *before, const char *problem)
 	expect_error(hv_stub_dir_make(path, UID, GID), EEXIST, message);
 }
 
-START_TEST(made_and_taken_again)
+START_TEST(a_directory_is_reused)
 {
 	ck_assert_ptr_null(hv_stub_dir_make(path, UID, GID));
 	ck_assert_uint_eq(owner(path), UID);
@@ -83,7 +83,7 @@ START_TEST(a_symbolic_link)
 }
 END_TEST
 
-START_TEST(a_directory_of_somebody_else)
+START_TEST(a_directory_of_another_user)
 {
 	char in_it[80];
 
@@ -97,7 +97,7 @@ START_TEST(a_directory_of_somebody_else)
 END_TEST
 
 /* A VMM may redirect the path. No file may appear where its user has no write permission. */
-START_TEST(a_path_of_roots)
+START_TEST(a_path_owned_by_root)
 {
 	HV_AUTO_FREE char *message =
 		hv_format("gdb stub: directory %s: the VMM's user, 54321, may not make it", path);
@@ -108,7 +108,7 @@ START_TEST(a_path_of_roots)
 }
 END_TEST
 
-START_TEST(a_link_to_a_path_of_roots)
+START_TEST(a_link_to_a_path_owned_by_root)
 {
 	char led[96], real[96];
 	struct hv_err *err;
@@ -147,13 +147,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, made_and_taken_again);
-	tcase_add_test(tc, a_path_of_roots);
-	tcase_add_test(tc, a_link_to_a_path_of_roots);
+	tcase_add_test(tc, a_directory_is_reused);
+	tcase_add_test(tc, a_path_owned_by_root);
+	tcase_add_test(tc, a_link_to_a_path_owned_by_root);
 	tcase_add_test(tc, a_path_that_only_root_can_change);
 	tcase_add_test(tc, a_hard_link);
 	tcase_add_test(tc, a_symbolic_link);
-	tcase_add_test(tc, a_directory_of_somebody_else);
+	tcase_add_test(tc, a_directory_of_another_user);
 }
 
 int main(void)

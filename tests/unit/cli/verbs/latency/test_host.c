@@ -58,7 +58,7 @@ START_TEST(a_thread_is_seen)
 END_TEST
 
 /* If nothing is known about the host, the tenant must not be blamed. */
-START_TEST(what_cannot_be_read_is_not_seen)
+START_TEST(an_unreadable_host_is_unseen)
 {
 	int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct rlimit limit;
@@ -165,7 +165,7 @@ static void end_latency(void)
 	hv_outages_deinit(&latency.vmm);
 }
 
-START_TEST(what_was_before_measuring_does_not_count)
+START_TEST(waits_before_measuring_do_not_count)
 {
 	uint64_t begin_ns;
 
@@ -288,9 +288,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, threads_have_names);
 	tcase_add_test(tc, the_vmm_must_be_known);
 	tcase_add_test(tc, a_thread_is_seen);
-	tcase_add_test(tc, what_cannot_be_read_is_not_seen);
+	tcase_add_test(tc, an_unreadable_host_is_unseen);
 	tcase_add_test(tc, a_vmm_may_count_instructions);
-	tcase_add_test(tc, what_was_before_measuring_does_not_count);
+	tcase_add_test(tc, waits_before_measuring_do_not_count);
 	tcase_add_test(tc, a_wait_counts_up_to_the_end_of_measuring);
 	tcase_add_test(tc, a_wait_after_measuring_does_not_count);
 	tcase_add_test(tc, other_threads_of_the_vmm_wait);

@@ -35,7 +35,7 @@ static const struct latency_neighbour *find(const struct latency_neighbours *n, 
 	return NULL;
 }
 
-START_TEST(names_are_no_fields)
+START_TEST(names_with_parentheses_are_parsed)
 {
 	struct latency_neighbours n = {0};
 	pid_t odd = start(") R 1 9 (9 9"), plain = start("plain");
@@ -55,7 +55,7 @@ END_TEST
 
 /* The process has used CPU time, and its pid belonged to another process before. None of the time
  * counts. */
-START_TEST(another_process_of_the_same_pid)
+START_TEST(a_reused_pid_starts_at_zero)
 {
 	struct latency_neighbours n = {0};
 
@@ -73,8 +73,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, names_are_no_fields);
-	tcase_add_test(tc, another_process_of_the_same_pid);
+	tcase_add_test(tc, names_with_parentheses_are_parsed);
+	tcase_add_test(tc, a_reused_pid_starts_at_zero);
 }
 
 int main(void)

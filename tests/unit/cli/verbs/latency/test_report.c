@@ -83,7 +83,7 @@ START_TEST(another_tenant)
 }
 END_TEST
 
-START_TEST(its_own_vmm)
+START_TEST(the_cpu_went_to_the_guests_vmm)
 {
 	plant_outage(HV_TAKER_OWN, 55, "");
 	latency_text(&out, &report);
@@ -152,7 +152,7 @@ START_TEST(a_storm)
 END_TEST
 
 /* A slow device and the function in which a task slept for it. */
-START_TEST(where_a_victim_was)
+START_TEST(the_function_of_a_victim)
 {
 	verdict.list[0] = (struct hv_cause){
 		.fault = HV_FAULT_HOSTS_IO,
@@ -210,7 +210,7 @@ START_TEST(system_calls_have_names)
 }
 END_TEST
 
-START_TEST(where_a_system_call_was_most)
+START_TEST(the_hottest_function_of_a_system_call)
 {
 	verdict.list[0] = (struct hv_cause){.longest = {.kind = HV_STALL_SYSCALL,
 							.length_ns = 40 * MS,
@@ -425,14 +425,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_cgroup_has_a_limit);
 	tcase_add_test(tc, five_causes_and_eight_vcpus);
 	tcase_add_test(tc, another_tenant);
-	tcase_add_test(tc, its_own_vmm);
+	tcase_add_test(tc, the_cpu_went_to_the_guests_vmm);
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, not_known);
 	tcase_add_test(tc, a_storm);
-	tcase_add_test(tc, where_a_victim_was);
+	tcase_add_test(tc, the_function_of_a_victim);
 	tcase_add_test(tc, where_a_task_waits);
 	tcase_add_test(tc, system_calls_have_names);
-	tcase_add_test(tc, where_a_system_call_was_most);
+	tcase_add_test(tc, the_hottest_function_of_a_system_call);
 	tcase_add_test(tc, no_events_of_the_host);
 }
 

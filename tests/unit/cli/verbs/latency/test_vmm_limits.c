@@ -75,7 +75,7 @@ static void add(struct vmm_limits *l, const char *path, const char *max)
 	put(l->list[l->nr++].max, max);
 }
 
-START_TEST(the_limit_that_held)
+START_TEST(the_limit_that_throttled)
 {
 	hv_cleanup(vmm_limits_deinit) struct vmm_limits l = {0};
 	const struct vmm_limit *worst;
@@ -104,7 +104,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, where_cgroups_are);
 	tcase_add_test(tc, the_cgroup_of_a_thread);
-	tcase_add_test(tc, the_limit_that_held);
+	tcase_add_test(tc, the_limit_that_throttled);
 }
 
 int main(void)

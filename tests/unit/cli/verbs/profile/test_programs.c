@@ -240,7 +240,7 @@ START_TEST(mappings_that_are_wrong)
 }
 END_TEST
 
-START_TEST(a_session_that_is_gone)
+START_TEST(a_closed_session)
 {
 	uint32_t file, frame;
 	uint64_t off;
@@ -271,7 +271,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, names);
 	tcase_add_loop_test(tc, names_that_are_wrong, 0, 9);
 	tcase_add_loop_test(tc, mappings_that_are_wrong, 0, 7);
-	tcase_add_test(tc, a_session_that_is_gone);
+	tcase_add_test(tc, a_closed_session);
 }
 
 int main(void)

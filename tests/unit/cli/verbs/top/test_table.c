@@ -38,7 +38,7 @@ static void ck_row(size_t i, const char *name, uint64_t hits, double time_us)
 	ck_assert_double_eq_tol(table.rows[i].time_us, time_us, 1e-9);
 }
 
-START_TEST(vcpus_are_one)
+START_TEST(counts_of_all_vcpus_are_added)
 {
 	top_counts_add(&now, "b", 2, 20);
 	top_counts_add(&now, "a", 1, 10);
@@ -71,7 +71,7 @@ START_TEST(differences)
 }
 END_TEST
 
-START_TEST(counts_that_began_anew)
+START_TEST(counts_that_restarted)
 {
 	top_counts_add(&before, "f", 100, 1000);
 	top_counts_add(&now, "f", 3, 30);
@@ -166,9 +166,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, vcpus_are_one);
+	tcase_add_test(tc, counts_of_all_vcpus_are_added);
 	tcase_add_test(tc, differences);
-	tcase_add_test(tc, counts_that_began_anew);
+	tcase_add_test(tc, counts_that_restarted);
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_test(tc, functions_are_bounded);
 	tcase_add_test(tc, room_is_for_names);

@@ -102,7 +102,7 @@ START_TEST(functions)
 }
 END_TEST
 
-START_TEST(one_has_ended)
+START_TEST(an_ended_domain)
 {
 	view.domains++;
 	view.nr_domains = 1;
@@ -116,7 +116,7 @@ START_TEST(one_has_ended)
 END_TEST
 
 /* The service that counts may have restarted. */
-START_TEST(counts_that_began_anew)
+START_TEST(counts_that_restarted)
 {
 	struct top_rates rates;
 
@@ -199,8 +199,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, two_domains);
 	tcase_add_test(tc, functions);
-	tcase_add_test(tc, one_has_ended);
-	tcase_add_test(tc, counts_that_began_anew);
+	tcase_add_test(tc, an_ended_domain);
+	tcase_add_test(tc, counts_that_restarted);
 	tcase_add_test(tc, run_queues);
 	tcase_add_test(tc, json);
 	tcase_add_test(tc, json_is_utf8);

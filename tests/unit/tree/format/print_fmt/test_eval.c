@@ -240,7 +240,7 @@ START_TEST(not_known)
 }
 END_TEST
 
-START_TEST(name_of_what_is_not_known)
+START_TEST(the_unknown_name_is_reported)
 {
 	struct hv_print_fmt *fmt;
 
@@ -417,7 +417,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, texts);
 	tcase_add_test(tc, helpers);
 	tcase_add_test(tc, not_known);
-	tcase_add_test(tc, name_of_what_is_not_known);
+	tcase_add_test(tc, the_unknown_name_is_reported);
 	tcase_add_test(tc, short_entries);
 	tcase_add_test(tc, not_a_print_fmt);
 	tcase_add_test(tc, limits);

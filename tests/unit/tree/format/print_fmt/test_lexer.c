@@ -46,7 +46,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-START_TEST(in_order)
+START_TEST(tokens_in_order)
 {
 	const char *text = " REC->pid<<2 >= \"a\\\"b\"\n!=x";
 	static const char *const want[] = {"REC", "->",	    "pid", "<<", "2",
@@ -64,7 +64,7 @@ START_TEST(in_order)
 }
 END_TEST
 
-START_TEST(no_tokens)
+START_TEST(invalid_tokens)
 {
 	static const char *const cases[] = {"\"open", "'", "'ab'", "1x", "@", "\x01", "\"\\"};
 
@@ -100,8 +100,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, numbers);
-	tcase_add_test(tc, in_order);
-	tcase_add_test(tc, no_tokens);
+	tcase_add_test(tc, tokens_in_order);
+	tcase_add_test(tc, invalid_tokens);
 	tcase_add_test(tc, escapes);
 }
 

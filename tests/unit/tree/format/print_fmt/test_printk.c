@@ -82,7 +82,7 @@ START_TEST(conversions)
 }
 END_TEST
 
-START_TEST(what_does_not_fit)
+START_TEST(output_that_does_not_fit)
 {
 	char small[4];
 	struct hv_print_out o = {.start = small, .at = small, .end = small + sizeof(small)};
@@ -121,7 +121,7 @@ static const char *pointed(const char *conversion, const void *bytes, size_t len
 	return hv_print_pointer(&o, &s, p, &env) ? text : "(not known)";
 }
 
-START_TEST(addresses_of_the_net)
+START_TEST(network_addresses)
 {
 	static const uint8_t inet[] = {127, 0, 0, 1};
 	static const uint8_t v6[16] = {0x20, 1, 0x0d, 0xb8, [15] = 1};
@@ -237,9 +237,9 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, numbers);
 	tcase_add_test(tc, conversions);
-	tcase_add_test(tc, what_does_not_fit);
+	tcase_add_test(tc, output_that_does_not_fit);
 	tcase_add_test(tc, strings);
-	tcase_add_test(tc, addresses_of_the_net);
+	tcase_add_test(tc, network_addresses);
 	tcase_add_test(tc, other_bytes);
 	tcase_add_test(tc, hash);
 	tcase_add_test(tc, pointers);

@@ -27,7 +27,7 @@ static void refused(int cpu)
 	hv_err_free(err);
 }
 
-START_TEST(one_of_all)
+START_TEST(one_pipe_for_all_vcpus)
 {
 	ck_assert_ptr_null(hv_pipes_take(&pipes, -1));
 	refused(-1);
@@ -39,7 +39,7 @@ START_TEST(one_of_all)
 }
 END_TEST
 
-START_TEST(one_of_each)
+START_TEST(one_pipe_for_each_vcpu)
 {
 	ck_assert_ptr_null(hv_pipes_take(&pipes, 0));
 	refused(0);
@@ -59,8 +59,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, one_of_all);
-	tcase_add_test(tc, one_of_each);
+	tcase_add_test(tc, one_pipe_for_all_vcpus);
+	tcase_add_test(tc, one_pipe_for_each_vcpu);
 }
 
 int main(void)

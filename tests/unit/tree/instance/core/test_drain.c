@@ -75,7 +75,7 @@ static void guest_event(uint64_t time_ns)
 	hv_fake_event(session, &(struct hv_event){.kind = HV_EVENT_FUNCTION, .time_ns = time_ns});
 }
 
-START_TEST(between_the_guests)
+START_TEST(host_events_between_guest_events)
 {
 	hv_fake_host_event(500, HV_HOST_ID_FIRST);
 	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
@@ -89,7 +89,7 @@ START_TEST(between_the_guests)
 END_TEST
 
 /* The host events after the settled time wait: a vCPU may still be writing an earlier record. */
-START_TEST(the_newest_wait)
+START_TEST(unsettled_host_events_wait)
 {
 	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
 	hv_fake_host_event(5000, HV_HOST_ID_FIRST);
@@ -104,7 +104,7 @@ START_TEST(the_newest_wait)
 }
 END_TEST
 
-START_TEST(alone_when_they_are_settled)
+START_TEST(settled_host_events_alone)
 {
 	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
 	hv_fake_host_settled(2001);
@@ -120,7 +120,7 @@ static void graph_event(uint64_t time_ns)
 }
 
 /* Only requested kinds, in order with the other events. */
-START_TEST(in_brief_if_asked_for)
+START_TEST(briefs_on_request)
 {
 	hv_drain_remove(drain, &consumer);
 	hv_drain_add(drain, &brief_consumer);
@@ -133,7 +133,7 @@ START_TEST(in_brief_if_asked_for)
 }
 END_TEST
 
-START_TEST(in_brief_for_all_or_none)
+START_TEST(briefs_for_all_consumers_or_none)
 {
 	hv_drain_add(drain, &brief_consumer);
 	guest_event(1000);
@@ -142,7 +142,7 @@ START_TEST(in_brief_for_all_or_none)
 }
 END_TEST
 
-START_TEST(not_in_brief_between_the_hosts)
+START_TEST(no_briefs_between_host_events)
 {
 	hv_drain_remove(drain, &consumer);
 	hv_drain_add(drain, &brief_consumer);
@@ -157,12 +157,12 @@ END_TEST
 static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, between_the_guests);
-	tcase_add_test(tc, the_newest_wait);
-	tcase_add_test(tc, alone_when_they_are_settled);
-	tcase_add_test(tc, in_brief_if_asked_for);
-	tcase_add_test(tc, in_brief_for_all_or_none);
-	tcase_add_test(tc, not_in_brief_between_the_hosts);
+	tcase_add_test(tc, host_events_between_guest_events);
+	tcase_add_test(tc, unsettled_host_events_wait);
+	tcase_add_test(tc, settled_host_events_alone);
+	tcase_add_test(tc, briefs_on_request);
+	tcase_add_test(tc, briefs_for_all_consumers_or_none);
+	tcase_add_test(tc, no_briefs_between_host_events);
 }
 
 int main(void)

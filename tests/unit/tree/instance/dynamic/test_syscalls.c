@@ -98,7 +98,7 @@ START_TEST(strings_that_cannot_be_read)
 }
 END_TEST
 
-START_TEST(no_bytes_are_wanted)
+START_TEST(no_bytes_are_requested)
 {
 	set_up();
 	f.user_bytes = 0;
@@ -177,7 +177,7 @@ START_TEST(hostile_results)
 }
 END_TEST
 
-START_TEST(what_the_guest_says_of_a_call)
+START_TEST(memory_arguments_of_a_call)
 {
 	struct hv_syscall call = {.user_mask = 5, .user_size_arg = -1};
 	struct hv_syscall_memory m;
@@ -198,12 +198,12 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, strings);
 	tcase_add_test(tc, strings_that_cannot_be_read);
-	tcase_add_test(tc, no_bytes_are_wanted);
+	tcase_add_test(tc, no_bytes_are_requested);
 	tcase_add_test(tc, several_strings);
 	tcase_add_test(tc, bytes);
 	tcase_add_test(tc, nothing_was_read);
 	tcase_add_test(tc, hostile_results);
-	tcase_add_test(tc, what_the_guest_says_of_a_call);
+	tcase_add_test(tc, memory_arguments_of_a_call);
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static int ends(unsigned cpu, uint32_t pid, uint64_t ip, unsigned depth)
 	return hv_open_calls_end(calls, &e, &call) ? call.depth : NONE;
 }
 
-START_TEST(depths_are_of_own_calls)
+START_TEST(depths_count_own_calls)
 {
 	ck_assert_int_eq(others(0, 7, 0x1000, 0), NONE);
 	ck_assert_int_eq(own(0, 7, 0x2000, 1), NONE);
@@ -84,7 +84,7 @@ START_TEST(depths_are_of_own_calls)
 END_TEST
 
 /* Idle tasks share a pid, but each belongs to one vCPU. */
-START_TEST(tasks_do_not_meet)
+START_TEST(calls_are_matched_per_task)
 {
 	ck_assert_int_eq(own(0, 7, 0x1000, 0), NONE);
 	ck_assert_int_eq(own(0, 8, 0x1000, 0), NONE);
@@ -151,8 +151,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, depths_are_of_own_calls);
-	tcase_add_test(tc, tasks_do_not_meet);
+	tcase_add_test(tc, depths_count_own_calls);
+	tcase_add_test(tc, calls_are_matched_per_task);
 	tcase_add_test(tc, lost_returns_end_with_the_next_call);
 	tcase_add_test(tc, a_switch_is_on_another_stack);
 	tcase_add_test(tc, a_guest_that_claims_any_number_of_tasks);

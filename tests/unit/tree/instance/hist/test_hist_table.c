@@ -137,7 +137,7 @@ START_TEST(keys)
 }
 END_TEST
 
-START_TEST(parts_of_all)
+START_TEST(percentages_and_graphs)
 {
 	begin("hist:keys=pid:vals=hitcount.percent,len.graph:sort=pid:nohitcount");
 	hit(1, 30, 0, "");
@@ -284,7 +284,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, sums);
 	tcase_add_test(tc, keys);
-	tcase_add_test(tc, parts_of_all);
+	tcase_add_test(tc, percentages_and_graphs);
 	tcase_add_test(tc, expressions_as_values_are_not_shown);
 	tcase_add_test(tc, order);
 	tcase_add_test(tc, a_full_table_drops);

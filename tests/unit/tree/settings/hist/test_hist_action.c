@@ -123,7 +123,7 @@ static void is_wrong(const char *text, const char *why)
 		      "%s: at %zu", text, faults.list[faults.nr - 1].at);
 }
 
-START_TEST(what_is_wrong)
+START_TEST(invalid_input_is_refused)
 {
 	is_wrong("hist:keys=next_pid:^twice=1:twice=2", "Variable already defined");
 	is_wrong("hist:keys=next_pid:a=^$none", "Couldn't find field");
@@ -217,7 +217,7 @@ static void alike(const char *a, const char *b, bool want)
 	hv_hist_spec_deinit(&second);
 }
 
-START_TEST(likeness)
+START_TEST(equal_triggers_are_recognized)
 {
 	alike("hist:keys=next_pid:a=1", "hist:keys=next_pid:a=2", true);
 	alike("hist:keys=next_pid:a=1", "hist:keys=next_pid:b=1", false);
@@ -238,10 +238,10 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, invalid_input_is_refused);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, references);
-	tcase_add_test(tc, likeness);
+	tcase_add_test(tc, equal_triggers_are_recognized);
 }
 
 int main(void)

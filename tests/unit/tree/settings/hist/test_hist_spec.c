@@ -101,7 +101,7 @@ static void is_wrong(const char *text, int code, const char *why)
 		      faults.list[0].at);
 }
 
-START_TEST(what_is_wrong)
+START_TEST(invalid_input_is_refused)
 {
 	is_wrong("hist", EINVAL, NULL);
 	is_wrong("hist: ", EINVAL, NULL);
@@ -171,7 +171,7 @@ START_TEST(stacks)
 END_TEST
 
 /* The kernel accepts this. */
-START_TEST(what_is_missing)
+START_TEST(unsupported_features)
 {
 	is_wrong("hist:keys=a:vals=^name", EOPNOTSUPP, "A string cannot be a value");
 }
@@ -287,7 +287,7 @@ static void alike(const char *a, const char *b, bool want)
 	hv_hist_spec_deinit(&second);
 }
 
-START_TEST(likeness)
+START_TEST(equal_triggers_are_recognized)
 {
 	alike("hist:keys=a", "!hist:keys=a:size=200:vals=hitcount:pause", true);
 	alike("hist:keys=a.buckets=2", "hist:keys=a.buckets=3", true);
@@ -301,7 +301,7 @@ START_TEST(likeness)
 }
 END_TEST
 
-START_TEST(the_command_of_faults)
+START_TEST(the_command_in_error_messages)
 {
 	static const char *const commands[][2] = {
 		{"hist", "hist:"},
@@ -320,14 +320,14 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, the_command_of_faults);
-	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, the_command_in_error_messages);
+	tcase_add_test(tc, invalid_input_is_refused);
 	tcase_add_test(tc, stacks);
-	tcase_add_test(tc, what_is_missing);
+	tcase_add_test(tc, unsupported_features);
 	tcase_add_test(tc, parts);
 	tcase_add_test(tc, values);
 	tcase_add_test(tc, texts);
-	tcase_add_test(tc, likeness);
+	tcase_add_test(tc, equal_triggers_are_recognized);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static void is_wrong(const char *text, const char *why)
 	ck_assert_msg(fault.at == (size_t)(mark - copy), "%s: at %zu", text, fault.at);
 }
 
-START_TEST(what_is_wrong)
+START_TEST(invalid_input_is_refused)
 {
 	HV_AUTO_TEXT struct hv_text many = {0};
 
@@ -147,7 +147,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, what_is_wrong);
+	tcase_add_test(tc, invalid_input_is_refused);
 	tcase_add_test(tc, texts);
 	tcase_add_test(tc, entries);
 	tcase_add_test(tc, stacks);

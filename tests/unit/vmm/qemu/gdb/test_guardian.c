@@ -221,7 +221,7 @@ START_TEST(hold_and_release)
 }
 END_TEST
 
-START_TEST(too_long)
+START_TEST(a_hold_that_takes_too_long)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(1);
 	struct hv_guardian *g = NULL;
@@ -383,7 +383,7 @@ START_TEST(falls_asleep_when_asked_to_stop)
 }
 END_TEST
 
-START_TEST(over_in_the_middle)
+START_TEST(a_timeout_during_writes)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(2000);
 	struct hv_guardian *g = NULL;
@@ -449,7 +449,7 @@ START_TEST(service_killed)
 END_TEST
 
 /* A request that it does not know must not end it before it has resumed the guest. */
-START_TEST(a_request_that_there_is_not)
+START_TEST(an_unknown_request)
 {
 	const struct guardian_request request = {.op = GUARDIAN_FORGET + 1};
 	struct hv_guardian *g = NULL;
@@ -587,7 +587,7 @@ START_TEST(no_rights)
 END_TEST
 
 /* The VMM may have replaced the socket by another process's. */
-START_TEST(another_processes_socket)
+START_TEST(a_socket_of_another_process)
 {
 	struct hv_guardian *g = NULL;
 
@@ -599,20 +599,20 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, no_rights);
-	tcase_add_test(tc, another_processes_socket);
+	tcase_add_test(tc, a_socket_of_another_process);
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, hold_and_release);
-	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, a_hold_that_takes_too_long);
 	tcase_add_test(tc, asleep);
 	tcase_add_test(tc, asleep_for_too_long);
 	tcase_add_test(tc, wakes_up_when_held_asleep);
 	tcase_add_test(tc, paused_when_asked_to_stop);
 	tcase_add_test(tc, a_stop_that_has_come_is_not_forgotten);
 	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
-	tcase_add_test(tc, over_in_the_middle);
+	tcase_add_test(tc, a_timeout_during_writes);
 	tcase_add_test(tc, service_killed);
-	tcase_add_test(tc, a_request_that_there_is_not);
+	tcase_add_test(tc, an_unknown_request);
 	tcase_add_test(tc, service_killed_while_it_connects);
 	tcase_add_test(tc, guardian_killed);
 	tcase_add_test(tc, stub_gone);

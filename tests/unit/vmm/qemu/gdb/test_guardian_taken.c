@@ -198,7 +198,7 @@ START_TEST(a_long_answer)
 }
 END_TEST
 
-START_TEST(a_state_that_there_is_not)
+START_TEST(an_unknown_state)
 {
 	does.reply.state = HV_NR_GUARDIAN_STATES;
 	hold_before(GUARDIAN_STATE);
@@ -217,7 +217,7 @@ START_TEST(a_state_that_no_guest_has)
 END_TEST
 
 /* The service receives a valid errno value and one line of text. */
-START_TEST(an_error_out_of_form)
+START_TEST(a_malformed_error)
 {
 	static const char text[] = "one\nline\033[2J";
 
@@ -241,7 +241,7 @@ START_TEST(a_long_error)
 END_TEST
 
 /* The service computes the end of a hold from the begin that the guardian reports. */
-START_TEST(a_hold_of_another_time)
+START_TEST(a_hold_outside_its_request)
 {
 	does.to = GUARDIAN_HOLD;
 	does.reply.since_ns = _i ? UINT64_MAX : 1;
@@ -252,7 +252,7 @@ START_TEST(a_hold_of_another_time)
 }
 END_TEST
 
-START_TEST(a_hold_that_never_was)
+START_TEST(a_hold_that_is_impossibly_long)
 {
 	uint64_t held_ns = 77;
 
@@ -265,7 +265,7 @@ START_TEST(a_hold_that_never_was)
 END_TEST
 
 /* The request is larger than the socket buffer. */
-START_TEST(it_does_not_read)
+START_TEST(a_guardian_that_does_not_read)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 
@@ -279,7 +279,7 @@ START_TEST(it_does_not_read)
 }
 END_TEST
 
-START_TEST(it_is_silent)
+START_TEST(a_guardian_that_is_silent)
 {
 	does.does_not_read = true;
 	hold_before(GUARDIAN_LOOK);
@@ -289,7 +289,7 @@ START_TEST(it_is_silent)
 }
 END_TEST
 
-START_TEST(it_ends)
+START_TEST(a_guardian_that_ends)
 {
 	does.ends = true;
 	hold_before(GUARDIAN_LOOK);
@@ -306,15 +306,15 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, registers_of_no_vcpu, 0, 4);
 	tcase_add_test(tc, registers_of_too_many);
 	tcase_add_test(tc, a_long_answer);
-	tcase_add_test(tc, a_state_that_there_is_not);
-	tcase_add_test(tc, an_error_out_of_form);
+	tcase_add_test(tc, an_unknown_state);
+	tcase_add_test(tc, a_malformed_error);
 	tcase_add_test(tc, a_long_error);
 	tcase_add_test(tc, a_state_that_no_guest_has);
-	tcase_add_loop_test(tc, a_hold_of_another_time, 0, 2);
-	tcase_add_test(tc, a_hold_that_never_was);
-	tcase_add_test(tc, it_does_not_read);
-	tcase_add_test(tc, it_is_silent);
-	tcase_add_test(tc, it_ends);
+	tcase_add_loop_test(tc, a_hold_outside_its_request, 0, 2);
+	tcase_add_test(tc, a_hold_that_is_impossibly_long);
+	tcase_add_test(tc, a_guardian_that_does_not_read);
+	tcase_add_test(tc, a_guardian_that_is_silent);
+	tcase_add_test(tc, a_guardian_that_ends);
 }
 
 int main(void)

@@ -201,7 +201,7 @@ static void flush(unsigned nr)
 	ck_assert_uint_eq(stub.nr_roots_written, nr);
 }
 
-START_TEST(as_they_were)
+START_TEST(registers_are_requested_with_the_list)
 {
 	count(2);
 	ck_assert_uint_eq(stub.nr_exchanges, 2);
@@ -505,7 +505,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, as_they_were);
+	tcase_add_test(tc, registers_are_requested_with_the_list);
 	tcase_add_test(tc, plugged);
 	tcase_add_test(tc, unplugged);
 	tcase_add_test(tc, first_is_selected_last);
