@@ -470,7 +470,7 @@ struct hvt_error *hvt_file_write_part(struct hvt_file *file, const void *data, s
 struct hvt_error *hvt_file_close(struct hvt_file *file);
 
 /**
- * hvt_file_abandon() - Close a file, and discard what would take effect by closing it
+ * hvt_file_abandon() - Close a file, and discard a filter that was written to it
  * @file: the file, which is freed in any case, or NULL
  *
  * For a filter of which only a part could be written: a part would be another filter.
@@ -1232,7 +1232,7 @@ uint64_t hvt_type_bytes(const struct hvt_type *type);
 int hvt_type_is_whole(const struct hvt_type *type);
 
 /**
- * enum hvt_member_kind - What a member, or each element of an array, is
+ * enum hvt_member_kind - The kind of a member, or of each element of an array
  * @HVT_MEMBER_OTHER: anything else, such as a floating point number
  * @HVT_MEMBER_NUMBER: a number, a truth value or an enum, of 1, 2, 4 or 8 bytes
  * @HVT_MEMBER_CHAR: a char

@@ -145,7 +145,7 @@ class Symbol(NamedTuple):
 
 
 class MemberKind(enum.IntEnum):
-    """What a member of a structure, or each element of an array, is."""
+    """The kind of a member of a structure, or of each element of an array."""
 
     OTHER = 0
     NUMBER = 1
@@ -703,7 +703,7 @@ class File(_Handle):
     exception ends abandons the file."""
 
     def read(self, seconds: Optional[float] = 0) -> bytes:
-        """The next part of the file, b"" at its end. If a file of events has none, waits up to SECONDS (None: forever), and
+        """The next part of the file, b"" at its end. If a file of events is empty, waits up to SECONDS (None: forever), and
         then raises EAGAIN."""
         data, length = _P(), _SIZE()
         wait_ms = 0xffffffff if seconds is None else min(int(seconds * 1000), 0xfffffffe)
@@ -719,7 +719,7 @@ class File(_Handle):
         _check(_lib.hvt_file_close(pointer))
 
     def abandon(self) -> None:
-        """Closes the file without the effect of what was written."""
+        """Closes the file and discards a filter that was written to it."""
         pointer, self._pointer = self._pointer, None
         _check(_lib.hvt_file_abandon(pointer))
 
@@ -1017,7 +1017,7 @@ class Type(_Handle):
         return bool(_lib.hvt_type_is_whole(self._p))
 
     def member(self, path: str) -> Member:
-        """The member of that name, or at a path such as "se.vruntime". Raises KeyError if there is none."""
+        """The member of that name, or at a path such as "se.vruntime". Raises KeyError if it is not found."""
         pointer = _lib.hvt_type_member(self._p, _bytes(path))
         if not pointer:
             raise KeyError(f"{self.name} has no member {path}")
@@ -1027,7 +1027,7 @@ class Type(_Handle):
         return bool(_lib.hvt_type_member(self._p, _bytes(path)))
 
     def __iter__(self) -> Iterator[Member]:
-        """The members in the order of their declaration. Those of a structure or union follow it, with a larger depth."""
+        """The members in the order of their declaration. The members of a nested structure or union follow it, with a larger depth."""
         index = 0
         while pointer := _lib.hvt_type_member_at(self._p, index):
             yield _member(pointer)
@@ -1038,7 +1038,7 @@ class Type(_Handle):
 
 
 class Types:
-    """The structures and unions of a guest's kernel by their names: types["task_struct"]. Raises KeyError if there is none."""
+    """The structures and unions of a guest's kernel by their names: types["task_struct"]. Raises KeyError if it is not found."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
