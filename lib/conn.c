@@ -445,17 +445,19 @@ struct contents {
 static struct hvt_error *add(struct contents *t, struct hv_span data)
 {
 	size_t room = t->room ? t->room : READ_FIRST;
-	char *grown;
 
 	if (data.len_bytes > HVT_FILE_MAX_BYTES - t->len_bytes)
 		return error_new(EFBIG, "more than %u MiB", HVT_FILE_MAX_BYTES >> 20);
 	while (room - 1 < t->len_bytes + data.len_bytes)
 		room *= 2;
-	grown = lib_realloc_array(t->data, room, 1);
-	if (!grown)
-		return error_no_memory();
-	t->data = grown;
-	t->room = room;
+	if (room != t->room) {
+		char *grown = lib_realloc_array(t->data, room, 1);
+
+		if (!grown)
+			return error_no_memory();
+		t->data = grown;
+		t->room = room;
+	}
 	if (data.len_bytes)
 		memcpy(t->data + t->len_bytes, data.data, data.len_bytes);
 	t->len_bytes += data.len_bytes;

@@ -50,6 +50,12 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	is_taken = 1;
 }
 
+void sample_reset(void)
+{
+	sample.nr = 0;
+	is_taken = 0;
+}
+
 KEPT static void innermost(void)
 {
 	NOTE();

@@ -18,5 +18,6 @@ struct sample {
 extern struct sample sample;
 
 /* Calls itself DEPTH times, then either qsort(), which calls the innermost function, or raise() with a
- * handler that does. It sets `sample` once. */
+ * handler that does. It sets `sample` once after each sample_reset(). */
 void sample_nest(unsigned depth, int by_signal);
+void sample_reset(void);

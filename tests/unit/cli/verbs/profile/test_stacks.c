@@ -104,6 +104,10 @@ static void set_up(void)
 {
 	pthread_t thread;
 
+	sample_reset();
+	nr_files = nr_asked = 0;
+	is_gone = is_lying = false;
+	absent = 0;
 	ck_assert_int_eq(pthread_create(&thread, NULL, run_sample, NULL), 0);
 	pthread_join(thread, NULL);
 	list_maps();
