@@ -176,7 +176,7 @@
  * value of HV_FETCH_USER_STACK. The result is empty in kernel threads. */
 #define HV_FETCH_USER_COPY   17
 #define HV_USER_COPY_REST    3584 /* offset of a second copy, from the stack pointer */
-#define HV_FETCH_READS	     8	 /* current value := 8 bytes at the address */
+#define HV_FETCH_READS	     8	  /* current value := 8 bytes at the address */
 /* the address is in user space, even if its value looks like a kernel address */
 #define HV_FETCH_USER	     16
 #define HV_FETCH_KEEPS	     32 /* result := bytes at the address */
