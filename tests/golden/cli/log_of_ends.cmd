@@ -5,6 +5,10 @@ logged() {
 	until sed -n "s/^[^ ]* //; /$1/p" $RUN/*/log 2>/dev/null | grep -m 1 .; do sleep 0.02; done
 	no_service
 }
+# On a loaded machine, the session can end before it is busy.
+attach_busy() {
+	until hvtrace attach "$1" fake >/dev/null && hvtrace echo fake control busy 4 2>/dev/null; do no_service; done
+}
 hvtrace attach fake >/dev/null
 hvtrace echo fake control busy 4
 hvtrace echo fake control sleep 2>/dev/null
@@ -17,11 +21,9 @@ hvtrace attach fake >/dev/null
 hvtrace echo fake control busy 4
 kill $(cat $RUN/*/pid)
 logged 'signal'
-hvtrace attach --for=2s fake >/dev/null
-hvtrace echo fake control busy 4
+attach_busy --for=2s
 logged 'detaching'
-hvtrace attach --idle=2s fake >/dev/null
-hvtrace echo fake control busy 4
+attach_busy --idle=2s
 logged 'detaching'
 hvtrace attach fake >/dev/null
 hvtrace echo fake control busy 4
