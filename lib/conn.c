@@ -353,8 +353,11 @@ struct hvt_error *conn_queue(struct conn *c, const struct wire_frame *request, u
 	struct wire_frame frame = *request;
 	uint8_t *grown;
 
-	if (c->out_at == c->out_end)
-		c->out_at = c->out_end = 0;
+	if (c->out_at) {
+		memmove(c->out, c->out + c->out_at, c->out_end - c->out_at);
+		c->out_end -= c->out_at;
+		c->out_at = 0;
+	}
 	if (c->out_room - c->out_end < len) {
 		grown = lib_realloc_array(c->out, c->out_end + len, 2);
 		if (!grown)

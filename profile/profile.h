@@ -3,8 +3,8 @@
  * no file. A sample is the event HV_PROFILE_EVENT, a probe of the guest's timer tick, with the stack
  * that the guest records after it. The event has two fields: whether the tick interrupted a program
  * (HV_PROFILE_USER), and the words of the program's stack (HV_PROFILE_USTACK). Both may be missing.
- * The event HV_PROFILE_COPY has a copy of the program's registers and stack instead of the words. Before
- * it, the event HV_PROFILE_REST may have recorded the rest of the stack.
+ * The event HV_PROFILE_COPY has a copy of the program's registers and stack instead of the words.
+ * Before it, the event HV_PROFILE_REST may have recorded the rest of the stack.
  * A call of HV_PROFILE_FUNCTION that the function tracer records is a sample, too.
  *
  * A chain begins with a group, then the program's functions from the outermost one, then the

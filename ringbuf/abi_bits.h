@@ -171,9 +171,9 @@
  * above the numbers of all other steps without HV_FETCH_READS. */
 #define HV_FETCH_USER_STACK  16
 #define HV_USER_STACK_MAX    128 /* words */
-/* result := the saved registers of the user, then the bytes of its stack, which begin at its stack
- * pointer plus the upper half of the step's value; 32-bit programs: the registers. The lower half is the
- * value of HV_FETCH_USER_STACK. The result is empty in kernel threads. */
+/* result := the program's saved registers, then bytes of its stack, from its stack pointer plus the
+ * upper half of the step's value on; for a 32-bit program only the registers. The lower half is as
+ * for HV_FETCH_USER_STACK. The result is empty in kernel threads. */
 #define HV_FETCH_USER_COPY   17
 #define HV_USER_COPY_REST    3584 /* offset of a second copy, from the stack pointer */
 #define HV_FETCH_READS	     8	  /* current value := 8 bytes at the address */

@@ -45,9 +45,9 @@ bool hv_program_find_functions(struct hv_kernel *k, const struct hv_program_file
 			       struct hv_elf_place *list, size_t nr);
 
 #define HV_PROGRAM_PAGE_BYTES 4096u
-/* Copies NR pages, at most 64, of file ID from page FIRST on to BUF. If ID has no mapping, the file is the
- * vDSO of task PID, which is complete even if it is not mapped. Returns a bit for each page: it was
- * read. The other pages are zeroed. */
+/* Copies NR pages, at most 64, of file ID from page FIRST on to BUF. If ID has no mapping, the file
+ * is the vDSO of task PID, which is complete even if it is not mapped. Returns a bit for each page,
+ * which is set if it was read. The other pages are zeroed. */
 uint64_t hv_program_read_pages(struct hv_kernel *k, uint32_t pid,
 			       const struct hv_program_file_id *id, uint64_t first, unsigned nr,
 			       void *buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Unwinds a copy of a program's stack by the rules of cfi.h, a frame at a time. The program controls the
- * registers, the stack and the rules: each CFA must be above the one before and in the copy, memory is
- * read only from the copy, and expressions are bounded. Pure. */
+/* Unwinds a copy of a program's stack by the rules of cfi.h, a frame at a time. The program controls
+ * the registers, the stack and the rules: each CFA must be above the one before and in the copy,
+ * memory is read only from the copy, and expressions are bounded. Pure. */
 #pragma once
 
 #include "arch/dwarf_regs.h"
@@ -30,6 +30,6 @@ enum hv_user_unwound {
 	HV_USER_UNWOUND_TOO_LONG, /* the stack continues after the copy */
 	HV_USER_UNWOUND_WRONG,	  /* the rules cannot be right */
 };
-/* Replaces F by its caller. ROW has the rules at its ip. After any other result than HV_USER_UNWOUND_CALLER, F
- * is undefined. */
+/* Replaces F by its caller. ROW has the rules at the ip of F. After any other result than
+ * HV_USER_UNWOUND_CALLER, F is undefined. */
 enum hv_user_unwound hv_unwind_user(struct hv_user_frame *f, const struct hv_cfi_row *row);

@@ -29,7 +29,7 @@
 
 #define HV_TYPE_TEXT_MAX (4u << 20) /* the largest type of a distribution's kernel has 100 KiB */
 
-/* Appends the text of the type NAME. BTF can be NULL: the kernel has no known types. Fails with ENOENT, or with E2BIG if the text would have more
- * than HV_TYPE_TEXT_MAX bytes. */
+/* Appends the text of the type NAME. BTF can be NULL: the kernel has no known types. Fails with
+ * ENOENT, or with E2BIG if the text would have more than HV_TYPE_TEXT_MAX bytes. */
 struct hv_err *hv_type_text(const struct hv_btf *btf, const char *name, bool is_whole,
 			    struct hv_text *ret) hv_must_use;

@@ -23,7 +23,7 @@ struct chunk {
 /* A file in one of the places where it can be read. */
 struct source {
 	struct hv_elf_file elf;
-	struct hv_cfi *cfi; /* owned; NULL: it has none */
+	struct hv_cfi *cfi; /* owned; NULL: the file has no rules that can be read */
 };
 
 struct stacks_file {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Unwinds copies of the stacks of programs for `hvtrace profile`, by the .eh_frame of their files. It is
- * read from the guest's page cache through the session, or from the user's copy of the file (--symfs),
- * 128 KiB at a time when a function needs it.
+/* Unwinds copies of the stacks of programs for `hvtrace profile`, by the .eh_frame of their files.
+ * That is read from the guest's page cache through the session, or from the user's copy of the file
+ * (--symfs), 128 KiB at a time when a function needs it.
  *
  * The guest chooses the copies and the files, and the service's answers are untrusted: stacks and
  * memory are bounded (kernel/programs/unwind.h), and unwinding takes at most half of the time. A frame

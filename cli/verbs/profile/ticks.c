@@ -49,8 +49,8 @@ static struct hv_err *define(struct profile_probe *probe, const struct recording
 	return profile_explain(profile_probe_define(probe, r->client, p->event, p->line), ret_why);
 }
 
-/* Defines the first of these probes that the guest supports, and sets *RET to it. The explanation is the
- * last one's. */
+/* Defines the first of these probes that the guest supports, and sets *RET to it. *RET_NO_USERS
+ * explains why the guest does not support the last one that was tried. */
 static struct hv_err *define_first(struct profile_ticks *t, const struct recording *r,
 				   const struct probe **ret, char **ret_no_users)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records the timer ticks of a guest for `hvtrace profile`: a probe of the kernel function that each
- * tick calls, with the stack of the program or a copy of it, and the function tracer with the stack of the kernel. Where
- * the guest supports no probes, the function tracer alone records the ticks. profile/profile.h counts
- * them. */
+ * tick calls, with the stack of the program or a copy of it, and the function tracer with the stack
+ * of the kernel. Where the guest supports no probes, the function tracer alone records the ticks.
+ * profile/profile.h counts them. */
 #pragma once
 
 #include "cli/verbs/profile/probe.h"

@@ -85,7 +85,7 @@ END_TEST
 
 static struct service_machine machine;
 static int reports = -1; /* the service's end of its reports */
-static time_t late_s;	 /* by which each reading advances the clock */
+static time_t late_s;	 /* each reading advances the clock by this */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);

@@ -206,7 +206,7 @@ START_TEST(stacks_do_not_show_registers)
 	hv_fake_user_stacks(session);
 	session->kernel->layout.stack_bytes = 0;
 	expect_error(put("options/userstacktrace", "1"), EOPNOTSUPP,
-		     "the stacks of programs are not recorded here");
+		     "cannot find the registers of programs on the stacks of this kernel");
 }
 END_TEST
 

@@ -9,8 +9,8 @@
  *	          `---- interrupt ----'
  *
  * Histograms with the event's stack as a key or variable count the event, and make synthetic
- * events, when the stack arrives. User stacks (user_stacks.h) are put into the buffer after it. tracer/tracepoints/event_tracer.h controls recording;
- * tracer/events/callers.h decodes stacks. */
+ * events, when the stack arrives. User stacks (user_stacks.h) are put into the buffer after it.
+ * tracer/tracepoints/event_tracer.h controls recording; tracer/events/callers.h decodes stacks. */
 #pragma once
 
 #include <stdbool.h>

@@ -29,13 +29,22 @@ static struct hv_user_stacks *state_of(const struct hv_instances *all)
 	return hv_instances_state(all, HV_PART_USER_STACKS);
 }
 
+/* Whether TGID and then CALLERS follow the header, within HV_USER_STACK_ENTRY_MAX bytes. */
+static bool is_known_form(const struct hv_event_field *tgid, const struct hv_event_field *callers)
+{
+	uint64_t tgid_end = (uint64_t)tgid->off + tgid->size_bytes;
+
+	return tgid->size_bytes == sizeof(uint32_t) && tgid->off >= HV_ENTRY_HEADER_LEN &&
+	       tgid_end <= callers->off && callers->size_bytes >= WORD &&
+	       (uint64_t)callers->off + callers->size_bytes <= HV_USER_STACK_ENTRY_MAX;
+}
+
 static struct hv_err *find_entry(const struct hv_instances *all, struct hv_user_stacks *ret)
 {
 	const struct hv_event_field *tgid = NULL, *callers = NULL;
 	const struct hv_event_type *type;
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(hv_instances_session(all)->types, &c);
-	uint64_t tgid_end, end;
 
 	if (err)
 		return err;
@@ -44,18 +53,14 @@ static struct hv_err *find_entry(const struct hv_instances *all, struct hv_user_
 		tgid = hv_event_type_field(c, type, "tgid");
 		callers = hv_event_type_field(c, type, "caller");
 	}
-	if (!tgid || !callers || tgid->size_bytes != sizeof(uint32_t) ||
-	    tgid->off < HV_ENTRY_HEADER_LEN || callers->off < HV_ENTRY_HEADER_LEN)
-		return hv_err_new(EOPNOTSUPP, "the guest's event ftrace:user_stack is not known");
-	tgid_end = (uint64_t)tgid->off + tgid->size_bytes;
-	end = (uint64_t)callers->off + callers->size_bytes;
-	if (tgid_end > callers->off || end > HV_USER_STACK_ENTRY_MAX || callers->size_bytes < WORD)
-		return hv_err_new(EOPNOTSUPP, "the guest's event ftrace:user_stack is not known");
+	if (!tgid || !callers || !is_known_form(tgid, callers))
+		return hv_err_new(EOPNOTSUPP,
+				  "the guest's event ftrace:user_stack has an unknown format");
 	ret->id = (uint16_t)type->id;
 	ret->tgid_off = tgid->off;
 	ret->callers_off = callers->off;
 	ret->nr_callers = callers->size_bytes / WORD;
-	ret->entry_len = (uint32_t)end;
+	ret->entry_len = callers->off + callers->size_bytes;
 	return NULL;
 }
 
@@ -76,7 +81,9 @@ struct hv_err *hv_user_stacks_prepare(struct hv_instances *all)
 	if (err)
 		return err;
 	if (!regs_off)
-		return hv_err_new(EOPNOTSUPP, "the stacks of programs are not recorded here");
+		return hv_err_new(
+			EOPNOTSUPP,
+			"cannot find the registers of programs on the stacks of this kernel");
 	s->program.steps[s->program.nr++] =
 		(struct hv_fetch_step){.does = HV_FETCH_USER_STACK,
 				       .len_bytes = (uint16_t)(s->nr_callers * WORD),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* User stacks of guest events, for the option userstacktrace and for histograms with the key
- * common_userstacktrace (ftrace_trace_userstack() in
- * kernel/trace/trace.c). While an instance with either needs an event, the guest reads the
- * task's stack in user space when it records the event (HV_FETCH_USER_STACK), as $ustack of a probe
- * does. The host makes an event ftrace:user_stack from the result and puts it after the event in the
- * buffer of each instance with the option. This requires the drain (demux.h).
+/* User stacks of guest events, for the option userstacktrace (ftrace_trace_userstack() in
+ * kernel/trace/trace.c) and for histograms with the key common_userstacktrace. While an instance
+ * needs them, the guest reads the task's stack in user space when it records the event
+ * (HV_FETCH_USER_STACK), as for $ustack of a probe. The host makes an event ftrace:user_stack from
+ * the result and puts it after the event in the buffer of each instance with the option. This
+ * requires the drain (demux.h).
  *
  * event_stacks.h has the stacks in the kernel, which come first. tree/format/format.h prints both. */
 #pragma once

@@ -169,7 +169,7 @@ struct hv_hist_record {
 	const struct hv_hist_value *refs;
 	const char *first_comm;	    /* for HV_HIST_COMM: 16 bytes, may lack a NUL; or NULL */
 	const uint64_t *stack;	    /* for HV_HIST_STACK: as in struct hv_hist_value */
-	const uint64_t *user_stack; /* for HV_HIST_USER_STACK, likewise */
+	const uint64_t *user_stack; /* for HV_HIST_USER_STACK: as STACK */
 };
 
 /* Returns the value of F, which must not be a string. Bytes outside the entry read as 0. */

@@ -40,7 +40,7 @@ struct hv_err *client_close_file(struct client *c hv_unused, uint32_t handle hv_
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 
-static time_t late_s; /* by which each reading advances the clock */
+static time_t late_s; /* each reading advances the clock by this */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {

@@ -361,7 +361,7 @@ START_TEST(long_expressions)
 	ck_assert_int_eq(unwind_made(&row, &f), HV_USER_UNWOUND_WRONG);
 	row.regs[3].expression = (struct hv_span){both, sizeof(both)};
 	ck_assert_int_eq(unwind_made(&row, &f), HV_USER_UNWOUND_CALLER);
-	ck_assert_uint_eq(f.regs[3], SP + 24); /* the CFA, with which it begins */
+	ck_assert_uint_eq(f.regs[3], SP + 24); /* the expression begins with the CFA */
 	row.regs[3].expression = (struct hv_span){lits, sizeof(lits)};
 	ck_assert_int_eq(unwind_made(&row, &f), HV_USER_UNWOUND_WRONG);
 }
