@@ -40,7 +40,7 @@ struct hvt_error *hvt_memory_read(struct hvt_session *session, uint64_t address,
 				  size_t len_bytes, size_t *ret_bytes)
 {
 	struct hvt_error *error = session_check(session);
-	size_t done = 0, nr;
+	size_t done = 0, nr = 0;
 
 	if (ret_bytes)
 		*ret_bytes = 0;

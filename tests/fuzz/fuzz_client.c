@@ -134,13 +134,13 @@ static void make_answers(struct input *in)
 	while (in->at < in->end) {
 		static const uint16_t kinds[] = {WIRE_OK, WIRE_OK, WIRE_OK, WIRE_ERROR, WIRE_NOTE};
 		unsigned how = next_byte(in), len = next_byte(in) << (how & 0x80 ? 6 : 0);
-		size_t left = (size_t)(in->end - in->at);
+		size_t left;
 		struct wire_frame frame = {.kind = kinds[how % HV_ARRAY_LEN(kinds)]};
 
 		frame.arg = how & 0x10 ? next_byte(in) << 24 | next_byte(in) : next_byte(in);
 		frame.handle = next_byte(in);
-		left = (size_t)(in->end - in->at);
 		frame.tag = how & 0x40 ? next_byte(in) : tag;
+		left = (size_t)(in->end - in->at);
 		frame.data = (struct hv_span){in->at, len < left ? len : left};
 		if (how & 0x20)
 			hv_text_add_bytes(&sent, frame.data.data, frame.data.len_bytes);
