@@ -47,19 +47,27 @@ static void clock_ns(void *ctx, unsigned lane, uint64_t *times, size_t nr)
 			    nr);
 }
 
-/* Returns the time of the call that ended with EXIT at TIME_NS. If the buffer shows the time stamp
- * counter, the duration is still in ns of the guest's clock, as in the guest's own trace. */
-static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv_record *exit,
+/* Like clock_ns(), for durations. If the buffer shows the time stamp counter, durations are still
+ * in ns of the guest's clock, as in the guest's own trace. */
+static void span_clock_ns(const struct hv_cursor *c, unsigned lane, uint64_t *times, size_t nr)
+{
+	enum hv_trace_clock clock = clock_of(c);
+
+	hv_clocks_events_ns(c->buffer->decoder->clocks,
+			    clock == HV_TRACE_CLOCK_TSC ? HV_TRACE_CLOCK_GUEST : clock,
+			    hv_cpu_of_lane(lane), times, nr);
+}
+
+/* Returns the time of the call that ended with EXIT at TIME_NS. TIME_NS was computed when the
+ * record was read, and a clock's parameters may have changed since, so both ends of the duration
+ * are converted again. */
+static uint64_t call_ns(const struct hv_cursor *c, unsigned lane, const struct hv_record *exit,
 			uint64_t time_ns)
 {
-	const struct hv_clocks *clocks = c->buffer->decoder->clocks;
-	uint64_t call_tsc = hv_record_call_tsc(exit);
+	uint64_t ends[] = {hv_record_call_tsc(exit), hv_record_tsc(exit)};
 
-	if (c->buffer->clock != HV_TRACE_CLOCK_TSC)
-		return hv_clocks_event_ns(clocks, clock_of(c), cpu, call_tsc);
-	return time_ns -
-	       (hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(exit)) -
-		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
+	span_clock_ns(c, lane, ends, HV_ARRAY_LEN(ends));
+	return time_ns - (ends[1] - ends[0]);
 }
 
 /* Starts merging at CHECKPOINTS, one per lane. */
@@ -168,7 +176,7 @@ static inline const struct hv_parts *parts_of(const struct hv_cursor *c,
 static void decode_call(const struct hv_cursor *c, const struct hv_merge_item *item,
 			struct hv_event *ret)
 {
-	ret->call_ns = call_ns(c, hv_cpu_of_lane(item->cpu), &item->record, item->time_ns);
+	ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
 	if (ret->host_ns > ret->time_ns - ret->call_ns)
 		ret->host_ns = ret->time_ns - ret->call_ns;
 }
@@ -346,27 +354,28 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 	return HV_NEXT_EMPTY;
 }
 
-/* Converts the call times of BRIEFS from counter values. */
+/* Converts the call times of BRIEFS from counter values, like call_ns(). */
 static void convert_calls(const struct hv_cursor *c, unsigned lane, const struct hv_kept *kept,
 			  struct hv_brief *briefs, size_t nr)
 {
-	uint64_t times[HV_BRIEFS_MAX];
-	size_t nr_times = 0;
+	uint64_t ends[2 * HV_BRIEFS_MAX]; /* pairs: call and return */
+	size_t nr_ends = 0;
 
-	for (size_t i = 0; i < nr; i++)
-		if (briefs[i].kind == HV_EVENT_GRAPH_EXIT)
-			times[nr_times++] = briefs[i].call_ns;
-	if (!nr_times)
-		return;
-	clock_ns((void *)c, lane, times, nr_times);
-	nr_times = 0;
 	for (size_t i = 0; i < nr; i++) {
 		if (briefs[i].kind != HV_EVENT_GRAPH_EXIT)
 			continue;
-		briefs[i].call_ns = times[nr_times++];
-		if (c->buffer->clock == HV_TRACE_CLOCK_TSC)
-			briefs[i].call_ns =
-				call_ns(c, hv_cpu_of_lane(lane), &kept[i].record, kept[i].time_ns);
+		ends[nr_ends++] = briefs[i].call_ns;
+		ends[nr_ends++] = hv_record_tsc(&kept[i].record);
+	}
+	if (!nr_ends)
+		return;
+	span_clock_ns(c, lane, ends, nr_ends);
+	nr_ends = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (briefs[i].kind != HV_EVENT_GRAPH_EXIT)
+			continue;
+		briefs[i].call_ns = kept[i].time_ns - (ends[nr_ends + 1] - ends[nr_ends]);
+		nr_ends += 2;
 	}
 }
 

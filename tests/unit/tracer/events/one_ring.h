@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A ring of one vCPU, filled by the tests, and a cursor over it. */
+/* A ring of one vCPU, filled by the tests, and a cursor over it. The clock is the counter. */
 #pragma once
 
 #include <check.h>
@@ -26,17 +26,16 @@ static struct {
 static struct hv_buffer *host;
 static struct hv_cursor *cursor;
 
-static inline void setup(void)
+static inline void open_ring(struct hv_kernel *k)
 {
 	static const struct hv_hold_stat holds;
 	static const struct hv_gva_range trampolines;
 	const uint64_t size_bytes = sizeof(block.records);
 	struct hv_clock *clock;
 
-	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
-	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
-	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
-				 hv_names_new(&kernel), hv_callers_new(&kernel, &trampolines));
+	ck_assert_ptr_null(hv_clock_new(k, &clock));
+	decoder = hv_decoder_new(k, hv_clocks_new(clock, NULL, k, &holds), hv_names_new(k),
+				 hv_callers_new(k, &trampolines));
 	block.state = (struct hv_state){.head = hv_ring_head_at(START, NR_SLOTS)};
 	memset(block.records, 0, sizeof(block.records));
 	rings = hv_buffer_over(decoder, 1);
@@ -46,6 +45,12 @@ static inline void setup(void)
 	ck_assert_ptr_null(hv_buffer_new(rings, &size_bytes, &host));
 	hv_buffer_use_clock(host, HV_TRACE_CLOCK_TSC);
 	cursor = hv_cursor_new(rings, -1, HV_CURSOR_FOLLOW);
+}
+
+static inline void setup(void)
+{
+	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
+	open_ring(&kernel);
 }
 
 static inline void teardown(void)
