@@ -20,6 +20,7 @@ static const char *const fake_names[FAKE_NR_FILES] = {
 	[FAKE_EVENTS] = "set_event",
 	[FAKE_EVENT_PIDS] = "set_event_pid",
 	[FAKE_EVENT_FILTER] = "filter",
+	[FAKE_EVENT_ENABLE] = "enable",
 	[FAKE_PROBES] = "kprobe_events",
 	[FAKE_SYNTHS] = "synthetic_events",
 	[FAKE_TRACING_ON] = "tracing_on",
@@ -337,6 +338,7 @@ static uint32_t need_of(size_t name, bool writes)
 	case FAKE_EVENTS:
 	case FAKE_EVENT_PIDS:
 	case FAKE_EVENT_FILTER:
+	case FAKE_EVENT_ENABLE:
 		return HV_NEEDS_EVENTS;
 	case FAKE_PROFILE:
 		return HV_NEEDS_SETTING | HV_RIGHT_GRAPH;

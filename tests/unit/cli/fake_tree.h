@@ -31,6 +31,7 @@ enum {
 	FAKE_BUFFER_PERCENT,
 	FAKE_DYNAMIC,	   /* no event's name may be the beginning of another's */
 	FAKE_EVENT_FILTER, /* one unlisted file for all filters of the directory */
+	FAKE_EVENT_ENABLE, /* the same for enable */
 	FAKE_TEXT,	   /* a file of fake_raw.h */
 	FAKE_NR_FILES,
 };
