@@ -25,172 +25,13 @@
 #include "tree/instance/events/event_stacks.h"
 #include "tree/instance/events/user_stacks.h"
 #include "tree/instance/hist/hist_table.h"
+#include "tree/instance/hist/hist_trigger.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/hist/hist_spec.h"
 
-/* -- actions ----------------------------------------------------------------------------------- */
-
-/* Processes a hit of a hist trigger: if all referenced variables of other triggers are set, counts
- * it and executes the actions (event_hist_trigger). tree/settings/hist/hist_spec.h parses
- * actions. */
-
-/* The snapshot that an action took. */
-struct hist_taken {
-	const struct hv_hist_action *action; /* NULL: no snapshot yet */
-	uint64_t value;
-	uint8_t key[HV_HIST_KEY_BYTES_MAX];
-	char comm[16];
-};
-
-/* A hist trigger. */
-struct hist_of {
-	uint64_t serial; /* unique among all triggers ever created; nonzero */
-	struct hv_event_ref ref;
-	struct hv_hist_spec spec;	/* owned */
-	struct hv_event_filter *filter; /* owned; may be NULL */
-	struct hv_hist_table *table;	/* owns a reference */
-	/* One reference for each of SPEC's references to another trigger. */
-	struct hv_hist_table *refs[HV_HIST_VARIABLES_MAX];
-	struct hist_taken *taken; /* owned; NULL: no action takes a snapshot */
-	/* Serials of the triggers added for its actions; owned. */
-	uint64_t *added;
-	size_t nr_added;
-	bool is_paused;
-	bool needs_stack; /* counts events when their stacks arrive */
-	bool needs_user_stack;
-};
-
-/* State of processing one hit. */
-struct hit {
-	struct hv_instance *in;
-	struct hist_of *of;
-	const struct hv_event *event;
-	const struct hv_hist_output *out;
-	struct hv_hist_record record;
-	uint8_t key[HV_HIST_KEY_BYTES_MAX];
-	uint32_t at; /* index of its entry */
-	/* Values of the referenced variables. Strings are copied, because the actions of a hit may
-	 * modify other tables. */
-	struct hv_hist_value refs[HV_HIST_VARIABLES_MAX];
-	_Alignas(uint64_t) char texts[HV_HIST_VARIABLES_MAX][HV_HIST_TEXT_BYTES];
-};
-
-enum whose { OF_OTHERS, OF_ITSELF };
-
-/* resolve_var_refs() */
-static bool read_variables(struct hit *h, enum whose whose)
-{
-	const struct hv_hist_spec *s = &h->of->spec;
-
-	for (unsigned i = 0; i < s->nr_refs; i++) {
-		const struct hv_hist_reference *ref = &s->refs[i];
-		bool is_others = ref->serial != 0;
-		struct hv_hist_table *t = is_others ? h->of->refs[i] : h->of->table;
-		uint32_t at = h->at;
-
-		if (is_others != (whose == OF_OTHERS))
-			continue;
-		if (is_others)
-			at = hv_hist_table_find(t, h->key, s->key_bytes);
-		if (at == HV_HIST_NOWHERE ||
-		    !hv_hist_table_read(t, at, ref->variable,
-					is_others && ref->reads_once ? HV_HIST_READ_ONCE
-								     : HV_HIST_READ_AGAIN,
-					h->texts[i], &h->refs[i]))
-			return false;
-	}
-	return true;
-}
-
-static void make_synth(const struct hit *h, const struct hv_hist_action *a)
-{
-	struct hv_hist_value values[HV_HIST_PARAMS_MAX];
-	uint8_t entry[HV_ENTRY_LEN_MAX];
-	struct hv_event event;
-
-	for (unsigned i = 0; i < a->nr_params; i++)
-		values[i] = h->refs[a->refs[i]];
-	if (h->out->take &&
-	    hv_synths_event(hv_instance_all(h->in), a->synth, values, h->event, &event, entry))
-		h->out->take(h->out->ctx, &event);
-}
-
-static bool is_new(const struct hv_hist_action *a, uint64_t value, uint64_t before)
-{
-	return a->handler == HV_HIST_ON_MAX ? value > before : value != before;
-}
-
-/* The value must also be a new maximum or change over all keys (cond_snapshot_update). */
-static void take_snapshot(struct hit *h, const struct hv_hist_action *a, uint64_t value)
-{
-	struct hist_taken *taken = h->of->taken;
-
-	if (!is_new(a, value, taken->value))
-		return;
-	taken->action = a;
-	taken->value = value;
-	memcpy(taken->key, h->key, h->of->spec.key_bytes);
-	memcpy(taken->comm, hv_hist_table_comm(h->of->table, h->at), sizeof(taken->comm));
-	hv_buffers_swap_snapshot(hv_instance_buffers(h->in));
-}
-
-static void act(struct hit *h, const struct hv_hist_action *a)
-{
-	if (a->handler != HV_HIST_ON_MATCH) {
-		uint64_t value = h->refs[a->ref].number;
-
-		if (!is_new(a, value, hv_hist_table_number(h->of->table, h->at, a->tracked)))
-			return;
-		hv_hist_table_set_number(h->of->table, h->at, a->tracked, value);
-	}
-	switch (a->deed) {
-	case HV_HIST_TRACES:
-		make_synth(h, a);
-		return;
-	case HV_HIST_SAVES:
-		hv_hist_table_save(h->of->table, &h->of->spec, h->at, &h->record);
-		return;
-	case HV_HIST_SNAPSHOTS:
-		take_snapshot(h, a, h->refs[a->ref].number);
-		return;
-	}
-}
-
-/* Counts EVENT for OF. TIME is the value of common_timestamp. STACK is as in struct hv_hist_record;
- * NULL if OF needs none. */
-static void count(struct hv_instance *in, struct hist_of *of, const struct hv_event *event,
-		  uint64_t time, const uint64_t *stack, const struct hv_hist_output *out)
-{
-	uint64_t user_stack[HV_HIST_STACK_MAX] = {0};
-	struct hit h;
-
-	if (of->needs_user_stack &&
-	    !hv_user_stacks_addresses(hv_instance_all(in), event, user_stack, HV_HIST_STACK_MAX))
-		return;
-	h.in = in;
-	h.of = of;
-	h.event = event;
-	h.out = out;
-	h.record = (struct hv_hist_record){.entry = event->entry,
-					   .cpu = event->cpu,
-					   .time = time,
-					   .refs = h.refs,
-					   .stack = stack,
-					   .user_stack = user_stack};
-	memset(h.refs, 0, sizeof(h.refs));
-	hv_hist_spec_key(&of->spec, &h.record, h.key);
-	if (!read_variables(&h, OF_OTHERS))
-		return;
-	h.at = hv_hist_table_add(of->table, &of->spec, h.key, &h.record, event->comm);
-	if (h.at == HV_HIST_NOWHERE || !of->spec.nr_actions || !read_variables(&h, OF_ITSELF))
-		return;
-	for (unsigned i = 0; i < of->spec.nr_actions; i++)
-		act(&h, of->spec.actions[i]);
-}
-
 struct hv_hists {
-	struct hist_of *list; /* owned, oldest first */
+	struct hv_hist_trigger *list; /* owned, oldest first */
 	size_t nr;
 	unsigned stack_depth; /* hv_hist_stack_depth(), if there are any triggers */
 };
@@ -205,7 +46,7 @@ struct hv_hists {
 struct links {
 	struct hv_instance *in;
 	const struct hv_catalogue *catalogue;
-	struct hist_of *of; /* the trigger */
+	struct hv_hist_trigger *of; /* the trigger */
 	/* hv_instance_write_hist(), to add another trigger. */
 	struct hv_err *(*write)(struct hv_instance *in, const struct hv_event_type *type,
 				const char *text, struct hv_hist_refusal *ret_why);
@@ -263,7 +104,7 @@ static int add_other(void *of, const struct hv_event_type *type, const char *tex
 {
 	const struct links *links = of;
 	struct hv_hists *s = state_of(links->in);
-	struct hist_of *to = links->of;
+	struct hv_hist_trigger *to = links->of;
 	struct hv_hist_refusal unused;
 	HV_AUTO_ERR struct hv_err *err = links->write(links->in, type, text, &unused);
 
@@ -323,7 +164,7 @@ static bool takes_snapshots(const struct hv_hist_spec *s)
 }
 
 /* An instance can have only one snapshot condition (tracing_snapshot_cond_enable). */
-static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hist_of *of)
+static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hv_hist_trigger *of)
 {
 	struct hv_hists *s = state_of(in);
 
@@ -337,7 +178,7 @@ static struct hv_err *prepare_snapshots(struct hv_instance *in, struct hist_of *
 }
 
 /* No trigger is removed between parsing and here. */
-static void take_tables(const struct hv_hists *s, struct hist_of *of)
+static void take_tables(const struct hv_hists *s, struct hv_hist_trigger *of)
 {
 	for (unsigned i = 0; i < of->spec.nr_refs; i++) {
 		uint64_t serial = of->spec.refs[i].serial;
@@ -356,7 +197,7 @@ static struct hv_err *links_make(struct links *links, const char *text,
 				 struct hv_hist_faults *ret_faults)
 {
 	struct hv_instance *in = links->in;
-	struct hist_of *of = links->of;
+	struct hv_hist_trigger *of = links->of;
 	const struct hv_event_type *type = hv_catalogue_by_id(links->catalogue, of->ref.id);
 	const struct hv_hist_scope scope = links_scope(links, type);
 
@@ -369,7 +210,7 @@ static struct hv_err *links_make(struct links *links, const char *text,
 }
 
 /* Returns whether the entries of A and B have the same variables. */
-static bool links_are_like(const struct hist_of *a, const struct hist_of *b)
+static bool links_are_like(const struct hv_hist_trigger *a, const struct hv_hist_trigger *b)
 {
 	if (a->spec.nr_variables != b->spec.nr_variables || a->spec.nr_refs != b->spec.nr_refs)
 		return false;
@@ -388,7 +229,7 @@ static bool links_are_like(const struct hist_of *a, const struct hist_of *b)
 
 /* Returns whether other triggers in S refer to variables of OF. A trigger may refer to itself.
  * Triggers with the same name share the histogram. */
-static bool links_have(const struct hv_hists *s, const struct hist_of *of)
+static bool links_have(const struct hv_hists *s, const struct hv_hist_trigger *of)
 {
 	for (size_t i = 0; i < s->nr; i++)
 		for (unsigned j = 0; s->list[i].table != of->table && j < HV_HIST_VARIABLES_MAX;
@@ -403,7 +244,7 @@ static bool links_have(const struct hv_hists *s, const struct hist_of *of)
 #define NAMED_MISMATCH                                                                             \
 	"Named hist trigger doesn't match existing named trigger (includes variables)"
 
-static void forget(struct hist_of *of)
+static void forget(struct hv_hist_trigger *of)
 {
 	hv_hist_spec_deinit(&of->spec);
 	hv_event_filter_free(of->filter);
@@ -465,12 +306,12 @@ void hv_hists_pause(struct hv_instance *in, struct hv_event_ref ref, unsigned pa
 /* -- lookups ----------------------------------------------------------------------------------- */
 
 /* Returns the first trigger called NAME in any instance, or NULL. NAME may be NULL. */
-static const struct hist_of *find_named(const struct hv_instances *all, const char *name)
+static const struct hv_hist_trigger *find_named(const struct hv_instances *all, const char *name)
 {
 	for (const struct hv_instance *in = hv_instances_top(all); name && in;
 	     in = hv_instance_next(in))
 		for (size_t i = 0; i < state_of(in)->nr; i++) {
-			const struct hist_of *of = &state_of(in)->list[i];
+			const struct hv_hist_trigger *of = &state_of(in)->list[i];
 
 			if (of->spec.name && strcmp(of->spec.name, name) == 0)
 				return of;
@@ -480,8 +321,8 @@ static const struct hist_of *find_named(const struct hv_instances *all, const ch
 
 /* Returns whether SPEC matches the existing trigger OF. NAMED is a trigger with SPEC's name
  * (hist_trigger_match). */
-static bool is_again(const struct hist_of *of, const struct hv_hist_spec *spec,
-		     const struct hist_of *named)
+static bool is_again(const struct hv_hist_trigger *of, const struct hv_hist_spec *spec,
+		     const struct hv_hist_trigger *named)
 {
 	const char *name = of->spec.name;
 
@@ -496,7 +337,7 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 			 const struct hv_hist_spec *spec)
 {
 	const struct hv_hists *s = state_of(in);
-	const struct hist_of *named = find_named(hv_instance_all(in), spec->name);
+	const struct hv_hist_trigger *named = find_named(hv_instance_all(in), spec->name);
 	size_t at = 0;
 
 	while (at < s->nr &&
@@ -533,9 +374,9 @@ static uint64_t bytes_of_all(const struct hv_instances *all)
 }
 
 /* Assigns a histogram to OF. A histogram shared with a named trigger keeps its size. */
-static struct hv_err *take_table(const struct hv_instance *in, struct hist_of *of)
+static struct hv_err *take_table(const struct hv_instance *in, struct hv_hist_trigger *of)
 {
-	const struct hist_of *named = find_named(hv_instance_all(in), of->spec.name);
+	const struct hv_hist_trigger *named = find_named(hv_instance_all(in), of->spec.name);
 	uint64_t left = HV_HISTS_BYTES_MAX - bytes_of_all(hv_instance_all(in));
 
 	if (named)
@@ -551,7 +392,7 @@ static struct hv_err *take_table(const struct hv_instance *in, struct hist_of *o
 }
 
 static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv_catalogue *c,
-				   const struct hv_event_type *type, struct hist_of *of,
+				   const struct hv_event_type *type, struct hv_hist_trigger *of,
 				   struct hv_filter_fault *ret_fault)
 {
 	const struct hv_filter_scope scope = {hv_instance_session(in)->kernel, c, type,
@@ -570,7 +411,7 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 static struct hv_err *remove_at(struct hv_instance *in, size_t at);
 
 /* Inserts OF at AT. S takes ownership of its contents. */
-static void insert(struct hv_hists *s, size_t at, const struct hist_of *of)
+static void insert(struct hv_hists *s, size_t at, const struct hv_hist_trigger *of)
 {
 	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
 	memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
@@ -579,9 +420,9 @@ static void insert(struct hv_hists *s, size_t at, const struct hist_of *of)
 }
 
 /* Removes the trigger at AT. The caller owns its contents. */
-static struct hist_of take_out(struct hv_hists *s, size_t at)
+static struct hv_hist_trigger take_out(struct hv_hists *s, size_t at)
 {
-	struct hist_of of = s->list[at];
+	struct hv_hist_trigger of = s->list[at];
 
 	s->nr--;
 	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
@@ -589,7 +430,7 @@ static struct hist_of take_out(struct hv_hists *s, size_t at)
 }
 
 /* Removes the triggers added for the actions of OF, unless others use them. */
-static struct hv_err *remove_added(struct hv_instance *in, const struct hist_of *of)
+static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_trigger *of)
 {
 	struct hv_hists *s = state_of(in);
 	struct hv_err *err = NULL;
@@ -607,7 +448,7 @@ static struct hv_err *remove_added(struct hv_instance *in, const struct hist_of 
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
 	struct hv_hists *s = state_of(in);
-	struct hist_of of = take_out(s, at);
+	struct hv_hist_trigger of = take_out(s, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err) {
@@ -620,7 +461,7 @@ static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 }
 
 /* On success IN owns the contents of OF. */
-static struct hv_err *add(struct hv_instance *in, struct hist_of *of)
+static struct hv_err *add(struct hv_instance *in, struct hv_hist_trigger *of)
 {
 	struct hv_hists *s = state_of(in);
 	struct hv_err *err = take_table(in, of);
@@ -643,11 +484,11 @@ static struct hv_err *add(struct hv_instance *in, struct hist_of *of)
 }
 
 /* Returns why OF cannot be added (hist_register_trigger). */
-static struct hv_err *check_new(const struct hv_instance *in, const struct hist_of *of,
+static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hist_trigger *of,
 				const char *text, struct hv_hist_refusal *refusal)
 {
 	const struct hv_hist_spec *spec = &of->spec;
-	const struct hist_of *named = find_named(hv_instance_all(in), spec->name);
+	const struct hv_hist_trigger *named = find_named(hv_instance_all(in), spec->name);
 
 	if (named && !hv_hist_spec_is_like(&named->spec, spec))
 		return refuse(refusal, EINVAL, NAMED_MISMATCH, text, spec->name);
@@ -664,13 +505,13 @@ static struct hv_err *check_new(const struct hv_instance *in, const struct hist_
 
 /* Pauses, continues or clears the trigger that OF matches. Returns false if there is none
  * (existing_hist_update_only). */
-static bool update(struct hv_instance *in, const struct hist_of *of)
+static bool update(struct hv_instance *in, const struct hv_hist_trigger *of)
 {
 	struct hv_hists *s = state_of(in);
 	const struct hv_hist_spec *spec = &of->spec;
 	bool updates = spec->pauses || spec->continues || spec->clears;
 	size_t at = updates ? find_again(in, of->ref, spec) : s->nr;
-	struct hist_of *old;
+	struct hv_hist_trigger *old;
 
 	if (at == s->nr || (spec->name && !find_named(hv_instance_all(in), spec->name)))
 		return false;
@@ -684,7 +525,7 @@ static bool update(struct hv_instance *in, const struct hist_of *of)
 
 /* Only guest events have stacks. */
 static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_catalogue *c,
-				  const struct hist_of *of)
+				  const struct hv_hist_trigger *of)
 {
 	const struct hv_event_type *type = hv_catalogue_by_id(c, of->ref.id);
 	const struct hv_event_type *probed =
@@ -710,11 +551,11 @@ static struct hv_err *check_stack(const struct hv_instance *in, const struct hv_
 
 /* The table of a named trigger has the layout of the first trigger with this name. */
 static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue *c,
-			       struct hist_of *of, const char *text,
+			       struct hv_hist_trigger *of, const char *text,
 			       struct hv_hist_refusal *refusal)
 {
 	struct links links = {in, c, of, hv_instance_write_hist};
-	const struct hist_of *named;
+	const struct hv_hist_trigger *named;
 	struct hv_err *err = links_make(&links, text, &refusal->hist);
 
 	of->needs_stack = hv_hist_spec_needs_stack(&of->spec);
@@ -729,7 +570,7 @@ static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue
 
 /* Clears OF if IN has taken its contents. Removing a nonexistent trigger succeeds. */
 static struct hv_err *run_command(struct hv_instance *in, const struct hv_catalogue *c,
-				  struct hist_of *of, const char *text,
+				  struct hv_hist_trigger *of, const char *text,
 				  struct hv_hist_refusal *refusal)
 {
 	struct hv_hists *s = state_of(in);
@@ -755,13 +596,13 @@ static struct hv_err *run_command(struct hv_instance *in, const struct hv_catalo
 	if (err)
 		hv_err_free(remove_added(in, of));
 	else
-		*of = (struct hist_of){0};
+		*of = (struct hv_hist_trigger){0};
 	return err;
 }
 
 static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c,
-			    const struct hv_event_type *type, const char *text, struct hist_of *of,
-			    struct hv_hist_faults *ret_faults)
+			    const struct hv_event_type *type, const char *text,
+			    struct hv_hist_trigger *of, struct hv_hist_faults *ret_faults)
 {
 	struct links links = {in, c, of, hv_instance_write_hist};
 	const struct hv_hist_scope scope = links_scope(&links, type);
@@ -774,8 +615,8 @@ static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
 				      const char *text, struct hv_hist_refusal *ret_why)
 {
-	struct hist_of of = {.serial = ++*nr_made_of(hv_instance_all(in)),
-			     .ref = hv_event_ref_of(type)};
+	struct hv_hist_trigger of = {.serial = ++*nr_made_of(hv_instance_all(in)),
+				     .ref = hv_event_ref_of(type)};
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(hv_instance_session(in)->types, &c);
 
@@ -824,7 +665,7 @@ static void forget_gone(struct hv_instance *in, const struct hv_catalogue *c)
 
 	for (size_t i = s->nr; i-- > 0;) {
 		const struct hv_event_type *type = hv_catalogue_by_id(c, s->list[i].ref.id);
-		struct hist_of of;
+		struct hv_hist_trigger of;
 
 		if (type && type->call.v == s->list[i].ref.call)
 			continue;
@@ -838,7 +679,7 @@ static void forget_of(struct hv_instance *in, struct hv_event_ref ref)
 	struct hv_hists *s = state_of(in);
 
 	for (size_t i = s->nr; i-- > 0;) {
-		struct hist_of of;
+		struct hv_hist_trigger of;
 
 		if (!hv_event_ref_is_same(s->list[i].ref, ref))
 			continue;
@@ -858,7 +699,7 @@ static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec 
 	return (event->time_ns + 500) / 1000;
 }
 
-static bool counts(const struct hv_instance *in, const struct hist_of *of,
+static bool counts(const struct hv_instance *in, const struct hv_hist_trigger *of,
 		   const struct hv_event *event)
 {
 	return of->ref.id == event->id && !of->is_paused &&
@@ -874,14 +715,15 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
 		return;
 	for (size_t i = 0; i < s->nr; i++) {
-		struct hist_of *of = &s->list[i];
+		struct hv_hist_trigger *of = &s->list[i];
 
 		if (!counts(in, of, event))
 			continue;
 		if (of->needs_stack)
 			waits = true;
 		else
-			count(in, of, event, time_of(in, &of->spec, event), NULL, out);
+			hv_hist_trigger_count(in, of, event, time_of(in, &of->spec, event), NULL,
+					      out);
 	}
 	if (waits)
 		hv_event_stacks_keep(in, event);
@@ -918,22 +760,24 @@ void hv_instance_count_with_stack(struct hv_instance *in, const struct hv_event 
 	for (size_t i = 0; i < stack->nr_callers && i < s->stack_depth; i++)
 		list[i] = stack->callers[i].v;
 	for (size_t i = 0; i < s->nr; i++) {
-		struct hist_of *of = &s->list[i];
+		struct hv_hist_trigger *of = &s->list[i];
 
 		if (of->needs_stack && counts(in, of, event))
-			count(in, of, &late, time_of(in, &of->spec, event), list, out);
+			hv_hist_trigger_count(in, of, &late, time_of(in, &of->spec, event), list,
+					      out);
 	}
 }
 
-static void spec_text(const struct hist_of *of, struct hv_text *ret)
+static void spec_text(const struct hv_hist_trigger *of, struct hv_text *ret)
 {
 	hv_hist_text_spec(&of->spec, of->is_paused ? HV_HIST_IS_PAUSED : HV_HIST_IS_ACTIVE, ret);
 }
 
 /* Returns the hit that took the snapshot, or NULL. */
-static const struct hv_hist_shot *shot_of(const struct hist_of *of, struct hv_hist_shot *ret)
+static const struct hv_hist_shot *shot_of(const struct hv_hist_trigger *of,
+					  struct hv_hist_shot *ret)
 {
-	const struct hist_taken *taken = of->taken;
+	const struct hv_hist_taken *taken = of->taken;
 
 	if (!taken || !taken->action)
 		return NULL;
@@ -969,7 +813,7 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 	hv_instances_drain(hv_instance_all(in));
 	for (size_t i = 0; i < s->nr; i++) {
 		struct hv_hist_shot shot;
-		const struct hist_of *of = &s->list[i];
+		const struct hv_hist_trigger *of = &s->list[i];
 
 		if (!hv_event_ref_is_same(of->ref, ref))
 			continue;
