@@ -56,6 +56,7 @@ static void read_users(const uint8_t *data, size_t size)
 	change(&f, data, size);
 	hv_err_free(hv_ftrace_users_read(&f.k.core, &users));
 	hv_ftrace_users_explain(&users, hv_gva(FK_BASE), hv_gva(FU_TRAMPOLINE));
+	hv_ftrace_users_keep_returns(&users, hv_gva(FK_BASE), hv_gva(FU_TRAMPOLINE));
 	hv_ftrace_users_deinit(&users);
 }
 

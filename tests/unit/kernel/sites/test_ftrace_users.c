@@ -137,6 +137,50 @@ START_TEST(only_core_trampolines_without_types)
 }
 END_TEST
 
+static bool keeps(uint64_t ip, uint64_t target)
+{
+	return hv_ftrace_users_keep_returns(&users, hv_gva(ip), hv_gva(target));
+}
+
+/* Direct calls, function tracers and livepatches leave return addresses alone. */
+START_TEST(targets_that_keep_return_addresses)
+{
+	static const uint64_t functions[] = {FU_FUNCTION, FU_LIVEPATCH, FU_CALLER, 0, FK_BASE};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(functions); i++)
+		fk_u64(&f, fu_ops(&f, &u, FU_TRAMPOLINE + 0x100 * i), functions[i]);
+	fu_direct(&f, &u, 0, SITE, DIRECT);
+	read_users();
+	ck_assert(keeps(SITE, FU_TRAMPOLINE) && keeps(SITE, FU_TRAMPOLINE + 0x100));
+	for (unsigned i = 2; i < HV_ARRAY_LEN(functions); i++)
+		ck_assert(!keeps(SITE, FU_TRAMPOLINE + 0x100 * i));
+	ck_assert(keeps(SITE, DIRECT) && !keeps(SITE + 16, DIRECT));
+	ck_assert(!keeps(SITE, FU_CALLER) && !keeps(SITE, FU_REGS_CALLER) && !keeps(SITE, 0));
+}
+END_TEST
+
+/* Kprobes of trace events only record. Any other at the site may replace the return address. */
+START_TEST(kprobes_that_keep_return_addresses)
+{
+	uint64_t last;
+
+	fk_u64(&f, fu_ops(&f, &u, FU_TRAMPOLINE), FU_KPROBES);
+	read_users();
+	ck_assert(keeps(SITE, FU_TRAMPOLINE));
+	fu_kprobe(&f, &u, 3, SITE, FU_RECORDS);
+	last = fu_kprobe(&f, &u, 63, SITE + 16, FU_RECORDS + 1);
+	fu_kprobe(&f, &u, 63, SITE + 32, FU_RECORDS);
+	fu_kprobe(&f, &u, 3, SITE + 48, 0);
+	read_users();
+	ck_assert(keeps(SITE, FU_TRAMPOLINE) && keeps(SITE + 32, FU_TRAMPOLINE));
+	ck_assert(!keeps(SITE + 16, FU_TRAMPOLINE) && !keeps(SITE + 48, FU_TRAMPOLINE));
+
+	fk_u64(&f, last, last); /* a list that does not end */
+	read_users();
+	ck_assert(explains(SITE, FU_TRAMPOLINE) && !keeps(SITE, FU_TRAMPOLINE));
+}
+END_TEST
+
 /* Of the sites in use: one whose call is explained, and one whose call is not. */
 START_TEST(sites_that_can_be_joined_are_counted)
 {
@@ -166,6 +210,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_table_that_is_too_large);
 	tcase_add_test(tc, addresses_that_are_not_mapped);
 	tcase_add_test(tc, only_core_trampolines_without_types);
+	tcase_add_test(tc, targets_that_keep_return_addresses);
+	tcase_add_test(tc, kprobes_that_keep_return_addresses);
 	tcase_add_test(tc, sites_that_can_be_joined_are_counted);
 }
 
