@@ -259,6 +259,17 @@ enum hv_call_trace {
 #define HV_NR_FTRACE_READERS 8
 #define HV_NR_CALL_ENTRIES   (HV_NR_ROLES * 2 * HV_NR_TRACES)
 
+/* A chain: code that a site calls instead of TARGET, a trampoline of the guest. */
+struct hv_chain {
+	struct hv_gva trampoline;
+	/* HV_CHAIN_CALLS: the chain calls TRAMPOLINE and then jumps to TARGET. HV_CHAIN_JUMPS: it
+	 * jumps to TRAMPOLINE; the guest's ftrace reads TARGET in it. */
+	enum { HV_CHAIN_CALLS, HV_CHAIN_JUMPS } how;
+	struct hv_gva target;
+	uint32_t kind; /* HV_KIND_*, HV_FRAME_*, which TRAMPOLINE reads if HAS_KIND */
+	bool has_kind;
+};
+
 /* The assembled trampolines of an architecture. They cannot run before link() has completed their
  * code. */
 struct hv_trampoline_image {
@@ -271,9 +282,14 @@ struct hv_trampoline_image {
 	/* Offsets of entries in the code. */
 	size_t function_off;
 	size_t function_stack_off; /* like function_off, and records the stack */
-	size_t chain_function_off; /* like function_off, called by a chain. 0: not supported */
-	size_t graph_off;	   /* a call in a graph, without a special role */
-	size_t profile_off;	   /* a call in a profile, without a special role */
+	/* Called by a chain (struct hv_chain), like the entries without "chain". 0: not
+	 * supported. */
+	size_t chain_function_off;
+	size_t chain_function_stack_off;
+	size_t chain_call_off;	 /* like graph_off, profile_off and calls_off */
+	size_t chain_probed_off; /* like probed_off */
+	size_t graph_off;	 /* a call in a graph, without a special role */
+	size_t profile_off;	 /* a call in a profile, without a special role */
 	/* All others: CALLS_OFF + N * CALL_LEN_BYTES (hv_call_off()). */
 	size_t calls_off;
 	size_t call_len_bytes;
@@ -642,11 +658,9 @@ struct hv_arch {
 	bool (*encode_call)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
 	/* Encodes a jump of the same length as a call. */
 	bool (*encode_jump)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
-	/* Encodes HV_CHAIN_LEN bytes: a chain that calls TRAMPOLINE and then jumps to TARGET, a
-	 * trampoline of the guest. Returns false if one of them is out of reach. NULL if
+	/* Encodes HV_CHAIN_LEN bytes. Returns false if an address of CHAIN is out of reach. NULL if
 	 * chain_function_off is 0. */
-	bool (*encode_chain)(struct hv_gva at, struct hv_gva trampoline, struct hv_gva target,
-			     uint8_t *ret);
+	bool (*encode_chain)(struct hv_gva at, const struct hv_chain *chain, uint8_t *ret);
 	/* Classifies the site of a static key, which is a nop or a jump to TARGET of the same
 	 * length. CODE has site_len_bytes. Returns the length, or 0 if it is neither. */
 	size_t (*classify_jump_site)(const uint8_t *code, struct hv_gva at, struct hv_gva target,

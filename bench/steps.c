@@ -58,7 +58,7 @@ static void make_stack(const struct world *w, const struct world_case *c, pid_t 
 static bool is_ours(const struct world *w, uint64_t rip)
 {
 	return rip - world_gva(w, WORLD_CODE_OFF).v < hv_arch_x86_64.trampolines.len_bytes ||
-	       rip - world_gva(w, WORLD_CHAIN_OFF).v < HV_CHAIN_LEN;
+	       rip - world_gva(w, WORLD_CHAIN_OFF).v < WORLD_NR_CHAINS * HV_CHAIN_LEN;
 }
 
 /* Steps until the call returns, and counts the instructions in trampolines and chains. Returns -1

@@ -28,6 +28,7 @@
 /* a prefix without effect replaces the lock prefix if no task migrates while it is in a trampoline
  * (struct hv_tracee) */
 #define HV_ALT_UNLOCKED	     9
+#define HV_ALT_CHAINS	     10 /* jump if chains call a graph's trampolines */
 /* Flag, combined with an HV_ALT_*: link() overwrites the instructions with the code at the target,
  * instead of writing a jump or a nop. */
 #define HV_ALT_COPIED	     0x100

@@ -23,8 +23,8 @@
 #define SITE_END       40
 #define RETP	       48
 
-/* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it, or that of
- * a function with a return probe (return_probe.S). */
+/* The kind of a call combines HV_FRAME_* and these flags. The entry in calls.S sets it, that of a
+ * function with a return probe (return_probe.S), or a chain (chain.S). */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
 #define NEW_TASK     HV_KIND_NEW_TASK
 #define LEAVES	     HV_KIND_LEAVES
@@ -247,11 +247,25 @@ hv_trampoline_return_1:
 	popq	%rsi
 	popq	%rdx
 	popq	%rcx
-	leaq	8(%rsp), %rsp /* KIND */
-	.globl	hv_trampoline_return_2
-hv_trampoline_return_2:
+771:	leaq	8(%rsp), %rsp /* KIND */
+772:	.globl	hv_trampoline_return_2
+hv_trampoline_return_2: /* into the function, or to a chain */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+	.pushsection .hv_alternatives
+	.long	HV_ALT_CHAINS, 771b - hv_trampolines, 772b - 771b, .Lgraph_chains - hv_trampolines
+	.popsection
+	.subsection 1
+.Lgraph_chains: /* the upper half of KIND is the address in the chain (chain.S), or 0 */
+	movslq	4(%rsp), %r10
+	testq	%r10, %r10
+	jz	1f
+	movq	%r10, (%rsp)
+	jmp	772b
+1:	leaq	8(%rsp), %rsp
+	jmp	772b
+	.subsection 0
 
 .Lgraph_checks:
 	check_mode .Lgraph_checked, .Lgraph_skipped

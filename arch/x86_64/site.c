@@ -79,13 +79,15 @@ bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_sit
 	return encode_rel32(JMP_REL32, at, target, ret_site);
 }
 
-/* ftrace_reader.S reads the jump. */
-bool x86_64_encode_chain(struct hv_gva at, struct hv_gva trampoline, struct hv_gva target,
-			 uint8_t *ret)
+/* ftrace_reader.S reads the jump to the target, and chain.S the kind. */
+bool x86_64_encode_chain(struct hv_gva at, const struct hv_chain *chain, uint8_t *ret)
 {
+	uint8_t opcode = chain->how == HV_CHAIN_CALLS ? CALL_REL32 : JMP_REL32;
+
 	memset(ret, INT3, HV_CHAIN_LEN);
-	return encode_rel32(CALL_REL32, at, trampoline, ret) &&
-	       encode_rel32(JMP_REL32, hv_gva_add(at, X86_64_SITE_LEN), target,
+	memcpy(ret + 2 * X86_64_SITE_LEN, &chain->kind, sizeof(chain->kind));
+	return encode_rel32(opcode, at, chain->trampoline, ret) &&
+	       encode_rel32(JMP_REL32, hv_gva_add(at, X86_64_SITE_LEN), chain->target,
 			    ret + X86_64_SITE_LEN);
 }
 

@@ -115,6 +115,8 @@
 	.globl	hv_trampoline_function_stack
 hv_trampoline_function_stack:
 	pushq	$0
+	.globl	hv_trampoline_chain_function_stack
+hv_trampoline_chain_function_stack: /* called by a chain (chain.S), whose address is GOES_ON */
 	pushq	$HV_DOES_STACK
 	push_all
 

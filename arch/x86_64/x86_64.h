@@ -32,8 +32,7 @@ bool x86_64_trap_target(struct hv_span table, struct hv_gva *ret);
 enum hv_site_kind x86_64_classify_site(const uint8_t *site, struct hv_gva at,
 				       struct hv_gva *ret_target);
 bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
-bool x86_64_encode_chain(struct hv_gva at, struct hv_gva trampoline, struct hv_gva target,
-			 uint8_t *ret);
+bool x86_64_encode_chain(struct hv_gva at, const struct hv_chain *chain, uint8_t *ret);
 bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
 size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
 				 bool *ret_jumps);

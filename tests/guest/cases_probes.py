@@ -35,23 +35,34 @@ def forms(events):
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_at_the_entries_of_functions(t):
     """A probe of kprobe_events has the format and text of the guest's own, and the arguments of the guest's own system
-    call events recorded with it. It is refused while the guest itself probes the function. record -k writes its events,
-    and detach leaves nothing."""
+    call events recorded with it. It records while the guest itself probes the function. A probe of the return is refused
+    while the guest probes that return. record -k writes its events, and detach leaves nothing."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         mine = f"p:mine do_sys_openat2 {FETCHES}"
         t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
         traced.echo("kprobe_events", mine)
-        t.hv.fails("echo", t.name, "events/kprobes/mine/enable", "1", says=("kprobes:mine", "the guest itself uses its function"))
+        traced.echo("events/kprobes/mine/enable", "1")
+        t.guest.run(OPENS)
+        both = alike(probed(t.guest.run(f"cat {OWN}/trace")), probed(traced.text("trace")))
+        together = [forms(events) for events in both]
+        assert together[0] and together[0] == together[1], together
+        traced.echo("events/kprobes/mine/enable", "0")
+        t.guest.run(f"cd {OWN}; echo 'r:back do_sys_openat2' >>kprobe_events; echo 1 >events/kprobes/back/enable")
+        traced.echo("kprobe_events", "r:back do_sys_openat2")
+        t.hv.fails("echo", t.name, "events/kprobes/back/enable", "1", says=("kprobes:back", "the guest itself uses its function"))
         traced.echo("kprobe_events", "p:free vfs_read", append=True)
         _, _, err = t.hv.run("record", "-e", "kprobes", "--for", "1ms", t.name)
-        assert "1 of 2 events cannot be recorded now (the guest itself uses its function): kprobes:mine" in err, err
+        assert "1 of 2 events cannot be recorded now (the guest itself uses its function): kprobes:back" in err, err
+        t.guest.run(f"cd {OWN}; echo 0 >events/kprobes/back/enable; echo '-:back' >>kprobe_events")
         _, _, err = t.hv.run("record", "-p", "function", "-l", "do_sys_openat2", "--for", "1ms", t.name)
         assert "refused" not in err, err
-        traced.echo("events/kprobes/enable", "1")
+        traced.echo("events/kprobes/free/enable", "1")
         assert traced.text("set_event") == "kprobes:free\n"
         t.guest.run(OPENS)
         assert "free: (vfs_read+" in traced.text("trace")
         traced.echo("events/kprobes/enable", "0")
+        traced.echo("trace", "")
+        t.guest.run(f"echo >{OWN}/trace")
         traced.echo("kprobe_events", mine)
         own_format = t.guest.run(f"{OPENS}; cd {OWN}; echo 0 >events/kprobes/mine/enable; cat events/kprobes/mine/format")
         own_line, own = t.guest.run(f"cat {OWN}/kprobe_events"), probed(t.guest.run(f"cat {OWN}/trace"))

@@ -60,12 +60,14 @@ static bool copies(const struct world_case *c)
 {
 	return c->trampoline == WORLD_REGS_FETCH || c->trampoline == WORLD_PROBED_FETCH ||
 	       c->trampoline == WORLD_PROBED_ARGS_FETCH ||
-	       c->trampoline == WORLD_ENTRY_REGS_FUNCTION;
+	       c->trampoline == WORLD_ENTRY_REGS_FUNCTION ||
+	       (c->chained && c->trampoline == WORLD_ENTRY_REGS);
 }
 
 static bool keeps_all(const struct world_case *c)
 {
-	return c->trampoline == WORLD_ENTRY_REGS || c->trampoline == WORLD_ENTRY_REGS_FETCH;
+	return !c->chained &&
+	       (c->trampoline == WORLD_ENTRY_REGS || c->trampoline == WORLD_ENTRY_REGS_FETCH);
 }
 
 START_TEST(a_call)

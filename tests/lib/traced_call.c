@@ -44,7 +44,12 @@ void set_up_trampoline(enum world_trampoline trampoline, void (*prepare)(const s
 {
 	const struct world_case c = {"", 0, 0, prepare, trampoline};
 
-	world_set_up(world, &c);
+	set_up_case(&c);
+}
+
+void set_up_case(const struct world_case *c)
+{
+	world_set_up(world, c);
 	call = (call_with_fn)native_place(world, call_with, call_with_end);
 	argument = NULL;
 }

@@ -17,6 +17,7 @@ void set_up(void);
 void tear_down(void);
 /* Resets everything, then calls PREPARE; the site calls TRAMPOLINE. */
 void set_up_trampoline(enum world_trampoline trampoline, void (*prepare)(const struct world *w));
+void set_up_case(const struct world_case *c);
 /* Like set_up_trampoline() with the function trampoline. */
 void set_up_as(void (*prepare)(const struct world *w));
 void plain(const struct world *w);

@@ -214,18 +214,19 @@ const struct world_case world_cases[] = {
 	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
 	 WORLD_SECTION_FUNCTION},
 	{"only in sections: in none", 0, 0, plain, WORLD_SECTION_FUNCTION},
-	{"guest's own tracer: record", 0, 1, plain, WORLD_CHAIN_FUNCTION},
-	{"guest's own tracer: record, after another task's", 1, 1, other_task,
-	 WORLD_CHAIN_FUNCTION},
-	{"guest's own tracer: record, return through a thunk", 0, 1, thunk, WORLD_CHAIN_FUNCTION},
-	{"guest's own tracer: record, pid filter", 0, 1, pid_hit, WORLD_CHAIN_FUNCTION},
-	{"guest's own tracer: tracing off", 0, 0, off, WORLD_CHAIN_FUNCTION},
+	{"guest's own tracer: record", 0, 1, plain, WORLD_FUNCTION, .chained = 1},
+	{"guest's own tracer: record, after another task's", 1, 1, other_task, WORLD_FUNCTION,
+	 .chained = 1},
+	{"guest's own tracer: record, return through a thunk", 0, 1, thunk, WORLD_FUNCTION,
+	 .chained = 1},
+	{"guest's own tracer: record, pid filter", 0, 1, pid_hit, WORLD_FUNCTION, .chained = 1},
+	{"guest's own tracer: tracing off", 0, 0, off, WORLD_FUNCTION, .chained = 1},
 	{"guest's own tracer: record, kernel with a preempt count of 64 bits", 0, 1,
-	 world_count_widely, WORLD_CHAIN_FUNCTION},
+	 world_count_widely, WORLD_FUNCTION, .chained = 1},
 	{"guest's own tracer: record, kernel whose tasks count soft interrupts", 0, 1,
-	 world_count_in_tasks, WORLD_CHAIN_FUNCTION},
+	 world_count_in_tasks, WORLD_FUNCTION, .chained = 1},
 	{"guest's own tracer: record, soft interrupts in tasks, a preempt count of 64 bits", 0, 1,
-	 world_count_in_tasks_widely, WORLD_CHAIN_FUNCTION},
+	 world_count_in_tasks_widely, WORLD_FUNCTION, .chained = 1},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
@@ -273,26 +274,27 @@ void world_probe(const struct world *w, enum world_trampoline trampoline)
 		(probed[trampoline].does & HV_DOES_RETURN_ARGS ? HV_FRAME_ARGS : 0);
 }
 
+/* The entries of graph and profile. */
+static const struct {
+	enum hv_call_role role;
+	enum hv_call_trace trace;
+	unsigned profiled;
+} entries[] = {
+	[WORLD_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 0},
+	[WORLD_GRAPH_ROOT] = {HV_ROLE_NONE, HV_TRACE_GRAPH_ROOT, 0},
+	[WORLD_GRAPH_NOTRACE] = {HV_ROLE_NONE, HV_TRACE_GRAPH_NOTRACE, 0},
+	[WORLD_FUNCTION_AND_GRAPH] = {HV_ROLE_NONE, HV_TRACE_FUNCTION_AND_GRAPH, 0},
+	[WORLD_NEW_TASK] = {HV_ROLE_NEW_TASK, HV_TRACE_GRAPH, 0},
+	[WORLD_LEAVES] = {HV_ROLE_LEAVES, HV_TRACE_GRAPH, 0},
+	[WORLD_ARRIVES] = {HV_ROLE_ARRIVES, HV_TRACE_GRAPH, 0},
+	[WORLD_PROFILE] = {HV_ROLE_NONE, HV_TRACE_NOTHING, 1},
+	[WORLD_PROFILE_FUNCTION] = {HV_ROLE_NONE, HV_TRACE_FUNCTION, 1},
+	[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
+};
+
 static size_t trampoline_off(enum world_trampoline trampoline)
 {
 	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
-
-	static const struct {
-		enum hv_call_role role;
-		enum hv_call_trace trace;
-		unsigned profiled;
-	} entries[] = {
-		[WORLD_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 0},
-		[WORLD_GRAPH_ROOT] = {HV_ROLE_NONE, HV_TRACE_GRAPH_ROOT, 0},
-		[WORLD_GRAPH_NOTRACE] = {HV_ROLE_NONE, HV_TRACE_GRAPH_NOTRACE, 0},
-		[WORLD_FUNCTION_AND_GRAPH] = {HV_ROLE_NONE, HV_TRACE_FUNCTION_AND_GRAPH, 0},
-		[WORLD_NEW_TASK] = {HV_ROLE_NEW_TASK, HV_TRACE_GRAPH, 0},
-		[WORLD_LEAVES] = {HV_ROLE_LEAVES, HV_TRACE_GRAPH, 0},
-		[WORLD_ARRIVES] = {HV_ROLE_ARRIVES, HV_TRACE_GRAPH, 0},
-		[WORLD_PROFILE] = {HV_ROLE_NONE, HV_TRACE_NOTHING, 1},
-		[WORLD_PROFILE_FUNCTION] = {HV_ROLE_NONE, HV_TRACE_FUNCTION, 1},
-		[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
-	};
 
 	if (trampoline == WORLD_EVENT) /* sites cannot call event trampolines */
 		return trampolines->function_off;
@@ -303,8 +305,6 @@ static size_t trampoline_off(enum world_trampoline trampoline)
 		return trampolines->actions_off + WORLD_FETCH_GROUP * trampolines->action_len_bytes;
 	if (trampoline == WORLD_FUNCTION)
 		return trampolines->function_off;
-	if (trampoline == WORLD_CHAIN_FUNCTION)
-		return trampolines->chain_function_off;
 	if (trampoline == WORLD_FUNCTION_STACK)
 		return trampolines->function_stack_off;
 	if (trampoline == WORLD_SECTION_FUNCTION)
@@ -335,32 +335,83 @@ static void make_probe_site(const struct world *w, uint64_t off)
 	(void)reaches;
 }
 
-/* Writes a chain, and a guest trampoline that only returns. */
-static void make_chain(const struct world *w)
+static void put_chain(const struct world *w, uint64_t off, const struct hv_chain *chain)
 {
-	struct hv_gva trampoline =
-		world_gva(w, WORLD_CODE_OFF + trampoline_off(WORLD_CHAIN_FUNCTION));
-	bool reaches = hv_arch_x86_64.encode_chain(world_gva(w, WORLD_CHAIN_OFF), trampoline,
-						   world_gva(w, WORLD_CHAINED_OFF),
-						   w->host + WORLD_CHAIN_OFF);
+	bool reaches = hv_arch_x86_64.encode_chain(world_gva(w, off), chain, w->host + off);
 
 	assert(reaches);
 	(void)reaches;
-	w->host[WORLD_CHAINED_OFF] = 0xc3;
 }
 
-static void make_site(const struct world *w, uint64_t off, enum world_trampoline kind)
+/* The chain that an action group of TRAMPOLINE continues at. */
+static void make_last_chain(const struct world *w, enum world_trampoline trampoline)
+{
+	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
+	struct hv_chain chain = {.trampoline = world_gva(w, WORLD_CHAINED_OFF),
+				 .how = HV_CHAIN_JUMPS,
+				 .target = world_gva(w, WORLD_CHAINED_OFF)};
+	size_t off = 0;
+
+	if (probed[trampoline].does & HV_DOES_RETURN) {
+		off = trampolines->chain_probed_off;
+		chain.kind = HV_FRAME_PROBED | WORLD_FETCH_GROUP << HV_KIND_GROUP_SHIFT;
+	} else if (probed[trampoline].trace == HV_TRACE_FUNCTION) {
+		off = trampolines->chain_function_off;
+	}
+	if (off) {
+		chain.how = HV_CHAIN_CALLS;
+		chain.trampoline = world_gva(w, WORLD_CODE_OFF + off);
+	}
+	put_chain(w, WORLD_CHAIN_OFF + HV_CHAIN_LEN, &chain);
+	world_action_group(w, WORLD_FETCH_GROUP)->goes_on = WORLD_CHAIN_OFF + HV_CHAIN_LEN;
+}
+
+/* Writes the chain that sites call instead of TRAMPOLINE, and a guest trampoline that only
+ * returns. */
+static void make_chain(const struct world *w, enum world_trampoline trampoline)
+{
+	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
+	struct hv_chain chain = {.how = HV_CHAIN_CALLS, .target = world_gva(w, WORLD_CHAINED_OFF)};
+	size_t off = trampolines->chain_call_off;
+
+	if (trampoline >= WORLD_REGS) {
+		chain.how = HV_CHAIN_JUMPS;
+		off = trampoline_off(trampoline);
+		make_last_chain(w, trampoline);
+	} else if (trampoline == WORLD_FUNCTION) {
+		off = trampolines->chain_function_off;
+	} else if (trampoline == WORLD_FUNCTION_STACK) {
+		off = trampolines->chain_function_stack_off;
+	} else {
+		chain.kind = hv_call_kind(entries[trampoline].role, entries[trampoline].trace,
+					  entries[trampoline].profiled);
+	}
+	chain.trampoline = world_gva(w, WORLD_CODE_OFF + off);
+	put_chain(w, WORLD_CHAIN_OFF, &chain);
+	w->host[WORLD_CHAINED_OFF] = 0xc3;
+	w->values->alternatives |= 1u << HV_ALT_CHAINS;
+}
+
+static void make_site(const struct world *w, uint64_t off, uint64_t trampoline_at)
 {
 	static const uint8_t body[] = {0x48, 0x89, 0xc8, 0xc3}; /* movq %rcx, %rax; ret */
-	uint64_t trampoline_at = kind == WORLD_CHAIN_FUNCTION
-					 ? WORLD_CHAIN_OFF
-					 : WORLD_CODE_OFF + trampoline_off(kind);
 	struct hv_gva trampoline = world_gva(w, trampoline_at);
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, off), trampoline, w->host + off);
 
 	assert(reaches);
 	(void)reaches;
 	memcpy(w->host + off + hv_arch_x86_64.site_len_bytes, body, sizeof(body));
+}
+
+/* Returns what the site of C calls, or the site of an interrupt's function. No interrupt arrives
+ * inside the scheduler. */
+static uint64_t called_off(const struct world_case *c, bool in_interrupt)
+{
+	bool in_scheduler = c->trampoline >= WORLD_NEW_TASK && c->trampoline <= WORLD_ARRIVES;
+
+	if (in_interrupt && in_scheduler)
+		return WORLD_CODE_OFF + trampoline_off(WORLD_GRAPH);
+	return c->chained ? WORLD_CHAIN_OFF : WORLD_CODE_OFF + trampoline_off(c->trampoline);
 }
 
 static void make_cpu(const struct world *w)
@@ -500,18 +551,15 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	if (c->trampoline == WORLD_PROBE_SITE || c->trampoline == WORLD_PROBE_SITE_FETCH)
 		make_probe_site(w, WORLD_TRACED_OFF);
 	else
-		make_site(w, WORLD_TRACED_OFF, c->trampoline);
-	/* Interrupts call the other function. None arrives inside the scheduler. */
-	make_site(w, WORLD_TRACED_OTHER_OFF,
-		  c->trampoline >= WORLD_NEW_TASK && c->trampoline <= WORLD_ARRIVES
-			  ? WORLD_GRAPH
-			  : c->trampoline);
+		make_site(w, WORLD_TRACED_OFF, called_off(c, false));
+	make_site(w, WORLD_TRACED_OTHER_OFF, called_off(c, true));
 	w->host[WORLD_THUNK_OFF] = 0xc3;
-	make_chain(w);
 	for (unsigned i = 0; i < 4; i++)
 		memcpy(w->host + WORLD_READERS_OFF + 16 * i, nothing, sizeof(nothing));
 	if (c->trampoline >= WORLD_REGS && c->trampoline != WORLD_EVENT)
 		world_probe(w, c->trampoline);
+	if (c->chained)
+		make_chain(w, c->trampoline);
 	make_cpu(w);
 	make_vcpus(w);
 	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)

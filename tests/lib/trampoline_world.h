@@ -38,6 +38,7 @@
 #define WORLD_NR_COUNTS	   39
 #define WORLD_COUNTS_SHIFT 3 /* log2 of the number of home buckets */
 
+#define WORLD_NR_CHAINS	      2
 #define WORLD_NR_FILES	      6
 #define WORLD_NR_FILTERS      4
 #define WORLD_CALLBACKS_BYTES 0x80
@@ -48,7 +49,7 @@
 #define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80)	/* return thunk, if the kernel has one */
 #define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0)	/* event trampolines continue here */
 #define WORLD_READERS_OFF      (WORLD_TEXT_OFF + 0x100) /* memory readers, 16 bytes each */
-#define WORLD_CHAIN_OFF	       (WORLD_TEXT_OFF + 0x140) /* a chain */
+#define WORLD_CHAIN_OFF	       (WORLD_TEXT_OFF + 0x140) /* WORLD_NR_CHAINS chains */
 #define WORLD_CHAINED_OFF      (WORLD_TEXT_OFF + 0x160) /* the guest's trampoline of the chain */
 #define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x180) /* free from here on */
 
@@ -219,7 +220,6 @@ enum world_trampoline {
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
 	WORLD_SECTION_GRAPH,
-	WORLD_CHAIN_FUNCTION, /* called by a chain */
 	/* Functions with probes, which use WORLD_FETCH_GROUP: */
 	WORLD_REGS, /* probes of calls */
 	WORLD_REGS_FETCH,
@@ -252,10 +252,11 @@ struct world_case {
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_stacks;  /* stacks, each of several records */
-	unsigned nr_hits;    /* calls counted by the profile */
-	unsigned calm : 1;   /* tests/kvm does not interrupt it */
-	unsigned hooked : 1; /* the word at world.above is the handler's address */
+	unsigned nr_stacks;   /* stacks, each of several records */
+	unsigned nr_hits;     /* calls counted by the profile */
+	unsigned calm : 1;    /* tests/kvm does not interrupt it */
+	unsigned chained : 1; /* the sites call a chain */
+	unsigned hooked : 1;  /* the word at world.above is the handler's address */
 	/* For functions with probes: events of calls and of returns, data records in each, and
 	 * calls that got no frame. */
 	unsigned nr_calls;

@@ -429,6 +429,13 @@ static void profile_host(const struct world *w)
 	world_make_stolen(w);
 }
 
+/* The trampolines can return to chains, and this call is not of one. */
+static void beside_chains(const struct world *w)
+{
+	subtree(w);
+	w->values->alternatives |= 1u << HV_ALT_CHAINS;
+}
+
 const struct world_case world_graph_cases[] = {
 	{"call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, after another task's", 1, 0, other_task, WORLD_GRAPH, 1, 1, 0},
@@ -516,5 +523,30 @@ const struct world_case world_graph_cases[] = {
 	{"host: a task comes back", 0, 0, host_arrives, WORLD_ARRIVES, 1, 1, 0},
 	{"host: a task comes back from an unknown vCPU", 0, 0, host_leaves, WORLD_ARRIVES, 1, 1, 0},
 	{"host: profile", 0, 0, profile_host, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
+	{"guest's own tracer: call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0, .chained = 1},
+	{"guest's own tracer: call and return, after another task's", 1, 0, other_task, WORLD_GRAPH,
+	 1, 1, 0, .chained = 1},
+	{"guest's own tracer: call and return, through a thunk", 0, 0, thunk, WORLD_GRAPH, 1, 1, 0,
+	 .chained = 1},
+	{"guest's own tracer: call and return, of a stack seen first", 0, 0, unknown, WORLD_GRAPH,
+	 1, 1, 0, .chained = 1},
+	{"guest's own tracer: two calls, one by a jump from the other", 0, 0, tail_call,
+	 WORLD_GRAPH, 2, 2, 0, .chained = 1},
+	{"guest's own tracer: subtree, a root", 0, 0, subtree, WORLD_GRAPH_ROOT, 1, 1, 0,
+	 .chained = 1},
+	{"guest's own tracer: deeper than max_graph_depth", 0, 0, too_deep, WORLD_GRAPH, 0, 0, 0,
+	 .chained = 1},
+	{"guest's own tracer: on an exception's stack", 0, 0, exception_stack, WORLD_GRAPH, 0, 0, 0,
+	 .chained = 1},
+	{"guest's own tracer: function and graph", 0, 1, plain, WORLD_FUNCTION_AND_GRAPH, 1, 1, 0,
+	 .chained = 1},
+	{"guest's own tracer: profile", 0, 0, profile, WORLD_PROFILE, 0, 0, 0, 0, 1, 0,
+	 .chained = 1},
+	{"guest's own tracer: a new task's first call", 0, 0, new_task, WORLD_NEW_TASK, 1, 1, 0,
+	 .chained = 1},
+	{"guest's own tracer: a task leaves the CPU", 0, 0, plain, WORLD_LEAVES, 1, 1, 0, 0, 0, 1,
+	 .chained = 1},
+	{"another function is the guest's own tracer's: subtree, a root", 0, 0, beside_chains,
+	 WORLD_GRAPH_ROOT, 1, 1, 0},
 };
 const unsigned world_nr_graph_cases = sizeof(world_graph_cases) / sizeof(*world_graph_cases);

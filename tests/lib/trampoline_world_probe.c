@@ -293,6 +293,23 @@ const struct world_case world_probe_cases[] = {
 	{"return with arguments, and graph, two calls, one by a jump from the other", .calm = 1,
 	 .prepare = tail_call_and_graph, .trampoline = WORLD_PROBED_ARGS_GRAPH, .nr_entries = 2,
 	 .nr_exits = 2, RETURNS(2, ARGS_DATA)},
+	{"guest's own tracer: probe", .prepare = plain, .trampoline = WORLD_REGS, CALLS(REGS_DATA),
+	 .chained = 1},
+	{"guest's own tracer: probe, a number in memory", .prepare = number,
+	 .trampoline = WORLD_REGS_FETCH, CALLS(REGS_DATA + 1), .chained = 1},
+	{"guest's own tracer: probe of all registers", .prepare = plain,
+	 .trampoline = WORLD_ENTRY_REGS, CALLS(ALL_REGS_DATA), .chained = 1},
+	{"guest's own tracer: probe of all registers, and function", 0, 1, .prepare = no_graph,
+	 .trampoline = WORLD_ENTRY_REGS_FUNCTION, CALLS(ALL_REGS_DATA), .chained = 1},
+	{"guest's own tracer: return probe", .prepare = no_graph, .trampoline = WORLD_PROBED,
+	 RETURNS(1, REGS_DATA), .chained = 1},
+	{"guest's own tracer: return probe, return stack full", .prepare = full,
+	 .trampoline = WORLD_PROBED, .nr_missed = 1, .chained = 1},
+	{"guest's own tracer: return probe and function", 0, 1, .prepare = no_graph,
+	 .trampoline = WORLD_PROBED_FUNCTION, RETURNS(1, REGS_DATA), .chained = 1},
+	{"guest's own tracer: return with arguments, and graph", .prepare = plain,
+	 .trampoline = WORLD_PROBED_ARGS_GRAPH, .nr_entries = 1, .nr_exits = 1,
+	 RETURNS(1, ARGS_DATA), .chained = 1},
 };
 const unsigned world_nr_probe_cases = sizeof(world_probe_cases) / sizeof(*world_probe_cases);
 

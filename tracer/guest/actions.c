@@ -17,6 +17,8 @@
 /* These actions need an action group per function. */
 #define OWN_GROUP (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
 
+#define FIRST_FOR_CHAINS (HV_NR_ACTION_GROUPS - HV_GROUPS_FOR_CHAINS)
+
 #define PROGRAMS (1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN_FETCH)
 
 _Static_assert(HV_DOES_ON == 1u << HV_ACTION_ON, "the bits are alike");
@@ -51,6 +53,7 @@ struct hv_actions {
 		unsigned bits;
 		uint32_t does;	     /* as in the shared action group */
 		uint32_t goes_on;    /* offset of the trampoline that follows; 0: none */
+		unsigned used : 1;   /* was in use in this session */
 		unsigned in_use : 1; /* sites call its entry */
 		unsigned wanted : 1; /* sites are being changed to call its entry */
 	} groups[HV_NR_ACTION_GROUPS];
@@ -238,6 +241,12 @@ static uint32_t offset_of(const struct hv_actions *a, struct hv_gva trampoline)
 	return trampoline.v ? (uint32_t)(trampoline.v - a->tracee->range.start.v) : 0;
 }
 
+/* Returns whether the trampoline at OFF is a chain. */
+static bool is_chain(uint32_t off)
+{
+	return off >= HV_REGION_CHAINS_OFF - HV_REGION_TRAMPOLINES_OFF;
+}
+
 /* No site calls the action group yet. But a task that was switched out in the action group's code
  * for another function may still execute it, and a call of another function may still return
  * through it. Any program is safe for such a task, and its results do not have the tags of the new
@@ -256,8 +265,10 @@ static void fill_group(struct hv_actions *a, unsigned group, const struct hv_sit
 	a->groups[group].bits = site->bits;
 	a->groups[group].does = does_of(site);
 	a->groups[group].goes_on = goes_on;
+	a->groups[group].used = 1;
 	if (site->bits >> HV_ACTION_RETURN & 1) {
-		goes_on = offset_of(a, hv_trampolines_probed(a->tracee, group));
+		if (!is_chain(goes_on)) /* see hv_actions_set_probed() */
+			goes_on = offset_of(a, hv_trampolines_probed(a->tracee, group));
 		kind |= site->bits >> HV_ACTION_RETURN_ARGS & 1 ? HV_FRAME_ARGS : 0;
 		__atomic_store_n(missed_in(a, group), 0, __ATOMIC_RELAXED);
 		__atomic_store_n(hv_region_kind(&a->tracee->region, group), kind, __ATOMIC_RELAXED);
@@ -292,18 +303,45 @@ static bool serves(const struct hv_actions *a, unsigned group, const struct hv_s
 }
 
 /* Finds the action group that has been free for the longest time, because open calls may still
- * return through the others. Returns HV_NR_ACTION_GROUPS if none is free. */
+ * return through the others. Groups that may be needed for chains come last. Returns
+ * HV_NR_ACTION_GROUPS if none is free. */
 static unsigned free_group(struct hv_actions *a)
 {
 	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++) {
-		unsigned group = (a->next_group + i) % HV_NR_ACTION_GROUPS;
+		unsigned group = i < FIRST_FOR_CHAINS ? (a->next_group + i) % FIRST_FOR_CHAINS : i;
 
-		if (a->groups[group].in_use || a->groups[group].wanted)
+		if (a->groups[group].in_use || a->groups[group].wanted ||
+		    is_chain(a->groups[group].goes_on))
 			continue;
-		a->next_group = (group + 1) % HV_NR_ACTION_GROUPS;
+		if (i < FIRST_FOR_CHAINS)
+			a->next_group = (group + 1) % FIRST_FOR_CHAINS;
 		return group;
 	}
 	return HV_NR_ACTION_GROUPS;
+}
+
+/* Like free_group(), for an action group with the actions of SITE that continues at the chain at OFF:
+ * one that did before, or that was never used. One through which calls of another function may
+ * still return comes last. */
+static unsigned free_group_for_chain(const struct hv_actions *a, const struct hv_site_actions *site,
+				     uint32_t off)
+{
+	unsigned unused = HV_NR_ACTION_GROUPS, last = HV_NR_ACTION_GROUPS;
+
+	for (unsigned i = FIRST_FOR_CHAINS; i < HV_NR_ACTION_GROUPS; i++) {
+		const struct group *group = &a->groups[i];
+
+		if (group->in_use || group->wanted)
+			continue;
+		if (!group->used && unused == HV_NR_ACTION_GROUPS)
+			unused = i;
+		if (!group->used || group->goes_on != off)
+			continue;
+		if (!(group->bits >> HV_ACTION_RETURN & 1) || group->ip == site->ip)
+			return i;
+		last = i;
+	}
+	return unused == HV_NR_ACTION_GROUPS ? last : unused;
 }
 
 /* Finds an action group with the actions of SITE that continues at the trampoline at OFF. */
@@ -319,7 +357,7 @@ static struct hv_err *choose_group(struct hv_actions *a, const struct hv_site_ac
 	while (group < HV_NR_ACTION_GROUPS && !serves(a, group, site, off))
 		group++;
 	if (group == HV_NR_ACTION_GROUPS) {
-		group = free_group(a);
+		group = is_chain(off) ? free_group_for_chain(a, site, off) : free_group(a);
 		if (group == HV_NR_ACTION_GROUPS)
 			return hv_err_new(ENOSPC,
 					  "too many functions have commands or probes: remove "
@@ -440,6 +478,34 @@ bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
 	return find(a, ip) != NULL;
 }
 
+bool hv_actions_acts(const struct hv_actions *a, uint64_t ip)
+{
+	return find(a, ip) || hv_scope_task_bits(a->scope, ip);
+}
+
+/* Returns the action group with the entry AT, or HV_NR_ACTION_GROUPS. */
+static unsigned group_of_entry(const struct hv_actions *a, struct hv_gva at)
+{
+	unsigned group = 0;
+
+	while (group < HV_NR_ACTION_GROUPS && entry_of_group(a, group).v != at.v)
+		group++;
+	return group;
+}
+
+struct hv_gva hv_actions_probed(const struct hv_actions *a, struct hv_gva entry)
+{
+	return hv_trampolines_probed(a->tracee, group_of_entry(a, entry));
+}
+
+void hv_actions_set_probed(struct hv_actions *a, struct hv_gva entry, struct hv_gva chain)
+{
+	unsigned group = group_of_entry(a, entry);
+
+	__atomic_store_n(&hv_region_action_group(&a->tracee->region, group)->goes_on,
+			 offset_of(a, chain), __ATOMIC_RELAXED);
+}
+
 void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
 {
 	__atomic_store_n(&hv_region_control(&a->tracee->region)->deepest, bytes, __ATOMIC_RELAXED);
@@ -447,15 +513,14 @@ void hv_actions_set_deepest(struct hv_actions *a, uint64_t bytes)
 
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)
 {
-	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS &&
-			     a->tracee->kernel->core.as.arch->trampolines.action_len_bytes;
-	     i++) {
-		if (entry_of_group(a, i).v != at.v)
-			continue;
-		*ret = a->groups[i].goes_on
-			       ? hv_gva_add(a->tracee->range.start, a->groups[i].goes_on)
-			       : (struct hv_gva){0};
-		return true;
-	}
-	return false;
+	unsigned group = HV_NR_ACTION_GROUPS;
+
+	if (a->tracee->kernel->core.as.arch->trampolines.action_len_bytes)
+		group = group_of_entry(a, at);
+	if (group == HV_NR_ACTION_GROUPS)
+		return false;
+	*ret = a->groups[group].goes_on
+		       ? hv_gva_add(a->tracee->range.start, a->groups[group].goes_on)
+		       : (struct hv_gva){0};
+	return true;
 }

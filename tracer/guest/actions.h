@@ -86,6 +86,8 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 			int64_t not_set);
 /* Returns whether the user requested actions for the function at IP. */
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip);
+/* Returns whether hv_actions_entry() will find actions for the function at IP. */
+bool hv_actions_acts(const struct hv_actions *a, uint64_t ip);
 /* Returns whether the function at IP has an action that makes pid filters follow forks. */
 bool hv_actions_follow_forks(const struct hv_actions *a, uint64_t ip);
 /* Returns whether the function at IP, or any function, has HV_ACTION_RETURN. */
@@ -100,10 +102,22 @@ uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip);
 void hv_actions_begin(struct hv_actions *a);
 /* *RET_HAS false: the function at IP has no actions. Otherwise *RET is the entry that its site must
  * call. The entry continues at GOES_ON (0: nowhere), and calls there are of KIND
- * (hv_trampolines_kind()). ENOSPC: no action group is free. */
+ * (hv_trampolines_kind()). ENOSPC: no action group is free.
+ *
+ * GOES_ON may be a chain (chains.h), if the site calls one that jumps to the entry. An action group
+ * that has continued at a chain never continues elsewhere in this session: a task that was stopped
+ * in the action group must reach that chain, because the guest relies on it. There are
+ * HV_GROUPS_FOR_CHAINS such groups, unless other functions need them. */
+#define HV_GROUPS_FOR_CHAINS 32
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
 				uint32_t kind, bool *ret_has, struct hv_gva *ret) hv_must_use;
 void hv_actions_done(struct hv_actions *a);
+
+/* For a function with HV_ACTION_RETURN whose ENTRY continues at a chain: returns the trampoline that
+ * records the return, and makes ENTRY continue at CHAIN, which calls that trampoline. Call both
+ * after hv_actions_entry(); no site may call ENTRY in between. */
+struct hv_gva hv_actions_probed(const struct hv_actions *a, struct hv_gva entry);
+void hv_actions_set_probed(struct hv_actions *a, struct hv_gva entry, struct hv_gva chain);
 
 /* The probe sites that have actions, and the action group of one of them. Like hv_actions_entry,
  * call them between hv_actions_begin and hv_actions_done. */

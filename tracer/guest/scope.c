@@ -100,10 +100,13 @@ void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 /* Returns the address of the function NAME if it can be traced, or 0. */
 static uint64_t ip_of(const struct hv_scope *scope, const char *name)
 {
+	const struct hv_arch *arch = scope->tracee->kernel->core.as.arch;
 	const struct hv_sites *sites = &scope->tracee->kernel->sites;
 	size_t i = hv_sites_find(sites, name, HV_SITE_NAME_EXACT);
 
-	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
+	if (i == SIZE_MAX || (sites->list[i].busy && !arch->trampolines.chain_function_off))
+		return 0;
+	return sites->list[i].ip.v;
 }
 
 /* The first argument of both functions is a task: the new one, in a call by its parent, and the one

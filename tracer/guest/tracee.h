@@ -30,6 +30,9 @@ struct hv_tracee {
 	 * migrate to another vCPU during an addition. This is never reset, since a task may have
 	 * been stopped there. */
 	bool locks;
+	/* The trampolines of a graph return to chains, too. This is never reset, since a task may be
+	 * in a chain. */
+	bool chains;
 	/* Our callback was removed from an array of the guest since the last check that found no
 	 * users. A task may still be using an older array that contains it. */
 	bool had_copies;

@@ -403,6 +403,7 @@ static struct hv_err *link_trampolines(const struct hv_tracee *t, bool locks, ui
 	set_event_values(&t->event_symbols, &values);
 	set_region_values(t, &values);
 	values.alternatives |= locks ? 0 : 1u << HV_ALT_UNLOCKED;
+	values.alternatives |= t->chains ? 1u << HV_ALT_CHAINS : 0;
 	misfit = arch->link(&arch->trampolines, &values, code_of(t), code);
 	if (misfit)
 		return hv_err_new(ERANGE,
@@ -538,14 +539,94 @@ unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at)
 	return HV_TRAMPOLINE_NONE;
 }
 
-struct hv_gva hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline)
+/* Finds the kind of the calls that go to the entry AT of the graph, the profile or both. */
+static bool kind_of(const struct hv_tracee *t, struct hv_gva at, uint32_t *ret)
 {
-	const struct hv_trampoline_image *trampolines = &t->kernel->core.as.arch->trampolines;
+	const struct hv_trampoline_image *trampolines = trampolines_of(t);
 
-	if (!trampolines->chain_function_off ||
-	    trampoline.v != entry_of(t, trampolines->function_off).v)
-		return hv_gva(0);
-	return hv_gva_add(code_of(t), trampolines->chain_function_off);
+	for (enum hv_call_role role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
+		for (unsigned n = 0; n < 2 * HV_NR_TRACES; n++) {
+			enum hv_call_trace trace = n / 2;
+
+			if (entry_of(t, hv_call_off(trampolines, role, trace, n % 2)).v != at.v)
+				continue;
+			*ret = hv_call_kind(role, trace, n % 2);
+			return true;
+		}
+	return false;
+}
+
+/* Returns whether AT is one of the entries of action groups at offset OFF of the code. */
+static bool group_of(const struct hv_tracee *t, struct hv_gva at, size_t off, size_t len_bytes,
+		     uint32_t *ret)
+{
+	uint64_t from = at.v - entry_of(t, off).v;
+
+	if (!off || from % len_bytes || from / len_bytes >= HV_NR_ACTION_GROUPS)
+		return false;
+	*ret = (uint32_t)(from / len_bytes);
+	return true;
+}
+
+bool hv_trampolines_replace_return(const struct hv_tracee *t, struct hv_gva trampoline)
+{
+	const struct hv_trampoline_image *image = trampolines_of(t);
+	uint32_t kind = 0;
+
+	if (trampoline.v == entry_of(t, image->function_off).v)
+		return false;
+	if (group_of(t, trampoline, image->probed_off, image->probed_len_bytes, &kind))
+		return true;
+	return kind_of(t, trampoline, &kind) &&
+	       (!(kind & HV_KIND_UNTRACED) || kind & HV_FRAME_PROFILED);
+}
+
+bool hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline, struct hv_gva target,
+			  struct hv_chain *ret)
+{
+	const struct hv_trampoline_image *image = trampolines_of(t);
+	size_t off;
+	uint32_t group;
+
+	*ret = (struct hv_chain){.trampoline = trampoline, .target = target};
+	if (!image->chain_function_off)
+		return false;
+	if (!trampoline.v)
+		ret->trampoline = target;
+	if (!trampoline.v ||
+	    group_of(t, trampoline, image->actions_off, image->action_len_bytes, &group) ||
+	    group_of(t, trampoline, image->entry_regs_off, image->entry_regs_len_bytes, &group)) {
+		ret->how = HV_CHAIN_JUMPS;
+		return true;
+	}
+	if (trampoline.v == entry_of(t, image->function_off).v)
+		off = image->chain_function_off;
+	else if (trampoline.v == entry_of(t, image->function_stack_off).v)
+		off = image->chain_function_stack_off;
+	else if (group_of(t, trampoline, image->probed_off, image->probed_len_bytes, &group)) {
+		off = image->chain_probed_off;
+		ret->kind = HV_FRAME_PROBED | group << HV_KIND_GROUP_SHIFT;
+		ret->has_kind = true;
+	} else if (kind_of(t, trampoline, &ret->kind)) {
+		off = image->chain_call_off;
+		ret->has_kind = true;
+	} else
+		return false;
+	ret->trampoline = hv_gva_add(code_of(t), off);
+	return true;
+}
+
+struct hv_err *hv_trampolines_link_chains(struct hv_tracee *t)
+{
+	struct hv_err *err;
+
+	if (t->chains)
+		return NULL;
+	t->chains = true;
+	err = hv_trampolines_link(t);
+	if (err)
+		t->chains = false;
+	return err;
 }
 
 struct hv_gva hv_trampolines_action(const struct hv_tracee *t, unsigned group)

@@ -74,9 +74,17 @@ struct hv_gva hv_trampolines_call(const struct hv_tracee *t, unsigned trampoline
 /* Returns the trampoline that begins at AT, including HV_TRAMPOLINE_PROFILED, or
  * HV_TRAMPOLINE_NONE. */
 unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at);
-/* Returns the trampoline that a chain calls at sites that would otherwise call TRAMPOLINE; 0: there
- * is none, so such sites cannot be joined while the guest uses them. */
-struct hv_gva hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline);
+/* Returns whether TRAMPOLINE replaces the return address of its function's caller. TRAMPOLINE is one
+ * of hv_trampolines_call() or hv_trampolines_probed(). */
+bool hv_trampolines_replace_return(const struct hv_tracee *t, struct hv_gva trampoline);
+/* Sets *RET to the chain for sites that would call TRAMPOLINE, or continue there after their actions,
+ * if the guest did not use them, and called TARGET, a trampoline of the guest. TRAMPOLINE may be 0,
+ * for actions without one. Returns false if TRAMPOLINE has no chain. */
+bool hv_trampolines_chain(const struct hv_tracee *t, struct hv_gva trampoline, struct hv_gva target,
+			  struct hv_chain *ret);
+/* Writes the trampolines' code, unless that was done, so that those of a chain with a kind can
+ * return to it. */
+struct hv_err *hv_trampolines_link_chains(struct hv_tracee *t) hv_must_use;
 /* Returns the address that a site with actions calls: the entry of GROUP, which is below
  * HV_NR_ACTION_GROUPS. */
 struct hv_gva hv_trampolines_action(const struct hv_tracee *t, unsigned group);

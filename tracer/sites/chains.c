@@ -15,21 +15,22 @@
 _Static_assert(HV_CHAIN_LEN % HV_SITE_LEN_MAX == 0, "whole writes");
 
 struct chain {
-	uint64_t trampoline; /* that a free site would call */
+	uint64_t trampoline; /* that a free site would call; 0: none */
 	uint64_t target;
 };
 
 /* A chain stays until the session ends: a task may be in it, and the guest often allocates its
  * trampolines at addresses where it had others. */
 struct hv_chains {
-	const struct hv_tracee *tracee; /* borrowed */
-	struct chain *list;		/* owned */
+	struct hv_tracee *tracee; /* borrowed */
+	struct chain *list;	  /* owned */
 	size_t nr, cap;
 	size_t nr_written;
+	bool has_kinds;	   /* chains of LIST have a kind */
 	uint32_t *buckets; /* owned; hash table of list: index + 1, 0 if empty */
 };
 
-struct hv_chains *hv_chains_new(const struct hv_tracee *t)
+struct hv_chains *hv_chains_new(struct hv_tracee *t)
 {
 	struct hv_chains *c = hv_alloc(sizeof(*c));
 
@@ -68,12 +69,11 @@ static uint32_t *bucket_of(const struct hv_chains *c, const struct chain *chain)
 }
 
 static bool encode(const struct hv_chains *c, const struct chain *chain, size_t nr,
-		   uint8_t code[HV_CHAIN_LEN])
+		   struct hv_chain *parts, uint8_t code[HV_CHAIN_LEN])
 {
-	struct hv_gva called = hv_trampolines_chain(c->tracee, hv_gva(chain->trampoline));
-
-	return called.v && c->tracee->kernel->core.as.arch->encode_chain(
-				   address_of(c, nr), called, hv_gva(chain->target), code);
+	return hv_trampolines_chain(c->tracee, hv_gva(chain->trampoline), hv_gva(chain->target),
+				    parts) &&
+	       c->tracee->kernel->core.as.arch->encode_chain(address_of(c, nr), parts, code);
 }
 
 bool hv_chains_choose(struct hv_chains *c, struct hv_gva trampoline, struct hv_gva target,
@@ -81,6 +81,7 @@ bool hv_chains_choose(struct hv_chains *c, struct hv_gva trampoline, struct hv_g
 {
 	const struct chain chain = {trampoline.v, target.v};
 	uint8_t unused[HV_CHAIN_LEN];
+	struct hv_chain parts;
 	uint32_t *bucket;
 
 	if (!c->buckets)
@@ -88,8 +89,9 @@ bool hv_chains_choose(struct hv_chains *c, struct hv_gva trampoline, struct hv_g
 	bucket = bucket_of(c, &chain);
 	if (!*bucket) {
 		if (c->nr == HV_REGION_NR_CHAINS || hv_tracee_has(c->tracee, target) ||
-		    !encode(c, &chain, c->nr, unused))
+		    !encode(c, &chain, c->nr, &parts, unused))
 			return false;
+		c->has_kinds |= parts.has_kind;
 		c->list = hv_grow(c->list, c->nr, &c->cap, 64, sizeof(*c->list));
 		c->list[c->nr] = chain;
 		*bucket = (uint32_t)++c->nr;
@@ -108,8 +110,9 @@ static struct hv_err *write_chunk(struct hv_chains *c, size_t nr)
 		struct hv_gpa at =
 			hv_gpa_add(t->region.gpa, HV_REGION_CHAINS_OFF + number * HV_CHAIN_LEN);
 		uint8_t code[HV_CHAIN_LEN];
+		struct hv_chain parts;
 
-		encode(c, &c->list[number], number, code);
+		encode(c, &c->list[number], number, &parts, code);
 		for (size_t j = 0; j < WRITES; j++) {
 			struct hv_hold_write *w = &writes[i * WRITES + j];
 
@@ -126,6 +129,8 @@ struct hv_err *hv_chains_write(struct hv_chains *c)
 {
 	struct hv_err *err = NULL;
 
+	if (c->has_kinds)
+		err = hv_trampolines_link_chains(c->tracee);
 	while (!err && c->nr_written < c->nr) {
 		size_t nr = c->nr - c->nr_written < CHUNK ? c->nr - c->nr_written : CHUNK;
 

@@ -2,7 +2,8 @@
 /* Chains: code in the region for sites that the guest's own tracers use. Such a site called a
  * trampoline of the guest. It is made to call a chain instead, which calls one of our trampolines
  * and then jumps to the guest's (docs/internals/trampolines.md). There is one chain for each pair
- * of our trampoline and the guest's.
+ * of our trampoline and the guest's. If the function has actions, the chain jumps to the action
+ * group's entry, and the action group continues at a second chain.
  *
  * kernel/sites/ftrace_users.h explains the guest's trampolines, site_trampolines.h changes sites.
  * One thread. */
@@ -17,12 +18,13 @@ struct hv_journal_entry;
 struct hv_tracee;
 
 /* Borrows T. */
-struct hv_chains *hv_chains_new(const struct hv_tracee *t);
+struct hv_chains *hv_chains_new(struct hv_tracee *t);
 void hv_chains_free(struct hv_chains *c);
 
 /* Chooses the chain that continues at TARGET, for a site that would call TRAMPOLINE if the guest
- * did not use it. Returns false if TRAMPOLINE has none, TARGET is in the region or out of reach, or
- * there is no room. hv_chains_write() must precede the use of the chain. */
+ * did not use it, or for an action group that would continue at TRAMPOLINE (0: nowhere). Returns
+ * false if TRAMPOLINE has none, TARGET is in the region or out of reach, or there is no room.
+ * hv_chains_write() must precede the use of the chain. */
 bool hv_chains_choose(struct hv_chains *c, struct hv_gva trampoline, struct hv_gva target,
 		      struct hv_gva *ret);
 /* Writes the chains that were chosen since the last call. */

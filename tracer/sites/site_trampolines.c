@@ -98,6 +98,11 @@ enum relied_on { FOR_NOTHING, FOR_NEW_TASKS, FOR_FORKS };
 struct site_plan {
 	struct hv_gva trampoline; /* target of the site's call; 0: none */
 	struct hv_gpa gpa;
+	/* For functions with actions, in whose action group TRAMPOLINE is: the guest's trampoline at
+	 * which the action group ends; 0: none. */
+	struct hv_gva guests;
+	bool acts;
+	bool has_no_chain;  /* wanted, but a function that the guest uses cannot do that */
 	bool waits;	    /* wanted later, and calls no trampoline now */
 	bool reports_sleep; /* without it, the time of a sleeping task would count */
 	bool is_refused;
@@ -117,10 +122,9 @@ static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
 	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
 }
 
-/* Returns whether the guest's records explain the call of TARGET at SITE. They may have changed
- * since they were read; then the site is refused, or the hold finds other bytes. */
-static bool is_explained(struct hv_site_trampolines *s, const struct hv_site *site,
-			 struct hv_gva target)
+/* Returns the guest's records of its users of sites. They may have changed since they were read; then
+ * a site is refused, or the hold finds other bytes. */
+static const struct hv_ftrace_users *users_of(struct hv_site_trampolines *s)
 {
 	const struct hv_kernel_core *core = &s->tracee->kernel->core;
 
@@ -129,7 +133,7 @@ static bool is_explained(struct hv_site_trampolines *s, const struct hv_site *si
 		hv_err_free(hv_ftrace_users_read(core, &s->users));
 		s->has_users = true;
 	}
-	return hv_ftrace_users_explain(&s->users, site->ip, target);
+	return &s->users;
 }
 
 /* The call that a site makes. */
@@ -155,9 +159,20 @@ static struct called called_at(struct hv_site_trampolines *s, const struct hv_si
 		hv_chains_at(s->chains, c.target, &unused, &c.guests);
 	else if (c.kind == HV_SITE_CALL && !site->invalid &&
 		 t->kernel->core.as.arch->trampolines.chain_function_off &&
-		 is_explained(s, site, c.target))
+		 hv_ftrace_users_explain(users_of(s), site->ip, c.target))
 		c.guests = c.target;
 	return c;
+}
+
+/* Chooses a chain for SITE. If the guest's trampoline might keep the return address that TRAMPOLINE
+ * replaces, detach would wait until the function returns; so there is none. */
+static bool choose_chain(struct hv_site_trampolines *s, const struct hv_site *site,
+			 struct hv_gva trampoline, struct hv_gva guests, struct hv_gva *ret)
+{
+	if (hv_trampolines_replace_return(s->tracee, trampoline) &&
+	    !hv_ftrace_users_keep_returns(users_of(s), site->ip, guests))
+		return false;
+	return hv_chains_choose(s->chains, trampoline, guests, ret);
 }
 
 /* Finds the address that SITE calls to reach TRAMPOLINE. */
@@ -165,20 +180,23 @@ static bool find_call(struct hv_site_trampolines *s, const struct hv_site *site,
 		      const struct called *now, struct hv_gva trampoline, struct hv_gva *ret)
 {
 	if (now->guests.v)
-		return hv_chains_choose(s->chains, trampoline, now->guests, ret);
+		return choose_chain(s, site, trampoline, now->guests, ret);
 	*ret = hv_veneer_from(s->tracee, site->ip, trampoline);
 	return now->ours || is_free(site, now->kind);
 }
 
-/* TRAMPOLINE is the target of the site's call; 0: none. */
 static enum verdict judge(struct hv_site_trampolines *s, const struct hv_site *site,
-			  struct hv_gva trampoline, struct hv_change *change)
+			  const struct site_plan *plan, struct hv_change *change)
 {
 	const struct hv_tracee *t = s->tracee;
 	const struct called now = called_at(s, site, change->from);
 	struct hv_gva to = {0};
-	bool can = trampoline.v && find_call(s, site, &now, trampoline, &to);
+	bool can = plan->trampoline.v && !plan->has_no_chain;
 
+	/* The guest may have changed the site since the action group was chosen. */
+	if (can && plan->acts)
+		can = plan->guests.v == now.guests.v;
+	can = can && find_call(s, site, &now, plan->trampoline, &to);
 	if (now.ours && now.target.v == to.v)
 		return LEAVE;
 	if (now.ours && !hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
@@ -187,7 +205,7 @@ static enum verdict judge(struct hv_site_trampolines *s, const struct hv_site *s
 	if (!hv_tracee_is_left(t, site->ip, change->from) &&
 	    hv_patcher_old_bytes(t->patcher, change->gpa, change->to))
 		hv_guest_ftrace_take(s->guest_ftrace, site->ip, change->gpa);
-	if (!trampoline.v)
+	if (!plan->trampoline.v && !plan->has_no_chain)
 		return now.ours ? CHANGE : LEAVE;
 	if (!can)
 		return now.ours ? GIVE_BACK : REFUSE;
@@ -206,7 +224,7 @@ static enum verdict judge_plan(struct hv_site_trampolines *s, const struct hv_si
 		if (!plan->waits)
 			return REFUSE;
 	}
-	return judge(s, site, plan->trampoline, change);
+	return judge(s, site, plan, change);
 }
 
 /* Returns whether the site is in two pages that may not be adjacent in memory. They are adjacent if
@@ -269,6 +287,8 @@ static uint8_t patched_trampoline(struct hv_site_trampolines *s, const struct hv
 	}
 	if (!hv_actions_goes_on(s->actions, target, &target))
 		return (uint8_t)hv_trampolines_called_at(t, target);
+	if (hv_chains_at(s->chains, target, &trampoline, &guests))
+		target = trampoline;
 	if (target.v)
 		return (uint8_t)hv_trampolines_called_at(t, target);
 	return hv_actions_has(s->actions, site->ip.v) ? HV_TRAMPOLINE_ACTIONS : HV_TRAMPOLINE_NONE;
@@ -476,7 +496,6 @@ static struct hv_err *change_sites(struct hv_site_trampolines *s, struct site_pl
 	size_t nr = 0;
 	struct hv_err *err;
 
-	s->has_users = false;
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
@@ -547,20 +566,66 @@ static struct hv_err *check_return(const struct hv_site_trampolines *s, size_t i
 			  site->name);
 }
 
+/* Returns the guest's trampoline that SITE calls, directly or by a chain; 0: none that can be
+ * joined. */
+static struct hv_gva guests_at(struct hv_site_trampolines *s, struct translation *walk,
+			       const struct hv_site *site)
+{
+	const struct hv_arch *arch = s->tracee->kernel->core.as.arch;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	uint8_t bytes[HV_SITE_LEN_MAX];
+	bool present = false;
+	struct hv_gpa gpa;
+
+	if (!arch->trampolines.chain_function_off)
+		return hv_gva(0);
+	err = translate(walk, site->ip, &present, &gpa);
+	if (!err && present)
+		err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
+	return err || !present ? hv_gva(0) : called_at(s, site, bytes).guests;
+}
+
+/* Makes PLAN's trampoline the entry of an action group, which then continues at the present one.
+ * If the guest uses the site, it continues at a chain. KIND is as for hv_actions_entry(). */
+static struct hv_err *plan_actions(struct hv_site_trampolines *s, const struct hv_site *site,
+				   uint32_t kind, struct site_plan *plan)
+{
+	struct hv_gva next = plan->trampoline;
+	struct hv_err *err;
+
+	plan->has_no_chain =
+		plan->guests.v && !choose_chain(s, site, plan->trampoline, plan->guests, &next);
+	if (plan->has_no_chain)
+		return NULL;
+	err = hv_actions_entry(s->actions, site->ip.v, next, kind, &plan->acts, &plan->trampoline);
+	if (err && err->code == ENOSPC && plan->guests.v) { /* no action group is left for chains */
+		hv_err_free(err);
+		plan->has_no_chain = true;
+		return NULL;
+	}
+	if (err || !plan->guests.v || !hv_actions_return(s->actions, site->ip.v))
+		return err;
+	plan->has_no_chain = !choose_chain(s, site, hv_actions_probed(s->actions, plan->trampoline),
+					   plan->guests, &next);
+	if (!plan->has_no_chain)
+		hv_actions_set_probed(s->actions, plan->trampoline, next);
+	return NULL;
+}
+
 /* Finds the addresses that the sites must call. */
 static struct hv_err *choose_trampolines(struct hv_site_trampolines *s, const uint8_t *wanted,
 					 bool frames, struct site_plan *plans)
 {
 	struct hv_graph_roles roles = {0};
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
 	struct hv_err *err = frames ? hv_graph_tracer_find_roles(s->graph, &roles) : NULL;
 
 	hv_actions_begin(s->actions);
 	for (size_t i = 0; !err && i < sites->nr; i++) {
 		enum hv_call_role role = frames ? hv_graph_role(&roles, i) : HV_ROLE_NONE;
-		bool later = wanted[i] & HV_TRAMPOLINE_LATER, acts = false;
+		bool later = wanted[i] & HV_TRAMPOLINE_LATER;
 		unsigned trampoline = later ? kept_trampoline(s, i) : wanted[i];
-		struct hv_gva entry;
 
 		err = check_return(s, i, trampoline);
 		if (err)
@@ -579,12 +644,11 @@ static struct hv_err *choose_trampolines(struct hv_site_trampolines *s, const ui
 			plans[i].relied_on = FOR_FORKS;
 		else if (role == HV_ROLE_NEW_TASK)
 			plans[i].relied_on = FOR_NEW_TASKS;
-		if (!sites->list[i].invalid)
-			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].trampoline,
-					       hv_trampolines_kind(trampoline, role), &acts,
-					       &entry);
-		if (!err && acts)
-			plans[i].trampoline = entry;
+		if (sites->list[i].invalid || !hv_actions_acts(s->actions, sites->list[i].ip.v))
+			continue;
+		plans[i].guests = guests_at(s, &walk, &sites->list[i]);
+		err = plan_actions(s, &sites->list[i], hv_trampolines_kind(trampoline, role),
+				   &plans[i]);
 	}
 	return err;
 }
@@ -623,6 +687,7 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 	}
 	if (!err && stacks)
 		err = hv_err_new(EBUSY, "the profile and func_stack_trace cannot be used together");
+	s->has_users = false;
 	if (!err)
 		err = choose_trampolines(s, wanted, frames, plans);
 	if (!err)

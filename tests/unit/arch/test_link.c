@@ -310,7 +310,7 @@ START_TEST(addresses_in_the_trampolines)
 		uint32_t number = a->alternative & ~HV_ALT_COPIED;
 
 		ck_assert((number >= HV_ALT_NO_MIGRATE && number <= HV_ALT_TASK_SOFTIRQS) ||
-			  number == HV_ALT_UNLOCKED);
+			  number == HV_ALT_UNLOCKED || number == HV_ALT_CHAINS);
 		ck_assert_uint_le(is_copied ? a->target_off + a->len_bytes : 0,
 				  trampolines->len_bytes);
 		ck_assert_uint_le(a->off + a->len_bytes, trampolines->len_bytes);

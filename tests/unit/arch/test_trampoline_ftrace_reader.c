@@ -139,11 +139,13 @@ START_TEST(a_chain_reads_as_the_guest_call)
 		struct hv_gva target = hv_gva((uintptr_t)site + (uint64_t)distances[i]);
 		struct hv_gva called = world_gva(
 			world, WORLD_CODE_OFF + hv_arch_x86_64.trampolines.chain_function_off);
+		int how = i / 2 ? HV_CHAIN_JUMPS : HV_CHAIN_CALLS;
 		uint8_t bytes[SITE_LEN];
 
 		set_up_as(i % 2 ? thunk : bare_return);
-		ck_assert(hv_arch_x86_64.encode_chain(world_gva(world, WORLD_CHAIN_OFF), called,
-						      target, world->host + WORLD_CHAIN_OFF));
+		ck_assert(hv_arch_x86_64.encode_chain(world_gva(world, WORLD_CHAIN_OFF),
+						      &(struct hv_chain){called, how, target},
+						      world->host + WORLD_CHAIN_OFF));
 		site_calls(world->host + WORLD_CHAIN_OFF);
 		ck_assert(hv_arch_x86_64.encode_call(hv_gva((uintptr_t)site), target, bytes));
 		check_sees(bytes, SITE_LEN);

@@ -121,7 +121,7 @@ START_TEST(records_depend_on_mode_pid_and_task)
 	unsigned cpu;
 	struct hv_record r;
 
-	set_up_trampoline(c->trampoline, c->prepare);
+	set_up_case(c);
 	cpu = world_cpu(world)->cpu_number;
 	run();
 	ck_assert_uint_eq(head(cpu), c->nr_task_records + c->nr_function_records);

@@ -19,6 +19,8 @@
 
 static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
+static const struct hv_trampoline_image *const image = &hv_arch_x86_64.trampolines;
+
 static struct fr r;
 static struct traced t;
 static struct fu u;
@@ -36,6 +38,9 @@ static void declare(struct fk *f)
 static void setup(void)
 {
 	traced_init_with(&t, &r, NR_SITES, nop, declare);
+	/* For linking the trampolines. */
+	r.tracee.plan.nr_slots = 64;
+	r.tracee.plan.homes_shift = r.tracee.plan.counts_shift = 5;
 	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
 	fk_symbol(&r.t.f, "ftrace_verify_code", VERIFY);
 	fk_symbol(&r.t.f, "the_next", VERIFY + 0x100);
@@ -62,20 +67,44 @@ static const uint8_t *chain(unsigned nr)
 	       (size_t)nr * HV_CHAIN_LEN;
 }
 
+static struct hv_gva trampoline_at(size_t off)
+{
+	return hv_gva(FR_RANGE + HV_TRAMPOLINES_CODE_OFF + off);
+}
+
+/* Returns the address that chain NR calls or jumps to first. */
+static struct hv_gva called_by(unsigned nr)
+{
+	struct hv_gva called = {0};
+
+	hv_arch_x86_64.classify_site(chain(nr), hv_gva(FIRST + (uint64_t)nr * HV_CHAIN_LEN),
+				     &called);
+	return called;
+}
+
+static uint32_t kind_in(unsigned nr)
+{
+	uint32_t kind;
+
+	memcpy(&kind, chain(nr) + 2 * FR_SITE_BYTES, sizeof(kind));
+	return kind;
+}
+
+static void check_jump(unsigned nr, uint64_t target)
+{
+	uint64_t at = FIRST + (uint64_t)nr * HV_CHAIN_LEN + FR_SITE_BYTES;
+	struct hv_gva jumps;
+
+	ck_assert_int_eq(
+		hv_arch_x86_64.classify_site(chain(nr) + FR_SITE_BYTES, hv_gva(at), &jumps),
+		HV_SITE_JUMP);
+	ck_assert_uint_eq(jumps.v, target);
+}
+
 static void check_chain(unsigned nr, uint64_t target)
 {
-	const struct hv_trampoline_image *trampolines = &hv_arch_x86_64.trampolines;
-	struct hv_gva called, jumps;
-	uint64_t at = FIRST + (uint64_t)nr * HV_CHAIN_LEN;
-
-	ck_assert_int_eq(hv_arch_x86_64.classify_site(chain(nr), hv_gva(at), &called),
-			 HV_SITE_CALL);
-	ck_assert_uint_eq(called.v,
-			  FR_RANGE + HV_TRAMPOLINES_CODE_OFF + trampolines->chain_function_off);
-	ck_assert_int_eq(hv_arch_x86_64.classify_site(chain(nr) + FR_SITE_BYTES,
-						      hv_gva(at + FR_SITE_BYTES), &jumps),
-			 HV_SITE_JUMP);
-	ck_assert_uint_eq(jumps.v, target);
+	ck_assert_uint_eq(called_by(nr).v, trampoline_at(image->chain_function_off).v);
+	check_jump(nr, target);
 }
 
 static size_t nr_refused(void)
@@ -142,19 +171,195 @@ START_TEST(calls_that_records_do_not_explain)
 }
 END_TEST
 
-/* Tracers without a chain give a joined site back to the guest. */
-START_TEST(other_tracers_release_joined_sites)
+/* Each trampoline has chains of its own. */
+START_TEST(every_tracer_has_chains)
 {
-	call(FR_SITE(0), FU_CALLER);
-	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
-	ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 1);
+	static const enum hv_trampoline tracers[] = {
+		HV_TRAMPOLINE_FUNCTION,
+		HV_TRAMPOLINE_FUNCTION_STACK,
+		HV_TRAMPOLINE_GRAPH,
+		HV_TRAMPOLINE_GRAPH_ROOT,
+		HV_TRAMPOLINE_FUNCTION_AND_GRAPH,
+		(enum hv_trampoline)HV_TRAMPOLINE_PROFILED,
+		(enum hv_trampoline)(HV_TRAMPOLINE_GRAPH | HV_TRAMPOLINE_PROFILED),
+	};
+
+	fk_u64(&r.t.f, fu_ops(&r.t.f, &u, FU_TRAMPOLINE), FU_FUNCTION);
+	fu_direct(&r.t.f, &u, 2, FR_SITE(4), DIRECT);
+	call(FR_SITE(1), FU_TRAMPOLINE);
+	call(FR_SITE(4), DIRECT);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(tracers); i++) {
+		traced_check_want(&t, tracers[i]);
+		ck_assert_uint_eq(nr_refused(), 0);
+		ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 2);
+		ck_assert_uint_eq(target_of(FR_SITE(1)).v, FIRST + 2ull * i * HV_CHAIN_LEN);
+		ck_assert_uint_eq(target_of(FR_SITE(4)).v, FIRST + (2ull * i + 1) * HV_CHAIN_LEN);
+		check_jump(2 * i, FU_TRAMPOLINE);
+		check_jump(2 * i + 1, DIRECT);
+		for (unsigned site = 0; site < NR_SITES; site++)
+			ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[site], tracers[i]);
+	}
+	ck_assert_uint_eq(called_by(1).v, trampoline_at(image->chain_function_off).v);
+	ck_assert_uint_eq(called_by(2).v, trampoline_at(image->chain_function_stack_off).v);
+	for (unsigned i = 4; i < 2 * HV_ARRAY_LEN(tracers); i++)
+		ck_assert_uint_eq(called_by(i).v, trampoline_at(image->chain_call_off).v);
+	ck_assert_uint_eq(kind_in(4), 0);
+	ck_assert_uint_eq(kind_in(6), HV_FRAME_ROOT);
+	ck_assert_uint_eq(kind_in(8), HV_KIND_FUNCTION);
+	ck_assert_uint_eq(kind_in(10), HV_KIND_UNTRACED | HV_FRAME_PROFILED);
+	ck_assert_uint_eq(kind_in(12), HV_FRAME_PROFILED);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FU_TRAMPOLINE);
+	ck_assert_uint_eq(target_of(FR_SITE(4)).v, DIRECT);
+}
+END_TEST
+
+/* The trampolines are linked again only for chains whose trampolines need it. */
+START_TEST(other_sites_do_not_pay_for_chains)
+{
+	fk_u64(&r.t.f, fu_ops(&r.t.f, &u, FU_TRAMPOLINE), FU_FUNCTION);
+	call(FR_SITE(1), FU_TRAMPOLINE);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION_STACK);
+	ck_assert(!r.tracee.chains);
 	traced_check_want(&t, HV_TRAMPOLINE_GRAPH);
-	ck_assert_uint_eq(target_of(FR_SITE(0)).v, FU_CALLER);
-	ck_assert_uint_eq(nr_refused(), 1);
-	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 1);
-	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
-	ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 1);
+	ck_assert(r.tracee.chains);
+}
+END_TEST
+
+/* If the guest's trampoline may keep a return address, tracers that replace it give a joined site
+ * back to the guest. */
+START_TEST(return_addresses_that_the_guest_may_keep)
+{
+	fk_u64(&r.t.f, fu_ops(&r.t.f, &u, FU_TRAMPOLINE), FU_LIVEPATCH + 4);
+	call(FR_SITE(0), FU_CALLER);
+	call(FR_SITE(1), FU_TRAMPOLINE);
+	for (unsigned i = 0; i < 2; i++) {
+		traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+		ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 2);
+		traced_check_want(&t, i ? HV_TRAMPOLINE_GRAPH
+					: (enum hv_trampoline)HV_TRAMPOLINE_PROFILED);
+		ck_assert_uint_eq(target_of(FR_SITE(0)).v, FU_CALLER);
+		ck_assert_uint_eq(target_of(FR_SITE(1)).v, FU_TRAMPOLINE);
+		ck_assert_uint_eq(nr_refused(), 2);
+		ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT),
+				  NR_SITES - 2);
+	}
 	traced_check_want(&t, (enum hv_trampoline)(HV_TRAMPOLINE_FUNCTION | HV_TRAMPOLINE_LATER));
+	ck_assert_uint_eq(nr_refused(), 0);
+}
+END_TEST
+
+static void set_actions(unsigned first, unsigned nr, unsigned bits)
+{
+	struct hv_site_actions list[NR_SITES] = {0};
+
+	for (unsigned i = 0; i < nr; i++)
+		list[i] = (struct hv_site_actions){.ip = FR_SITE(first + i), .bits = bits};
+	expect_success(hv_actions_set(t.actions, list, nr));
+}
+
+/* Returns the action group whose entry chain NR jumps to. */
+static unsigned group_of(unsigned nr)
+{
+	for (unsigned i = 0; i < HV_NR_ACTION_GROUPS; i++)
+		if (hv_trampolines_action(&r.tracee, i).v == called_by(nr).v)
+			return i;
+	ck_abort_msg("chain %u jumps to no entry", nr);
+}
+
+/* A chain jumps to the action group's entry, and the action group continues at a chain. */
+START_TEST(functions_with_actions)
+{
+	struct hv_action_group *shared;
+	unsigned group;
+
+	call(FR_SITE(1), FU_CALLER);
+	set_actions(0, 2, 1u << HV_ACTION_ON);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(nr_refused(), 0);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FIRST + HV_CHAIN_LEN);
+	check_chain(0, FU_CALLER);
+	check_jump(1, FU_CALLER);
+	group = group_of(1);
+	shared = hv_region_action_group(&r.tracee.region, group);
+	ck_assert_uint_eq(shared->goes_on, FIRST - FR_RANGE);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[1], HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_ne(target_of(FR_SITE(0)).v, hv_trampolines_action(&r.tracee, group).v);
+
+	/* Without a tracer, the action group continues at the guest's trampoline. */
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 1);
+	ck_assert_uint_eq(hv_site_trampolines_now(t.trampolines)[1], HV_TRAMPOLINE_ACTIONS);
+	ck_assert_uint_eq(called_by(2).v, FU_CALLER);
+	ck_assert_uint_eq(hv_region_action_group(&r.tracee.region, group_of(3))->goes_on,
+			  FIRST + 2 * HV_CHAIN_LEN - FR_RANGE);
+	ck_assert_uint_ne(group_of(3), group);
+
+	/* The guest releases the site. */
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, target_of(FR_SITE(0)).v);
+	set_actions(0, 0, 0);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	ck_assert_mem_eq(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES);
+}
+END_TEST
+
+/* The action group continues at a chain that calls the entry of the return probe. */
+START_TEST(functions_with_return_probes)
+{
+	struct hv_action_group *shared;
+
+	fu_direct(&r.t.f, &u, 2, FR_SITE(1), DIRECT);
+	call(FR_SITE(1), DIRECT);
+	call(FR_SITE(2), FU_CALLER);
+	set_actions(1, 2, 1u << HV_ACTION_RETURN);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(nr_refused(), 1);
+	ck_assert_uint_eq(target_of(FR_SITE(2)).v, FU_CALLER);
+	ck_assert_uint_eq(hv_site_trampolines_joined(t.trampolines), 1);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FIRST + 3 * HV_CHAIN_LEN);
+	shared = hv_region_action_group(&r.tracee.region, group_of(3));
+	ck_assert_uint_eq(shared->goes_on, FIRST + HV_CHAIN_LEN - FR_RANGE);
+	ck_assert_uint_eq(called_by(1).v, trampoline_at(image->chain_probed_off).v);
+	ck_assert_uint_eq(kind_in(1), HV_FRAME_PROBED | group_of(3) << HV_KIND_GROUP_SHIFT);
+	check_jump(1, DIRECT);
+	ck_assert_uint_eq(*hv_region_kind(&r.tracee.region, group_of(3)),
+			  HV_KIND_UNTRACED | HV_KIND_FUNCTION);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION); /* changes nothing */
+	ck_assert_uint_eq(shared->goes_on, FIRST + HV_CHAIN_LEN - FR_RANGE);
+	set_actions(0, 0, 0);
+	traced_check_want(&t, HV_TRAMPOLINE_NONE);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, DIRECT);
+}
+END_TEST
+
+/* An action group that continued at a chain continues nowhere else: a task may be in it. If none is
+ * left, only that site is refused. */
+START_TEST(action_groups_of_chains_are_not_reused)
+{
+	unsigned used[HV_NR_ACTION_GROUPS] = {0}, nr = 0;
+
+	set_actions(1, 1, 1u << HV_ACTION_ON);
+	for (unsigned i = 0; i < 2 * HV_NR_ACTION_GROUPS; i++) {
+		uint64_t code = FU_TRAMPOLINE + 0x10 * i;
+
+		fu_ops(&r.t.f, &u, code);
+		call(FR_SITE(1), code);
+		traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+		if (nr_refused())
+			break;
+		ck_assert_uint_eq(used[group_of(2 * i + 1)]++, 0);
+		nr++;
+	}
+	ck_assert_uint_eq(nr, HV_GROUPS_FOR_CHAINS);
+	ck_assert_uint_eq(nr_refused(), 1);
+	call(FR_SITE(1), FU_TRAMPOLINE); /* the first one again */
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
+	ck_assert_uint_eq(nr_refused(), 0);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FIRST + HV_CHAIN_LEN);
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES);
+	traced_check_want(&t, HV_TRAMPOLINE_FUNCTION);
 	ck_assert_uint_eq(nr_refused(), 0);
 }
 END_TEST
@@ -359,7 +564,12 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_chain_for_each_target);
 	tcase_add_test(tc, calls_that_records_do_not_explain);
-	tcase_add_test(tc, other_tracers_release_joined_sites);
+	tcase_add_test(tc, every_tracer_has_chains);
+	tcase_add_test(tc, other_sites_do_not_pay_for_chains);
+	tcase_add_test(tc, return_addresses_that_the_guest_may_keep);
+	tcase_add_test(tc, functions_with_actions);
+	tcase_add_test(tc, functions_with_return_probes);
+	tcase_add_test(tc, action_groups_of_chains_are_not_reused);
 	tcase_add_test(tc, the_guest_uses_all_sites);
 	tcase_add_test(tc, a_kernel_without_a_known_reader);
 	tcase_add_test(tc, an_architecture_without_chains);
