@@ -2,6 +2,7 @@
 #include "base/guard.h"
 
 #include <stdint.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,11 @@ void hv_populate(void *bytes, size_t len_bytes)
 
 	if (at < to)
 		madvise((void *)at, to - at, MADV_POPULATE_WRITE);
+}
+
+void hv_trim_memory(void)
+{
+	malloc_trim(0);
 }
 
 char *hv_strdup(const char *s)

@@ -57,6 +57,8 @@ void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
  * time of a fault per page. For memory that will be written completely. Has no effect before Linux
  * 5.14. */
 void hv_populate(void *bytes, size_t len_bytes);
+/* Returns freed memory to the host, as far as the C library can. Takes some ms. */
+void hv_trim_memory(void);
 char *hv_strdup(const char *s) hv_must_use;
 char *hv_format(const char *fmt, ...) hv_must_use hv_printf(1, 2);
 char *hv_vformat(const char *fmt, va_list args) hv_must_use __attribute__((format(printf, 1, 0)));

@@ -23,7 +23,7 @@
 static bool banner_at(const struct hv_image *image, struct hv_gva at)
 {
 	static const char banner[] = "Linux version ";
-	struct hv_span s = hv_image_at(image, at);
+	struct hv_span s = hv_image_part(image, at, strlen(banner));
 
 	return hv_span_has(s, 0, strlen(banner)) && !memcmp(s.data, banner, strlen(banner));
 }
@@ -346,8 +346,6 @@ static struct hv_err *find_text(const struct hv_kernel_core *core, struct hv_gva
 static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span code,
 				      struct hv_gva at, struct hv_gva *ret)
 {
-	if (code.len_bytes > RETURN_CODE_BYTES)
-		code.len_bytes = RETURN_CODE_BYTES;
 	if (!k->core.as.arch->classify_return(code, at, ret))
 		return hv_err_new(ENOTSUP,
 				  "unknown return instructions in this kernel's ftrace_stub 0x%llx",
@@ -364,7 +362,8 @@ static struct hv_err *find_return_thunk(struct hv_kernel *k)
 	struct hv_err *err = hv_core_need(&k->core, "ftrace_stub", &at);
 
 	if (!err)
-		err = classify_return(k, hv_image_at(&k->core.image, at), at, &k->return_thunk);
+		err = classify_return(k, hv_image_part(&k->core.image, at, RETURN_CODE_BYTES), at,
+				      &k->return_thunk);
 	if (!err && !hv_early_is_up(&k->core)) {
 		k->is_starting = true;
 		k->return_thunk = hv_gva(0);
@@ -448,6 +447,7 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	/* A kernel that is booting has not patched its thunks yet. */
 	k->jumps_bare = !k->is_starting && hv_kernel_arch_of(&k->core)->jumps_bare(&k->core);
 	drop_bss(&k->core);
+	k->core.invalid_sites = hv_sites_lists_invalid(&k->core);
 	return depth == DEPTH_MODULES ? hv_kernel_refresh(k) : NULL;
 }
 

@@ -9,6 +9,13 @@
 #include "kernel/sites/modules.h"
 #include "kernel/sites/sites.h"
 
+/* The types in the copy of the image, once pages are released (events/idle_memory.h). */
+struct hv_idle_types {
+	struct hv_gva_range range;
+	uint64_t nr_releases; /* when they were loaded */
+	bool are_same;	      /* as they were when they were checked */
+};
+
 struct hv_kernel {
 	struct hv_guest *guest; /* borrowed */
 	struct hv_kernel_core core;
@@ -21,6 +28,7 @@ struct hv_kernel {
 	bool kpti;
 	struct hv_layout layout;
 	struct hv_sites sites;
+	struct hv_idle_types idle_types;
 	uint64_t symbols_version; /* changes whenever modules change */
 	/* hv_modules_signature() immediately before modules and sites were read; 0: unknown */
 	uint64_t modules_signature;

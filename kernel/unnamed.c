@@ -65,10 +65,8 @@ static struct hv_span code_of(const struct hv_kernel_core *core, struct hv_gva a
 {
 	const struct hv_symbols *s = &core->symbols;
 	const struct hv_symbol *symbol = hv_symbols_at(s, at), *end = s->by_addr + s->nr;
-	struct hv_span code = hv_image_at(&core->image, at);
+	struct hv_span code = hv_image_part(&core->image, at, FUNCTION_MAX_BYTES);
 
-	if (code.len_bytes > FUNCTION_MAX_BYTES)
-		code.len_bytes = FUNCTION_MAX_BYTES;
 	while (symbol && symbol < end && symbol->addr.v == at.v)
 		symbol++;
 	if (symbol && symbol < end && symbol->addr.v - at.v < code.len_bytes)

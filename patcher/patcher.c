@@ -346,8 +346,11 @@ static struct hv_err *held(struct hv_patcher *p, begin_fn begin, hv_held_fn fn, 
 {
 	struct hv_hold *hold;
 	uint64_t start_ns;
-	struct hv_err *err = begin(p->guest, HOLD_MAX_NS, &hold);
+	struct hv_err *err;
 
+	if (p->before_hold)
+		p->before_hold(p->before_hold_ctx);
+	err = begin(p->guest, HOLD_MAX_NS, &hold);
 	if (err)
 		return err;
 	p->registers_ns = 0;
@@ -537,6 +540,12 @@ void hv_patcher_set_stops(struct hv_patcher *p, bool (*stops)(void *ctx), void *
 	p->stops_ctx = ctx;
 }
 
+void hv_patcher_set_before_hold(struct hv_patcher *p, void (*fn)(void *ctx), void *ctx)
+{
+	p->before_hold = fn;
+	p->before_hold_ctx = ctx;
+}
+
 static struct hv_err *check_stop(const struct hv_patcher *p)
 {
 	if (!p->stops || !p->stops(p->stops_ctx))
@@ -669,6 +678,21 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 	assert(nr == p->journal.nr_used[kind]);
 	*ret = plan;
 	return nr;
+}
+
+void hv_patcher_put_back_copy(const struct hv_patcher *p, struct hv_gva at, uint8_t *bytes,
+			      size_t len_bytes)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+
+		if (entry->state != HV_JOURNAL_USED || entry->gva + entry->len_bytes <= at.v ||
+		    entry->gva >= at.v + len_bytes)
+			continue;
+		for (uint32_t byte = 0; byte < entry->len_bytes; byte++)
+			if (entry->gva + byte - at.v < len_bytes)
+				bytes[entry->gva + byte - at.v] = entry->old_bytes[byte];
+	}
 }
 
 /* Returns false if the text cannot be read, because it may still be there. */

@@ -64,6 +64,9 @@ void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entri
  * its changes and fails with EINTR. NULL removes the callback. */
 void hv_patcher_set_stops(struct hv_patcher *p, bool (*stops)(void *ctx), void *ctx);
 
+/* Sets a callback that is called before each hold. */
+void hv_patcher_set_before_hold(struct hv_patcher *p, void (*fn)(void *ctx), void *ctx);
+
 /* Sets how long hv_patcher_apply() retries when holds time out (ETIMEDOUT). Default:
  * HV_RETRY_FOR_NS. */
 void hv_patcher_set_patience(struct hv_patcher *p, uint64_t patience_ns);
@@ -86,6 +89,10 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 			    struct hv_change **ret);
 /* Gets the original bytes at GPA. Returns false if GPA is not patched. */
 bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8]);
+/* Replaces the patched bytes in BYTES, a copy of LEN_BYTES of the guest's memory at AT, by the
+ * original ones. */
+void hv_patcher_put_back_copy(const struct hv_patcher *p, struct hv_gva at, uint8_t *bytes,
+			      size_t len_bytes);
 size_t hv_patcher_nr_patched(const struct hv_patcher *p, enum hv_change_kind kind);
 
 /* The functions below remove changes from the journal without writing to the guest. */

@@ -22,4 +22,6 @@ struct hv_patcher {
 	uint64_t patience_ns;
 	bool (*stops)(void *ctx);
 	void *stops_ctx;
+	void (*before_hold)(void *ctx); /* may be NULL */
+	void *before_hold_ctx;
 };

@@ -8,6 +8,7 @@
 #include "base/bisect.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "kernel/image/release.h"
 #include "kernel/kernel.h"
 #include "kernel/sites/ftrace_users.h"
 #include "kernel/tasks/unwind.h"
@@ -82,6 +83,7 @@ struct differences {
 	struct hv_text names; /* the first differences made by the guest */
 	size_t nr;
 	size_t nr_ours;
+	size_t nr_pages; /* that the guest changed at places that are not known */
 };
 
 static void differences_deinit(struct differences *d)
@@ -128,11 +130,32 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 		name_difference(t, hv_gva_add(text, off), &d->names);
 }
 
-/* Finds the copy of the kernel's text. EIO: it is not whole, because the kernel's symbols contradict
- * each other. */
+/* Counts the pages of the text that are not known as they were copied: they were released, and their
+ * hash differs although all known patches were put back. Adds the function at the start of each. */
+static void add_changed_pages(const struct hv_tracee *t, struct differences *d)
+{
+	struct hv_gva_range text = t->kernel->text;
+
+	for (struct hv_gva at = text.start; at.v < text.end.v;
+	     at = hv_gva((at.v | (HV_IMAGE_PAGE - 1)) + 1)) {
+		if (!hv_image_is_changed(&t->kernel->core.image, at))
+			continue;
+		if (d->nr++ < NAMED_MAX)
+			name_difference(t, at, &d->names);
+		d->nr_pages++;
+	}
+}
+
+/* Finds the copy of the kernel's text. Pages that were released, or that differed, are read again.
+ * EIO: it is not whole, because the kernel's symbols contradict each other. */
 static struct hv_err *find_copy(const struct hv_kernel *k, struct hv_span *ret)
 {
-	*ret = hv_image_at(&k->core.image, k->text.start);
+	struct hv_gva_range copied = {k->text.start, hv_gva_add(k->text.end, HV_SITE_LEN_MAX)};
+	struct hv_err *err = hv_image_load_again(&k->core.image, copied);
+
+	if (err)
+		return err;
+	*ret = hv_image_part(&k->core.image, k->text.start, copied.end.v - copied.start.v);
 	if (ret->len_bytes < k->text.end.v - k->text.start.v + HV_SITE_LEN_MAX)
 		return hv_err_new(EIO,
 				  "kernel text: its symbols place it outside the kernel's image, "
@@ -144,7 +167,8 @@ static struct hv_err *find_copy(const struct hv_kernel *k, struct hv_span *ret)
  * a trampoline, or there is no copy.
  *
  * hvtrace made a difference if a site there calls our range. All other differences are static keys
- * and calls that the guest switched, or that belong to events that recover removed. */
+ * and calls that the guest switched, or that belong to events that recover removed. In a page that
+ * the guest changed elsewhere, for example by a kprobe, only the known sites are compared. */
 static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_text *report)
 {
 	struct hv_gva_range text = t->kernel->text;
@@ -168,6 +192,7 @@ static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_te
 		while (i + 1 < len && now[i + 1] != before.data[i + 1])
 			i++;
 	}
+	add_changed_pages(t, &d);
 	if (d.nr_ours)
 		return hv_err_new(EIO, "kernel text: %zu site%s still call%s a trampoline",
 				  d.nr_ours, hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
@@ -177,6 +202,8 @@ static struct hv_err *report_differences(const struct hv_tracee *t, struct hv_te
 		hv_text_printf(report, "; %zu place%s changed by the guest: %s%s", d.nr,
 			       hv_plural(d.nr), d.names.data ? d.names.data : "",
 			       d.nr > NAMED_MAX ? ", ..." : "");
+	if (d.nr_pages)
+		hv_text_printf(report, " (%zu of them somewhere in a page of 4 KiB)", d.nr_pages);
 	hv_text_add(report, "\n");
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "kernel/events/idle_memory.h"
 #include "kernel/kernel.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/clocks.h"
@@ -68,6 +69,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	struct hv_err *err;
 
 	s->kernel = kernel;
+	s->keeps_image = kernel->is_starting;
 	err = hv_tracee_new(guest, kernel, &s->tracee);
 	if (!err)
 		err = hv_clock_new(kernel, &clock);
@@ -84,6 +86,8 @@ void hv_session_free(struct hv_session *s)
 {
 	if (!s)
 		return;
+	if (s->may_release)
+		hv_idle_memory_end(s->kernel);
 	hv_site_trampolines_free(s->trampolines);
 	hv_probe_sites_free(s->probe_sites);
 	hv_host_tracer_free(s->host);
@@ -135,6 +139,28 @@ bool hv_session_region_is_lost(const struct hv_session *s)
 	const struct hv_region *region = &s->tracee->region;
 
 	return hv_shared_is_lost(region->host, region->len_bytes);
+}
+
+static void put_back(void *ctx, struct hv_gva at, uint8_t *bytes, size_t len_bytes)
+{
+	hv_patcher_put_back_copy(ctx, at, bytes, len_bytes);
+}
+
+static void load_memory(void *ctx)
+{
+	hv_idle_memory_load(ctx);
+}
+
+bool hv_session_release_memory(struct hv_session *s)
+{
+	if (s->keeps_image)
+		return false;
+	if (!s->may_release) {
+		hv_idle_memory_begin(s->kernel, put_back, s->tracee->patcher);
+		hv_patcher_set_before_hold(s->tracee->patcher, load_memory, s->kernel);
+		s->may_release = true;
+	}
+	return hv_idle_memory_release_some(s->kernel);
 }
 
 bool hv_session_delays_hibernation(const struct hv_session *s)

@@ -41,6 +41,9 @@ struct hv_session {
 	struct hv_host_tracer *host;	      /* host events: host_tracer.h */
 
 	uint64_t modules_signature; /* modules at the time when kernel->sites was read */
+	bool may_release;	    /* pages of the image may be released */
+	/* The kernel was starting at attach: it patches its code in too many places. */
+	bool keeps_image;
 	bool found_stale; /* attach discarded a journal from an earlier boot of the guest */
 };
 
@@ -96,6 +99,11 @@ bool hv_session_is_whole(const struct hv_session *s);
 /* Returns whether memory of the region was lost (vmm/shared_memory.h), so that reads no longer
  * return the written data. The session can be detached as far as the guest still exists. */
 bool hv_session_region_is_lost(const struct hv_session *s);
+
+/* Releases memory that was not used since the last call: pages of the copy of the kernel's image
+ * (kernel/image/release.h). Returns whether more can be released: then call it again soon, otherwise
+ * after about a second. */
+bool hv_session_release_memory(struct hv_session *s);
 
 /* Returns whether the guest is about to hibernate and waits for a detach (hooks/kernel_calls.h). */
 bool hv_session_delays_hibernation(const struct hv_session *s);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 /* For the session itself: the guest's symbols, types and modules, tables, answers. A Debian guest
- * needs about 50 MiB. */
+ * needs about 50 MiB while it attaches. */
 #define MEMORY_SESSION_BYTES (UINT64_C(1) << 30)
 /* Reserve: clients get no memory if less than this is left. */
 #define MEMORY_KEPT_BYTES    (UINT64_C(256) << 20)

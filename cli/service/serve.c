@@ -17,7 +17,8 @@
 #include "base/cancel.h"
 #include "tree/tree.h"
 
-#define WAIT_NS (5 * HV_NS_PER_MS) /* retry interval of waiting reads */
+#define WAIT_NS	   (5 * HV_NS_PER_MS) /* retry interval of waiting reads */
+#define RELEASE_NS HV_NS_PER_MS	      /* between two steps that release memory */
 
 /* -- clients ---------------------------------------------------------------------------------- */
 
@@ -200,6 +201,8 @@ static int poll_timeout_ms(const struct service *s, const struct watch *w, uint6
 
 	if (clients_have_request(s) || dumps_has_work(&s->dumps))
 		return 0;
+	if (s->state == SERVE_RUNS && w->releases && now_ns + RELEASE_NS < next)
+		next = now_ns + RELEASE_NS;
 	if (s->state == SERVE_DETACHING && s->detach.retry.next_ns < next)
 		next = s->detach.retry.next_ns;
 	if (clients_wait(s) && now_ns + WAIT_NS < next)
@@ -219,6 +222,7 @@ static void tick(struct service *s, struct watch *w)
 	watch_guest(s, w, now);
 	if (s->state == SERVE_DONE)
 		return;
+	watch_release_memory(s, w);
 	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
 		hv_tree_rejoin(s->tree);

@@ -157,6 +157,17 @@ static void follow_guest(struct service *s)
 	made_things_retry(s);
 }
 
+void watch_release_memory(struct service *s, struct watch *w)
+{
+	bool released = w->has_released;
+
+	if (s->state != SERVE_RUNS || !w->releases)
+		return;
+	w->releases = w->has_released = hv_session_release_memory(s->session);
+	if (released && !w->releases)
+		hv_trim_memory();
+}
+
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 {
 	if (now_ns >= w->alive_ns) {
@@ -171,6 +182,7 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 	}
 	if (s->state != SERVE_RUNS || (now_ns < w->second_ns && !w->nr_other_boot))
 		return;
+	w->releases = true;
 	w->second_ns = now_ns + SECOND_NS;
 	host_keep_rundir(s);
 	access_refresh(s);

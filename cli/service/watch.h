@@ -8,8 +8,13 @@
 struct watch {
 	uint64_t alive_ns; /* time of the next check that the guest is alive */
 	uint64_t second_ns;
+	bool releases;		/* memory that is not in use can be released now */
+	bool has_released;	/* the last step released memory */
 	unsigned nr_other_boot; /* successive checks that found another boot */
 };
 
 /* Performs the checks due at NOW_NS. */
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns);
+/* Releases some memory that is not in use. Takes a few ms; serve requests of clients between two
+ * calls. */
+void watch_release_memory(struct service *s, struct watch *w);

@@ -120,9 +120,7 @@ static bool reads_by_el2(const struct hv_kernel_core *core, bool *ret)
 
 	if (!hv_core_symbol(core, "call_on_irq_stack", &at))
 		return false;
-	code = hv_image_at(&core->image, at);
-	if (code.len_bytes > CODE_BYTES)
-		code.len_bytes = CODE_BYTES;
+	code = hv_image_part(&core->image, at, CODE_BYTES);
 	return core->as.arch->classify_percpu(code, ret);
 }
 
@@ -314,7 +312,7 @@ static bool has_kpti(const struct hv_kernel_core *core)
 	uint8_t on = 0;
 
 	return hv_core_symbol(core, "arm64_use_ng_mappings", &at) &&
-	       hv_span_u8(hv_image_at(&core->image, at), 0, &on) && on;
+	       hv_span_u8(hv_image_part(&core->image, at, 1), 0, &on) && on;
 }
 
 static bool jumps_bare(const struct hv_kernel_core *core)

@@ -323,8 +323,8 @@ static bool read_cpu_flag(const struct hv_kernel_core *core, const char *flag, b
 	    !hv_core_symbol(core, "boot_cpu_data", &data_at) ||
 	    !hv_btf_member(core->btf, "cpuinfo_x86", "x86_capability", &off, &len))
 		return false;
-	names = hv_image_at(&core->image, names_at);
-	bits = hv_image_at(&core->image, hv_gva_add(data_at, off));
+	names = hv_image_part(&core->image, names_at, CPU_FLAGS_MAX * sizeof(uint64_t));
+	bits = hv_image_part(&core->image, hv_gva_add(data_at, off), len);
 	for (size_t i = 0; i < len * 8ull && i < CPU_FLAGS_MAX; i++) {
 		struct hv_span name;
 		uint64_t at;
@@ -332,7 +332,7 @@ static bool read_cpu_flag(const struct hv_kernel_core *core, const char *flag, b
 
 		if (!hv_span_u64(names, i * sizeof(at), &at))
 			return false;
-		name = hv_image_at(&core->image, hv_gva(at));
+		name = hv_image_part(&core->image, hv_gva(at), strlen(flag) + 1);
 		if (!hv_span_has(name, 0, strlen(flag) + 1) ||
 		    memcmp(name.data, flag, strlen(flag) + 1))
 			continue;
@@ -373,6 +373,8 @@ static bool may_track_branches(const struct hv_kernel_core *core)
 	return !read_cpu_flag(core, "ibt", &ibt) || ibt;
 }
 
+#define THUNK_BYTES 64
+
 /* A kernel with retpolines has a thunk for each register and fills them in at boot
  * (arch/x86/lib/retpoline.S). */
 static bool jumps_bare(const struct hv_kernel_core *core)
@@ -383,7 +385,7 @@ static bool jumps_bare(const struct hv_kernel_core *core)
 		return false;
 	if (!hv_core_symbol(core, "__x86_indirect_thunk_rcx", &at))
 		return !hv_core_symbol(core, "__x86_indirect_thunk_array", &at);
-	return core->as.arch->is_bare_jump(hv_image_at(&core->image, at));
+	return core->as.arch->is_bare_jump(hv_image_part(&core->image, at, THUNK_BYTES));
 }
 
 /* Instructions that kprobes of x86-64 kernels reject. */

@@ -94,6 +94,13 @@ struct hv_types {
 	uint64_t unproved;
 };
 
+/* Whether the kernel lists functions without a name (hv_sites_lists_invalid()). */
+enum hv_invalid_sites {
+	HV_INVALID_SITES_UNKNOWN,
+	HV_INVALID_SITES_HIDDEN,
+	HV_INVALID_SITES_LISTED,
+};
+
 struct hv_kernel_core {
 	struct hv_address_space as;
 	struct hv_image image;
@@ -104,6 +111,7 @@ struct hv_kernel_core {
 	struct hv_types types;
 	struct hv_err *no_types;  /* owned; why no file has them, or NULL */
 	struct hv_orc_found *orc; /* owned: hv_orc_form_of(); NULL: not searched */
+	enum hv_invalid_sites invalid_sites;
 	/* Empty if all kernels of the architecture have the same reach (use hv_reach_of()), or if
 	 * it is unknown (no_reach is the reason). */
 	struct hv_reach reach;

@@ -10,10 +10,8 @@ struct hv_span hv_function_code(const struct hv_kernel_core *core, struct hv_gva
 {
 	const struct hv_symbols *s = &core->symbols;
 	const struct hv_symbol *symbol = hv_symbols_at(s, start), *end = s->by_addr + s->nr;
-	struct hv_span code = hv_image_at(&core->image, start);
+	struct hv_span code = hv_image_part(&core->image, start, max_bytes);
 
-	if (code.len_bytes > max_bytes)
-		code.len_bytes = max_bytes;
 	while (symbol && symbol < end && symbol->addr.v <= start.v)
 		symbol++;
 	if (symbol && symbol < end && symbol->addr.v - start.v < code.len_bytes)
@@ -50,9 +48,9 @@ bool hv_function_find_reference(const struct hv_kernel_core *core, const char *f
 /* Returns whether the string CTX is at AT. The kernel's text contains no strings. */
 static bool is_string(const struct hv_kernel_core *core, struct hv_gva at, const void *ctx)
 {
-	struct hv_span found = hv_image_at(&core->image, at);
 	const char *text = ctx;
 	size_t len = strlen(text) + 1;
+	struct hv_span found = hv_image_part(&core->image, at, len);
 
 	return !hv_gva_in(at, core->image.text) && hv_span_has(found, 0, len) &&
 	       memcmp(found.data, text, len) == 0;

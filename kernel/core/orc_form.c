@@ -64,10 +64,10 @@ static bool between(const struct hv_kernel_core *core, const char *from, const c
 
 	if (!hv_core_symbol(core, from, ret) || !hv_core_symbol(core, to, &end) || end.v <= ret->v)
 		return false;
-	span = hv_image_at(&core->image, *ret);
-	if (end.v - ret->v > span.len_bytes)
+	span = hv_image_part(&core->image, *ret, end.v - ret->v);
+	if (span.len_bytes < end.v - ret->v)
 		return false;
-	*ret_span = (struct hv_span){span.data, end.v - ret->v};
+	*ret_span = span;
 	return true;
 }
 
@@ -75,10 +75,9 @@ bool hv_orc_image_table(const struct hv_kernel_core *core, const struct hv_orc_f
 			struct hv_orc_table *ret)
 {
 	struct hv_orc_table t;
-	struct hv_gva entries;
 
 	if (!between(core, "__start_orc_unwind_ip", "__stop_orc_unwind_ip", &t.ips_gva, &t.ips) ||
-	    !between(core, "__start_orc_unwind", "__stop_orc_unwind", &entries, &t.entries))
+	    !between(core, "__start_orc_unwind", "__stop_orc_unwind", &t.entries_gva, &t.entries))
 		return false;
 	t.nr = t.ips.len_bytes / 4;
 	*ret = t;
@@ -211,12 +210,10 @@ static void compare(struct search *s, size_t index, const struct hv_unwind_rule 
 static void look_at_function(struct search *s, struct hv_gva_range range, check_fn fn)
 {
 	const struct hv_arch *arch = s->core->as.arch;
-	struct hv_span code = hv_image_at(&s->core->image, range.start);
+	struct hv_span code = hv_image_part(&s->core->image, range.start, CODE_MAX);
 	struct hv_unwind_step steps[STEPS_MAX];
 	size_t index, nr;
 
-	if (code.len_bytes > CODE_MAX)
-		code.len_bytes = CODE_MAX;
 	if (code.len_bytes > range.end.v - range.start.v)
 		code.len_bytes = range.end.v - range.start.v;
 	nr = arch->follow_code(code, &arch->entry_rule, steps, STEPS_MAX);
@@ -294,7 +291,7 @@ static void vote_for_switches(struct search *s)
 
 	for (size_t i = 1; i < s->table.nr; i++) {
 		struct hv_gva at = hv_gva(ip_of(&s->table, i) - len);
-		struct hv_span code = hv_image_at(&s->core->image, at);
+		struct hv_span code = hv_image_part(&s->core->image, at, len);
 		struct hv_unwind_rule before;
 		struct raw raw;
 		size_t index;
@@ -319,7 +316,8 @@ static void vote_for_return(struct search *s, size_t index)
 {
 	const struct hv_arch *arch = s->core->as.arch;
 	const struct hv_unwind_rule after = hv_orc_rule(s->form, &s->table, index);
-	struct hv_span code = hv_image_at(&s->core->image, hv_gva(ip_of(&s->table, index) - 1));
+	struct hv_span code =
+		hv_image_part(&s->core->image, hv_gva(ip_of(&s->table, index) - 1), 1);
 	struct hv_unwind_step step[2];
 	struct raw before;
 
@@ -328,7 +326,6 @@ static void vote_for_return(struct search *s, size_t index)
 	    before.rule.kind != HV_UNWIND_REGS ||
 	    s->form->sp_regs[before.sp_number] != HV_ORC_UNKNOWN)
 		return;
-	code.len_bytes = 1;
 	for (uint8_t reg = 0; reg < HV_UNWIND_NR_REGS; reg++) {
 		struct hv_unwind_rule rule = after;
 

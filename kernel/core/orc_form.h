@@ -38,6 +38,7 @@ struct hv_orc_form {
 struct hv_orc_table {
 	struct hv_gva ips_gva; /* each address is relative to its own position in the table */
 	struct hv_span ips;    /* s32 each, ascending */
+	struct hv_gva entries_gva;
 	struct hv_span entries;
 	size_t nr;
 };

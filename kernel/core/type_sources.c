@@ -10,6 +10,7 @@
 #include "kernel/core/btf_members.h"
 #include "kernel/core/btf_proof.h"
 #include "kernel/image/identity.h"
+#include "kernel/image/release.h"
 #include "kernel/image/vmlinux.h"
 #include "kernel/types/dwarf.h"
 
@@ -25,13 +26,15 @@ struct hv_err *hv_types_read_memory(struct hv_kernel_core *core)
 
 	if (hv_core_symbol(core, "__start_BTF", &start) &&
 	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
-		btf = hv_image_at(&core->image, start);
+		btf = hv_image_part(&core->image, start, stop.v - start.v);
 	if (!btf.len_bytes || stop.v - start.v > btf.len_bytes)
 		return NULL;
-	err = hv_btf_new_over((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
-	if (!err)
-		core->types.from = HV_TYPES_IN_MEMORY;
-	return err;
+	err = hv_btf_new_over(btf, &core->btf);
+	if (err)
+		return err;
+	hv_image_hold(&core->image, (struct hv_gva_range){start, stop});
+	core->types.from = HV_TYPES_IN_MEMORY;
+	return NULL;
 }
 
 static struct hv_err *from_memory(struct hv_kernel_core *core,

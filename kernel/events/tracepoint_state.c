@@ -125,6 +125,8 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 	return hv_fields_find_proved(core, "static_call_key", call, HV_ARRAY_LEN(call));
 }
 
+#define EMPTY_BYTES 64 /* more than an empty function has */
+
 /* Older kernels, such as 4.19, have no tp_stub_func(). */
 static struct hv_err *find_stub_func(const struct hv_kernel_core *core,
 				     struct hv_tracepoint_layout *l)
@@ -136,7 +138,7 @@ static struct hv_err *find_stub_func(const struct hv_kernel_core *core,
 	if (l->drops_stub)
 		return NULL;
 	if (!arch->is_empty_function || !hv_core_symbol(core, "clockevents_handle_noop", &at) ||
-	    !arch->is_empty_function(hv_image_at(&core->image, at)))
+	    !arch->is_empty_function(hv_image_part(&core->image, at, EMPTY_BYTES)))
 		return hv_core_need(core, "tp_stub_func", &l->stub_func);
 	l->stub_func = at;
 	return NULL;

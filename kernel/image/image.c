@@ -16,6 +16,7 @@
 
 #include "base/cancel.h"
 #include "base/grow.h"
+#include "kernel/image/release.h"
 
 /* swapper_pg_dir follows the text in every arm64 image (arch/arm64/kernel/vmlinux.lds.S), and
  * images are physically contiguous. The header of the image contains the page size, but its memory
@@ -550,6 +551,7 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 				  image.len_bytes >> 20, (unsigned long long)image.all.start.v,
 				  IMAGE_MAX_BYTES >> 20);
 	image.bytes = hv_alloc(image.len_bytes);
+	image.pages = hv_image_pages_new(as->guest);
 	if (part == PART_FIRST)
 		image.len_bytes = first_part(&image);
 	err = copy_image(as, w, text, &image);
@@ -654,14 +656,24 @@ void hv_image_deinit(struct hv_image *image)
 {
 	free(image->bytes);
 	free(image->rest);
+	hv_image_pages_free(image->pages);
 	*image = (struct hv_image){0};
+}
+
+struct hv_span hv_image_part(const struct hv_image *image, struct hv_gva gva, size_t max_bytes)
+{
+	uint64_t off = gva.v - image->all.start.v;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	size_t len_bytes;
+
+	if (off >= image->len_bytes)
+		return (struct hv_span){NULL, 0};
+	len_bytes = image->len_bytes - off < max_bytes ? image->len_bytes - off : max_bytes;
+	err = hv_image_load(image, off, len_bytes);
+	return err ? (struct hv_span){NULL, 0} : (struct hv_span){image->bytes + off, len_bytes};
 }
 
 struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva)
 {
-	uint64_t off = gva.v - image->all.start.v;
-
-	if (off >= image->len_bytes)
-		return (struct hv_span){NULL, 0};
-	return (struct hv_span){image->bytes + off, image->len_bytes - off};
+	return hv_image_part(image, gva, SIZE_MAX);
 }

@@ -19,6 +19,7 @@ struct hv_image {
 		size_t end_off;
 	} * rest; /* owned, ascending */
 	size_t nr_rest;
+	struct hv_image_pages *pages; /* owned (release.h); NULL: no page is ever released */
 };
 
 /* Finds the image from the registers of any of the NR vCPUs. Fails with ENOENT and the reason, for
@@ -46,7 +47,11 @@ struct hv_err *hv_image_copy_rest(struct hv_image *image, struct hv_guest *g, st
 /* Releases the memory of the copy from END on. The copy does not move. */
 void hv_image_keep_until(struct hv_image *image, struct hv_gva end);
 
-/* Returns the copy from GVA on; empty if GVA is outside. */
+/* Returns at most MAX_BYTES of the copy from GVA on; empty if GVA is outside, or if released pages
+ * cannot be read again. The memory is valid until the next call of hv_image_release_some(), unless
+ * it is held (release.h). */
+struct hv_span hv_image_part(const struct hv_image *image, struct hv_gva gva, size_t max_bytes);
+/* Like hv_image_part(), up to the end of the copy. Slow if pages are released. */
 struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva);
 
 /* Finds the kernel's page tables and their format if no register shows them (arm64 without TTBR1).

@@ -174,13 +174,19 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct recor
 
 /* An overridden weak function leaves a record without a name. Kernels with b39181f7c690 (5.19) list
  * it with this name. */
-static bool shows_invalid(const struct hv_kernel_core *core)
+enum hv_invalid_sites hv_sites_lists_invalid(const struct hv_kernel_core *core)
 {
-	struct hv_span behind_text = hv_image_at(&core->image, core->image.text.end);
+	const struct hv_gva starts[] = {core->image.text.end, core->image.all.start};
 
-	return (behind_text.len_bytes && memmem(behind_text.data, behind_text.len_bytes,
-						INVALID_NAME, sizeof(INVALID_NAME))) ||
-	       memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME));
+	if (core->invalid_sites != HV_INVALID_SITES_UNKNOWN)
+		return core->invalid_sites;
+	for (size_t i = 0; i < HV_ARRAY_LEN(starts); i++) {
+		struct hv_span s = hv_image_at(&core->image, starts[i]);
+
+		if (s.len_bytes && memmem(s.data, s.len_bytes, INVALID_NAME, sizeof(INVALID_NAME)))
+			return HV_INVALID_SITES_LISTED;
+	}
+	return HV_INVALID_SITES_HIDDEN;
 }
 
 /* A table under construction. Names are offsets until all are added, because their buffer moves. */
@@ -330,7 +336,7 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	hv_text_add_bytes(&b.names, "", 1); /* offset 0 means no name */
 	for (size_t i = 0; i < r->nr && b.names.len_bytes <= NAMES_MAX && !hv_cancel_now(i); i++)
 		add_site(&b, &r->list[i]);
-	if (shows_invalid(b.core))
+	if (hv_sites_lists_invalid(b.core) == HV_INVALID_SITES_LISTED)
 		mark_invalid(&b);
 	if (b.names.len_bytes > NAMES_MAX)
 		err = hv_err_new(E2BIG, "the names of %zu sites have more than %u bytes", b.nr,
@@ -468,7 +474,8 @@ static size_t count_entries(const struct hv_kernel_core *core)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr && !hv_cancel_now(i); i++) {
-		struct hv_span code = hv_image_at(&core->image, s->by_addr[i].addr);
+		struct hv_span code =
+			hv_image_part(&core->image, s->by_addr[i].addr, 2 * arch->site_len_bytes);
 		struct hv_gva target;
 
 		if (hv_gva_in(s->by_addr[i].addr, core->image.text) &&
@@ -497,7 +504,8 @@ bool hv_sites_are_at(const struct hv_kernel_core *core, struct hv_gva start)
 	err = walk(core, &l, start, &r);
 	fits = !err && r.nr;
 	for (size_t i = 0; fits && i < r.nr; i++) {
-		struct hv_span code = hv_image_at(&core->image, hv_gva(r.list[i].ip));
+		struct hv_span code =
+			hv_image_part(&core->image, hv_gva(r.list[i].ip), arch->site_len_bytes);
 		struct hv_gva target;
 
 		if (!hv_gva_in(hv_gva(r.list[i].ip), core->image.text))

@@ -29,6 +29,9 @@ struct hv_sites {
 	uint32_t *chain_next;
 };
 
+/* Returns whether the kernel lists functions without a name. Searches the copy of the image unless
+ * CORE has the result. */
+enum hv_invalid_sites hv_sites_lists_invalid(const struct hv_kernel_core *core);
 /* Reads all sites except those in EXCLUDED. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range excluded, struct hv_sites *ret) hv_must_use;

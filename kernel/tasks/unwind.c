@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "kernel/core/orc_form.h"
+#include "kernel/image/release.h"
 #include "kernel/kernel.h"
 
 /* -- ORC tables -------------------------------------------------------------------------------- */
@@ -27,6 +28,18 @@ struct hv_orc {
 	size_t modules_bytes; /* total size of their tables */
 };
 
+/* Calls FN for both tables of the image: vmlinux points into the copy. */
+static void each_table(const struct hv_orc *orc,
+		       void (*fn)(const struct hv_image *image, struct hv_gva_range range))
+{
+	const struct hv_orc_table *t = &orc->vmlinux;
+
+	fn(&orc->k->core.image,
+	   (struct hv_gva_range){t->ips_gva, hv_gva_add(t->ips_gva, t->ips.len_bytes)});
+	fn(&orc->k->core.image,
+	   (struct hv_gva_range){t->entries_gva, hv_gva_add(t->entries_gva, t->entries.len_bytes)});
+}
+
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
 {
 	const struct hv_orc_form *form;
@@ -38,7 +51,8 @@ struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
 	orc = hv_alloc(sizeof(*orc));
 	orc->k = k;
 	orc->form = form;
-	hv_orc_image_table(&k->core, orc->form, &orc->vmlinux);
+	if (hv_orc_image_table(&k->core, orc->form, &orc->vmlinux))
+		each_table(orc, hv_image_hold);
 	*ret = orc;
 	return NULL;
 }
@@ -70,6 +84,8 @@ void hv_orc_free(struct hv_orc *orc)
 	if (!orc)
 		return;
 	hv_orc_forget_modules(orc);
+	if (orc->vmlinux.nr)
+		each_table(orc, hv_image_unhold);
 	free(orc);
 }
 

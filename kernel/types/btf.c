@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "kernel/types/btf_kinds.h"
+#include "kernel/types/btf_memo.h"
 
 struct btf_type {
 	enum hv_btf_kind kind;
@@ -44,6 +45,9 @@ struct hv_btf {
 	uint32_t nr;	/* number of own types */
 	struct btf_names type_names;
 	struct btf_names enumerators;
+	bool (*load)(void *ctx); /* makes BYTES readable; NULL: they always are */
+	void *ctx;
+	struct hv_btf_memo *memo; /* owned; NULL: results are not kept */
 };
 
 /* A member of a structure or union. */
@@ -86,11 +90,18 @@ static const struct {
 	[HV_BTF_KIND_ENUM64] = {0, 12},
 };
 
+static bool is_loaded(const struct hv_btf *btf)
+{
+	return !btf->load || btf->load(btf->ctx);
+}
+
 /* Returns the string at OFF, or "" if not found. */
 static const char *btf_string(const struct hv_btf *btf, uint32_t off)
 {
 	size_t base_len = btf->base ? btf->base->strings.len_bytes : 0;
 
+	if (!is_loaded(off < base_len ? btf->base : btf))
+		return "";
 	if (off < base_len)
 		return (const char *)btf->base->strings.data + off;
 	off -= (uint32_t)base_len;
@@ -129,9 +140,11 @@ static bool btf_type_get(const struct hv_btf *btf, uint32_t id, struct btf_type 
 	uint32_t nr_base = nr_of_base(btf);
 
 	if (id <= nr_base)
-		return id && type_parse(btf->base->types, btf->base->offs[id - 1], ret);
+		return id && is_loaded(btf->base) &&
+		       type_parse(btf->base->types, btf->base->offs[id - 1], ret);
 	id -= nr_base;
-	return id <= btf->nr && id && type_parse(btf->types, btf->offs[id - 1], ret);
+	return id <= btf->nr && id && is_loaded(btf) &&
+	       type_parse(btf->types, btf->offs[id - 1], ret);
 }
 
 static uint32_t name_hash(const char *name)
@@ -373,6 +386,14 @@ struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret)
 	return err ? err : btf_make(bytes, NULL, NULL, ret);
 }
 
+void hv_btf_load_with(struct hv_btf *btf, bool (*fn)(void *ctx), void *ctx)
+{
+	btf->load = fn;
+	btf->ctx = ctx;
+	if (!btf->memo)
+		btf->memo = hv_btf_memo_new();
+}
+
 void hv_btf_free(struct hv_btf *btf)
 {
 	if (!btf)
@@ -382,6 +403,7 @@ void hv_btf_free(struct hv_btf *btf)
 	free(btf->enumerators.entries);
 	free(btf->enumerators.buckets);
 	free(btf->offs);
+	hv_btf_memo_free(btf->memo);
 	free(btf->copy);
 	free(btf);
 }
@@ -548,8 +570,16 @@ static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, u
 	return true;
 }
 
-bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
-		   uint32_t *ret_size)
+/* Does not keep a result that was found without the bytes. */
+static void keep(const struct hv_btf *btf, enum hv_btf_lookup kind, const char *name,
+		 const char *path, const struct hv_btf_result *result)
+{
+	if (btf->memo && is_loaded(btf))
+		hv_btf_memo_keep(btf->memo, kind, name, path, result);
+}
+
+static bool look_up_member(const struct hv_btf *btf, const char *type, const char *path,
+			   uint32_t *ret_off, uint32_t *ret_size)
 {
 	const struct btf_entry *e = names_first(btf, &btf->type_names, type);
 
@@ -558,6 +588,27 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 		if (find_path(btf, e->type_id, path, ret_off, ret_size))
 			return true;
 	return false;
+}
+
+bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
+		   uint32_t *ret_size)
+{
+	const struct hv_btf_result *kept =
+		hv_btf_memo_find(btf->memo, HV_BTF_LOOKUP_MEMBER, type, path);
+	struct hv_btf_result r = {0};
+
+	if (kept) {
+		r = *kept;
+	} else {
+		r.is_found = look_up_member(btf, type, path, &r.off, &r.size);
+		keep(btf, HV_BTF_LOOKUP_MEMBER, type, path, &r);
+	}
+	if (!r.is_found)
+		return false;
+	*ret_off = r.off;
+	if (ret_size)
+		*ret_size = r.size;
+	return true;
 }
 
 bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
@@ -581,7 +632,7 @@ bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member,
 	return false;
 }
 
-bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
+static bool look_up_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 {
 	const struct btf_entry *e = names_first(btf, &btf->type_names, type);
 
@@ -591,7 +642,24 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 	return false;
 }
 
-bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
+bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
+{
+	const struct hv_btf_result *kept =
+		hv_btf_memo_find(btf->memo, HV_BTF_LOOKUP_SIZE, type, "");
+	struct hv_btf_result r = {0};
+
+	if (kept) {
+		r = *kept;
+	} else {
+		r.is_found = look_up_size(btf, type, &r.size);
+		keep(btf, HV_BTF_LOOKUP_SIZE, type, "", &r);
+	}
+	if (r.is_found)
+		*ret_size = r.size;
+	return r.is_found;
+}
+
+static bool look_up_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 {
 	const struct btf_entry *e = names_first(btf, &btf->enumerators, name);
 	uint32_t low = 0, high = 0;
@@ -609,6 +677,23 @@ bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 		*ret = t.kind_flag ? (int64_t)(int32_t)low : (int64_t)low;
 	}
 	return true;
+}
+
+bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
+{
+	const struct hv_btf_result *kept =
+		hv_btf_memo_find(btf->memo, HV_BTF_LOOKUP_ENUMERATOR, name, "");
+	struct hv_btf_result r = {0};
+
+	if (kept) {
+		r = *kept;
+	} else {
+		r.is_found = look_up_enumerator(btf, name, &r.value);
+		keep(btf, HV_BTF_LOOKUP_ENUMERATOR, name, "", &r);
+	}
+	if (r.is_found)
+		*ret = r.value;
+	return r.is_found;
 }
 
 size_t hv_btf_nr_types(const struct hv_btf *btf)

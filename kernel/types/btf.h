@@ -18,6 +18,10 @@ struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base,
 struct hv_err *hv_btf_new_take(uint8_t *bytes, size_t len_bytes, struct hv_btf **ret) hv_must_use;
 /* Reads the kernel's BTF without a copy: BYTES must outlive *RET. */
 struct hv_err *hv_btf_new_over(struct hv_span bytes, struct hv_btf **ret) hv_must_use;
+/* Makes lookups call FN before they read the borrowed BYTES. If it returns false, the lookup finds
+ * nothing. Results of hv_btf_member(), hv_btf_size() and hv_btf_enumerator() are kept, so that they
+ * need the bytes only once. */
+void hv_btf_load_with(struct hv_btf *btf, bool (*fn)(void *ctx), void *ctx);
 void hv_btf_free(struct hv_btf *btf);
 
 /* Finds the byte offset and the size of a member by its path, for example ("task_struct",

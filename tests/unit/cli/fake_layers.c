@@ -223,6 +223,11 @@ void hv_session_set_stops(struct hv_session *s hv_unused, bool (*stops)(void *ct
 {
 }
 
+bool hv_session_release_memory(struct hv_session *s hv_unused)
+{
+	return false;
+}
+
 bool hv_session_delays_hibernation(const struct hv_session *s)
 {
 	return fake_session_of((struct hv_session *)s)->hibernates;

@@ -406,8 +406,55 @@ START_TEST(names_as_long_as_all_strings)
 }
 END_TEST
 
+struct loading {
+	bool works;
+	unsigned nr;
+};
+
+static bool load(void *ctx)
+{
+	struct loading *l = ctx;
+
+	l->nr++;
+	return l->works;
+}
+
+/* A result that was found needs the bytes only once. A lookup without the bytes finds nothing, and is
+ * repeated later. */
+START_TEST(bytes_are_loaded_for_lookups)
+{
+	struct loading l = {.works = false};
+	struct hv_btf_value value;
+	struct hv_btf *btf;
+	uint32_t off, size;
+	int64_t wide;
+
+	sample();
+	btf = read_all();
+	hv_btf_load_with(btf, load, &l);
+	ck_assert(!hv_btf_member(btf, "task", "first", &off, &size));
+	ck_assert(!hv_btf_size(btf, "slot", &size));
+	ck_assert(!hv_btf_enumerator(btf, "WIDE", &wide));
+	ck_assert(!hv_btf_struct(btf, "task", &value));
+	l.works = true;
+	for (unsigned i = 0; i < 2; i++) {
+		check_member(btf, "first", 0, 4);
+		ck_assert(!hv_btf_member(btf, "task", "none", &off, NULL));
+		ck_assert(hv_btf_size(btf, "slot", &size));
+		ck_assert_uint_eq(size, 12);
+		ck_assert(!hv_btf_size(btf, "none", &size));
+		ck_assert(hv_btf_enumerator(btf, "WIDE", &wide));
+		ck_assert_int_eq(wide, 0x100000005);
+		ck_assert_uint_eq(l.nr > 0, i == 0);
+		l = (struct loading){.works = false};
+	}
+	hv_btf_free(btf);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, bytes_are_loaded_for_lookups);
 	tcase_add_test(tc, names_as_long_as_all_strings);
 	tcase_add_test(tc, finds_members);
 	tcase_add_test(tc, finds_sizes_and_enumerators);
