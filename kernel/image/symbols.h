@@ -9,12 +9,13 @@
 
 #define HV_SYMBOL_NAME_MAX 512 /* including the NUL: KSYM_NAME_LEN since 6.1; 128 before */
 
+/* Packed, because a kernel has 160,000 symbols. */
 struct hv_symbol {
 	struct hv_gva
 		addr;	  /* for per-CPU symbols the offset, like in the kernel's /proc/kallsyms */
 	const char *name; /* owned by the table */
 	char type;	  /* as in /proc/kallsyms */
-};
+} __attribute__((packed));
 
 struct hv_symbols {
 	struct hv_symbol *by_addr; /* owned */
