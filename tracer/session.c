@@ -168,6 +168,19 @@ bool hv_session_delays_hibernation(const struct hv_session *s)
 	return hv_hibernation_waits(s->tracee);
 }
 
+bool hv_session_is_quiet(const struct hv_session *s)
+{
+	static const uint32_t needed = UINT32_C(1) << HV_CHANGE_ENTRY |
+				       UINT32_C(1) << HV_CHANGE_HIBERNATION |
+				       UINT32_C(1) << HV_CHANGE_RENAME;
+
+	for (unsigned kind = 0; kind < HV_NR_CHANGE_KINDS; kind++)
+		if (!(needed & UINT32_C(1) << kind) &&
+		    hv_patcher_nr_patched(s->tracee->patcher, kind))
+			return false;
+	return true;
+}
+
 /* Writes the trampolines again after a kernel that was starting at attach has chosen how it
  * returns, or after a kernel becomes preemptible. */
 static void settle(struct hv_tracee *t)

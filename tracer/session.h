@@ -108,6 +108,10 @@ bool hv_session_release_memory(struct hv_session *s);
 /* Returns whether the guest is about to hibernate and waits for a detach (hooks/kernel_calls.h). */
 bool hv_session_delays_hibernation(const struct hv_session *s);
 
+/* Returns whether only those changes are in the guest that every session needs: nothing is traced.
+ * Then the guest's kernel calls a trampoline only when it renames a task or hibernates. */
+bool hv_session_is_quiet(const struct hv_session *s);
+
 /* Rereads the modules and the sites if modules were loaded or removed. Removes the init sites if
  * the guest is stopped where it frees its init code (hv_guest_stop_fd). Returns 1 if everything
  * taken from kernel->sites is stale, and 0 if nothing changed or the guest's lists could not be

@@ -197,7 +197,7 @@ static void clients_retry(struct service *s, uint64_t now_ns)
 
 static int poll_timeout_ms(const struct service *s, const struct watch *w, uint64_t now_ns)
 {
-	uint64_t next = w->alive_ns;
+	uint64_t next = watch_next_ns(s, w);
 
 	if (clients_have_request(s) || dumps_has_work(&s->dumps))
 		return 0;
@@ -219,9 +219,6 @@ static void tick(struct service *s, struct watch *w)
 {
 	uint64_t now = hv_now_ns();
 
-	watch_guest(s, w, now);
-	if (s->state == SERVE_DONE)
-		return;
 	watch_release_memory(s, w);
 	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
@@ -289,6 +286,8 @@ static void serve_once(struct service *s, struct watch *w)
 		reached_stop(s);
 	if (fds[POLL_SIGNAL].revents)
 		take_signal(s);
+	if (s->state != SERVE_DONE)
+		watch_guest(s, w, hv_now_ns());
 	for (size_t i = 0; i < nr && s->state != SERVE_DONE; i++)
 		clients_serve(s, s->peers[i], fds[POLL_PEERS + i].revents);
 	if (fds[POLL_LISTEN].revents)

@@ -13,6 +13,7 @@
 
 #define ALIVE_NS    100000000ull
 #define SECOND_NS   1000000000ull /* interval for clocks, modules and boot checks */
+#define QUIET_NS    5000000000ull /* interval of all checks while nothing is traced */
 #define OTHER_BOOTS 3		  /* successive checks before a reboot is believed */
 
 static void check_alive(struct service *s)
@@ -189,4 +190,14 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 	check_boot(s, w);
 	if (!w->nr_other_boot)
 		follow_guest(s);
+}
+
+/* While nothing is traced, no check is urgent, unless the guest loses the region when it wakes up
+ * from S3 (a region that is not injected may be a device) or the session's time is limited. */
+uint64_t watch_next_ns(const struct service *s, const struct watch *w)
+{
+	if (s->state != SERVE_RUNS || w->nr_other_boot || s->config->for_ns || s->config->idle_ns ||
+	    !hv_guest_info(s->guest)->injected || !hv_session_is_quiet(s->session))
+		return w->alive_ns;
+	return w->second_ns - SECOND_NS + QUIET_NS;
 }

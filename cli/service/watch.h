@@ -13,8 +13,11 @@ struct watch {
 	unsigned nr_other_boot; /* successive checks that found another boot */
 };
 
-/* Performs the checks due at NOW_NS. */
+/* Performs the checks due at NOW_NS. Call it before requests of clients are handled: a service that
+ * slept does them late. */
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns);
 /* Releases some memory that is not in use. Takes a few ms; serve requests of clients between two
  * calls. */
 void watch_release_memory(struct service *s, struct watch *w);
+/* Returns the time until which the service may sleep if nothing else happens. */
+uint64_t watch_next_ns(const struct service *s, const struct watch *w);

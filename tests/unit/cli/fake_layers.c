@@ -228,6 +228,11 @@ bool hv_session_release_memory(struct hv_session *s hv_unused)
 	return false;
 }
 
+bool hv_session_is_quiet(const struct hv_session *s hv_unused)
+{
+	return true;
+}
+
 bool hv_session_delays_hibernation(const struct hv_session *s)
 {
 	return fake_session_of((struct hv_session *)s)->hibernates;

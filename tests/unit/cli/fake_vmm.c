@@ -68,6 +68,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 		.nr_vcpus = 2,
 		.ram_bytes = 512 << 20,
 		.transport = "fake",
+		.injected = strcmp(spec, "other") == 0,
 	};
 	g->exit_fd = eventfd(0, EFD_CLOEXEC);
 	*ret = g;
