@@ -12,7 +12,8 @@
 
 #include "lib/alloc.h"
 
-#define EXITING 0x4 /* PF_EXITING, include/linux/sched.h; also set for a zombie */
+#define TRIES_MAX 8   /* sessions that may end while one looks at their directory */
+#define EXITING	  0x4 /* PF_EXITING, include/linux/sched.h; also set for a zombie */
 
 void rundir_info_deinit(struct rundir_info *info)
 {
@@ -99,16 +100,22 @@ static bool is_trusted(const struct stat *st)
 	       !(st->st_mode & S_IWOTH) && st->st_size <= SESSION_INFO_BYTES_MAX;
 }
 
-struct json_object *session_info_object(const char *dir)
+/* Returns the open info, or -1. */
+static int open_info(const char *dir)
 {
-	char path[PATH_MAX], text[SESSION_INFO_BYTES_MAX + 1];
-	HV_AUTO_FD int fd = -1;
+	char path[PATH_MAX];
+
+	return path_of(dir, "info", path)
+		       ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+		       : -1;
+}
+
+static struct json_object *parse(int fd)
+{
+	char text[SESSION_INFO_BYTES_MAX + 1];
 	struct stat st;
 	ssize_t n;
 
-	if (!path_of(dir, "info", path))
-		return NULL;
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0 || !is_trusted(&st))
 		return NULL;
 	n = read(fd, text, SESSION_INFO_BYTES_MAX);
@@ -116,6 +123,24 @@ struct json_object *session_info_object(const char *dir)
 		return NULL;
 	text[n] = '\0';
 	return json_tokener_parse(text);
+}
+
+struct json_object *session_info_object(const char *dir)
+{
+	HV_AUTO_FD int fd = open_info(dir);
+
+	return parse(fd);
+}
+
+/* Whether the info FD was removed or replaced. A file number is not used again while it is open. */
+static bool is_replaced(const char *dir, int fd)
+{
+	struct stat before, now;
+	char path[PATH_MAX];
+
+	return path_of(dir, "info", path) && fstat(fd, &before) == 0 &&
+	       (stat(path, &now) != 0 || now.st_ino != before.st_ino ||
+		now.st_dev != before.st_dev);
 }
 
 static bool lock_is_held(const char *dir, pid_t service_pid)
@@ -200,10 +225,12 @@ static bool fill(struct json_object *o, const char *dir, struct rundir_info *inf
 	       dup_member(o, "ended", &info->ended);
 }
 
-int session_info_read(const char *dir, struct rundir_info *ret)
+/* EAGAIN: the session ended while its files were read. */
+static int read_once(const char *dir, struct rundir_info *ret)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
-	struct json_object *o = session_info_object(dir);
+	HV_AUTO_FD int fd = open_info(dir);
+	struct json_object *o = parse(fd);
 	bool has_memory;
 
 	if (!o)
@@ -212,11 +239,23 @@ int session_info_read(const char *dir, struct rundir_info *ret)
 	json_object_put(o);
 	if (!has_memory)
 		return ENOMEM;
+	/* A session that ends removes or replaces its info before it gives up its lock. */
+	if (!info.live && is_replaced(dir, fd))
+		return EAGAIN;
 	if (!info.id || !info.name || !info.spec || strcmp(info.id, strrchr(dir, '/') + 1) != 0)
 		return ENOENT;
 	*ret = info;
 	info = (struct rundir_info){0};
 	return 0;
+}
+
+int session_info_read(const char *dir, struct rundir_info *ret)
+{
+	int error = EAGAIN;
+
+	for (unsigned i = 0; error == EAGAIN && i < TRIES_MAX; i++)
+		error = read_once(dir, ret);
+	return error == EAGAIN ? ENOENT : error;
 }
 
 bool session_info_names(const struct rundir_info *info, const char *spec, const char *uri)

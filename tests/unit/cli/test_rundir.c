@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -161,6 +162,36 @@ START_TEST(types_stay_while_changes_may_be_left)
 }
 END_TEST
 
+/* Each session removes its files in the other process. */
+static void begin_and_end_sessions(unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		ck_assert_ptr_null(rundir_take(run_dir, "1-2", &dir));
+		ck_assert_ptr_null(write_info("1-2", "web1"));
+		rundir_remove(&dir);
+	}
+	_exit(0);
+}
+
+START_TEST(a_session_that_ends_does_not_look_dead)
+{
+	pid_t pid;
+	int status;
+
+	rundir_remove(&dir);
+	pid = fork();
+	if (pid == 0)
+		begin_and_end_sessions(200);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		AUTO_RUNDIR_INFO struct rundir_info info = {0};
+
+		if (is_found(&info))
+			ck_assert(info.live);
+	}
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
@@ -169,6 +200,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, unreadably_long_info_is_not_written);
 	tcase_add_test(tc, directories_that_cannot_be_taken);
 	tcase_add_test(tc, a_long_reason_keeps_the_info_readable);
+	tcase_add_test(tc, a_session_that_ends_does_not_look_dead);
 }
 
 int main(void)
