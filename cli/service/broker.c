@@ -49,6 +49,7 @@ struct broker {
 	unsigned nr_audited;	 /* audited refusals */
 	struct log_budget lines; /* budget for the service's lines in the system's log */
 	bool has_stored_btf;	 /* the directory has the copy of the BTF file */
+	bool has_opened;	 /* HOST_OPEN_RUNDIR has succeeded */
 	bool is_attached;	 /* the service has asked for the socket */
 	bool is_over;		 /* the service reported its end */
 };
@@ -376,6 +377,7 @@ static struct hv_err *answer_open_rundir(struct broker *w,
 
 	if (err)
 		return err;
+	w->has_opened = true;
 	answer->args[0] = s->dir.has_left;
 	answer_text(answer, s->dir.path);
 	hv_message_add_fd(answer, s->audit.log_fd);
@@ -511,7 +513,7 @@ static struct hv_err *unmount(struct broker *w, const struct hv_message *questio
 {
 	const char *dir = (const char *)question->bytes;
 
-	if (w->service.dir.path && mountpoint_is_noted(w->service.dir.path, dir))
+	if (mountpoint_is_noted(w->service.dir.path, dir))
 		return mountpoint_umount(dir, MOUNTPOINT_LAZY);
 	if (mountpoint_look(dir) != MOUNTPOINT_NONE)
 		audit_refusal(w, "umount", "this session's tree is not mounted there");
@@ -555,7 +557,7 @@ static struct hv_err *keep_facts(struct broker *w, const struct hv_message *ques
 	struct service *s = &w->service;
 	struct hv_err *err;
 
-	if (w->is_attached || !s->dir.path) {
+	if (w->is_attached) {
 		audit_refusal(w, "facts", "after the attach");
 		return NULL;
 	}
@@ -589,26 +591,62 @@ static struct hv_err *answer_leave_rundir(struct broker *w, const struct hv_mess
 	return NULL;
 }
 
-static const host_answer_fn host_answers[HOST_REQUEST_END - HOST_REQUEST_FIRST] = {
-	[HOST_OPEN_RUNDIR - HOST_REQUEST_FIRST] = answer_open_rundir,
-	[HOST_LISTEN - HOST_REQUEST_FIRST] = listen_there,
-	[HOST_KEEP_RUNDIR - HOST_REQUEST_FIRST] = answer_keep_rundir,
-	[HOST_POLICY - HOST_REQUEST_FIRST] = give_policy,
-	[HOST_ACTOR - HOST_REQUEST_FIRST] = name_actor,
-	[HOST_SYSLOG - HOST_REQUEST_FIRST] = write_syslog,
-	[HOST_DUMP - HOST_REQUEST_FIRST] = open_dump,
-	[HOST_UMOUNT - HOST_REQUEST_FIRST] = unmount,
-	[HOST_PROCESSES - HOST_REQUEST_FIRST] = list_processes,
-	[HOST_BTF - HOST_REQUEST_FIRST] = open_btf,
-	[HOST_FACTS - HOST_REQUEST_FIRST] = keep_facts,
-	[HOST_LEAVE_RUNDIR - HOST_REQUEST_FIRST] = answer_leave_rundir,
+/* When a request is possible. */
+enum when {
+	ALWAYS,
+	BEFORE_OPEN, /* of the session's directory, by HOST_OPEN_RUNDIR */
+	AFTER_OPEN,
+	WITH_DIR, /* also not while the directory is lost, until HOST_KEEP_RUNDIR makes it again */
 };
+
+static const struct {
+	host_answer_fn answer;
+	const char *name;
+	enum when when;
+} host_answers[HOST_REQUEST_END - HOST_REQUEST_FIRST] = {
+#define ANSWER(kind) [HOST_##kind - HOST_REQUEST_FIRST]
+	ANSWER(OPEN_RUNDIR) = {answer_open_rundir, "open the directory", BEFORE_OPEN},
+	ANSWER(LISTEN) = {listen_there, "listen", WITH_DIR},
+	ANSWER(KEEP_RUNDIR) = {answer_keep_rundir, "keep the directory", AFTER_OPEN},
+	ANSWER(POLICY) = {give_policy, "read the rules", WITH_DIR},
+	ANSWER(ACTOR) = {name_actor, "name a client", ALWAYS},
+	ANSWER(SYSLOG) = {write_syslog, "log a line", AFTER_OPEN},
+	ANSWER(DUMP) = {open_dump, "open the dump", WITH_DIR},
+	ANSWER(UMOUNT) = {unmount, "umount", WITH_DIR},
+	ANSWER(PROCESSES) = {list_processes, "list processes", ALWAYS},
+	ANSWER(BTF) = {open_btf, "open a BTF file", ALWAYS},
+	ANSWER(FACTS) = {keep_facts, "keep facts", WITH_DIR},
+	ANSWER(LEAVE_RUNDIR) = {answer_leave_rundir, "leave the directory", AFTER_OPEN},
+#undef ANSWER
+};
+
+/* Without the check, a path of the session's directory would begin with "(null)". */
+static struct hv_err *check_when(const struct broker *w, unsigned i)
+{
+	enum when when = host_answers[i].when;
+
+	if (when == BEFORE_OPEN && w->has_opened)
+		return hv_err_new(EPROTO, "request '%s': the session has opened it before",
+				  host_answers[i].name);
+	if ((when == AFTER_OPEN && !w->has_opened) || (when == WITH_DIR && !w->service.dir.path))
+		return hv_err_new(EPROTO, "request '%s': the session has no directory",
+				  host_answers[i].name);
+	return NULL;
+}
+
+static struct hv_err *run_host_request(struct broker *w, const struct hv_message *question,
+				       struct hv_message *answer)
+{
+	unsigned i = question->kind - HOST_REQUEST_FIRST;
+	struct hv_err *err = check_when(w, i);
+
+	return err ? err : host_answers[i].answer(w, question, answer);
+}
 
 static struct hv_err *answer_host_request(struct broker *w, const struct hv_message *question)
 {
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
-	struct hv_err *err =
-		host_answers[question->kind - HOST_REQUEST_FIRST](w, question, &answer);
+	struct hv_err *err = run_host_request(w, question, &answer);
 
 	return hv_channel_answer(HV_HELPER_CONTROL, err, &answer);
 }
@@ -743,7 +781,8 @@ static void run(void *ctx)
 	close_guest(w);
 }
 
-struct hv_err *broker_start(const struct service_config *config, struct hv_helper *ret)
+struct hv_err *broker_start(const struct service_config *config, int report_fd,
+			    struct hv_helper *ret)
 {
 	static struct hv_helper_kind kind = {
 		.noun = "broker",
@@ -765,7 +804,6 @@ struct hv_err *broker_start(const struct service_config *config, struct hv_helpe
 				   .broker = HV_HELPER_NONE,
 			   }};
 
-	if (config->machine)
-		kind.other_fd = config->machine->socket;
+	kind.other_fd = config->machine ? config->machine->socket : report_fd;
 	return hv_helper_start(&kind, &w, ret);
 }

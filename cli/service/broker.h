@@ -13,4 +13,7 @@
 #include "cli/service/config.h"
 #include "vmm/helper.h"
 
-struct hv_err *broker_start(const struct service_config *config, struct hv_helper *ret) hv_must_use;
+/* Until it has ended, the broker keeps REPORT_FD open, the socket to the command that attaches: the
+ * command thus learns the end of both processes. */
+struct hv_err *broker_start(const struct service_config *config, int report_fd,
+			    struct hv_helper *ret) hv_must_use;

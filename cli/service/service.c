@@ -220,13 +220,13 @@ static struct hv_err *open_vmlinux(struct service *s)
 
 /* Splits off the broker, which keeps the rights of this process and accesses the guest from now
  * on. */
-static struct hv_err *divide(struct service *s)
+static struct hv_err *divide(struct service *s, int report_fd)
 {
 	struct hv_err *err = open_vmlinux(s);
 
 	audit_actor_self();
 	if (!err)
-		err = broker_start(s->config, &s->broker);
+		err = broker_start(s->config, report_fd, &s->broker);
 	/* Requests on this socket would bypass the broker's rules. */
 	if (s->config->machine)
 		close(s->config->machine->socket);
@@ -272,7 +272,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 
 	s->config = config;
 	s->access.path = config->conf_path;
-	err = divide(s);
+	err = divide(s, report_fd);
 	if (!err)
 		err = wait_until_up(s, report_fd);
 	if (!err)
@@ -509,7 +509,7 @@ static struct hv_err *heed_interrupts(int fd, const char *spec)
 	return NULL;
 }
 
-/* The service closed its end without a report. */
+/* The service and its broker have ended without a report. */
 static struct hv_err *died(const struct service_config *config)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};

@@ -50,12 +50,13 @@ bool hv_size_parse(const char *text, uint64_t *ret)
 	uint64_t number = strtoull(text, &end, 0);
 	unsigned shift = 20;
 
-	if (end == text)
+	/* strtoull(3) also accepts blanks and signs. */
+	if (text[0] < '0' || text[0] > '9')
 		return false;
 	if (*end) {
 		const char *unit = strchr(units, *end | 0x20);
 
-		if (!unit)
+		if (!unit || end[1])
 			return false;
 		shift = 10 * (unsigned)(unit - units);
 	}

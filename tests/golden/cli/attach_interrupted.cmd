@@ -25,15 +25,24 @@ echo $?
 cat $RUN.test/err
 : >$RUN.test/fifo
 no_service
+# Only the service is killed: the command waits until the broker has restored the guest.
+attaching
+service=$(cat $RUN/*/pid)
+broker=$(pgrep -P $service)
+kill -STOP $broker
+kill -9 $service
+while kill -0 $service 2>/dev/null; do sleep 0.05; done
+sleep 0.2
+kill -0 $! && echo waits
+kill -CONT $broker
+wait $!
+echo $?
+cat $RUN.test/err
+no_service
 # The service and its broker are killed.
 attaching
 pids="$(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)"
-kill -STOP $! # the command looks for the broker when the service has ended
 kill -9 $pids
-for pid in $pids; do
-	while grep -q '^State:.[^XZ]' /proc/$pid/status 2>/dev/null; do sleep 0.05; done
-done
-kill -CONT $!
 wait $!
 echo $?
 cat $RUN.test/err

@@ -121,6 +121,9 @@ START_TEST(sizes)
 	ck_assert_uint_eq(bytes, GIB / 2);
 	ck_assert(!hv_size_parse("G", &bytes));
 	ck_assert(!hv_size_parse("4x", &bytes));
+	ck_assert(!hv_size_parse("4Gx", &bytes));
+	ck_assert(!hv_size_parse("-1b", &bytes));
+	ck_assert(!hv_size_parse(" 4G", &bytes));
 	ck_assert(!hv_size_parse("99999999999T", &bytes));
 }
 END_TEST
