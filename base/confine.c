@@ -328,6 +328,8 @@ static struct hv_err *leave_system_calls(const struct hv_confinement *c)
 		bad = allow_reading_files(f);
 	if (!bad && c->may & HV_MAY_LISTEN)
 		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(accept4), 0);
+	if (!bad && c->may & HV_MAY_PROBE)
+		bad = allow_if(f, SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0));
 	if (!bad)
 		bad = seccomp_load(f);
 	seccomp_release(f);

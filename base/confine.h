@@ -22,6 +22,7 @@ enum hv_confine_may {
 	 * below `readable`. */
 	HV_MAY_READ = 1 << 1,
 	HV_MAY_LISTEN = 1 << 2, /* accept connections on existing sockets */
+	HV_MAY_PROBE = 1 << 3,	/* ask whether a process exists (kill(2) with signal 0) */
 };
 
 #define HV_CONFINE_READABLE_MAX 4

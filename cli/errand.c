@@ -128,9 +128,7 @@ static _Noreturn void become(const struct errand_config *config, int socket)
 
 /* -- the requesting process ------------------------------------------------------------------- */
 
-/* Returns the errand's error; EPIPE: the helper has ended. The caller deinits RET. */
-static struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
-				 struct hv_message *ret)
+struct hv_err *errand_ask(struct errand *e, const struct hv_message *what, struct hv_message *ret)
 {
 	struct hv_err *err;
 

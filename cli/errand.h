@@ -67,6 +67,10 @@ struct hv_err *errand_begin(struct errand *e, const struct errand_config *config
 /* Runs the errand KIND about NAME. Any thread. The answer is a file, or empty if RET_FD is NULL.
  * Returns 0 or an errno; EPIPE: the helper has ended. */
 int errand_do(struct errand *e, uint32_t kind, const char *name, int *ret_fd);
+/* Like errand_do(), for an errand with numbers or several files. The caller deinits RET. EPIPE: the
+ * helper has ended. */
+struct hv_err *errand_ask(struct errand *e, const struct hv_message *what,
+			  struct hv_message *ret) hv_must_use;
 /* Ends the helper and waits for it. */
 void errand_end(struct errand *e);
 

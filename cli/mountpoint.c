@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/prefix.h"
 #include "base/text.h"
@@ -144,6 +145,17 @@ static struct look look(const char *dir)
 enum mountpoint_state mountpoint_look(const char *dir)
 {
 	return look(dir).state;
+}
+
+bool mountpoint_device(const char *dir, dev_t *ret)
+{
+	struct look l = look(dir);
+	unsigned major, minor;
+
+	if (l.state != MOUNTPOINT_OURS || sscanf(l.device, "%u:%u", &major, &minor) != 2)
+		return false;
+	*ret = makedev(major, minor);
+	return true;
 }
 
 /* A note is "DEVICE PATH" and a NUL. The kernel reuses device numbers, but hardly for a mount of

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -27,6 +28,8 @@ struct hv_err *mountpoint_mount(const char *dir, int *ret_fd) hv_must_use;
 enum mountpoint_state { MOUNTPOINT_NONE, MOUNTPOINT_OURS, MOUNTPOINT_OTHER };
 /* Returns the kind of the topmost mount at DIR, an absolute path. */
 enum mountpoint_state mountpoint_look(const char *dir);
+/* Returns false if the topmost mount at DIR is not hvtrace's. */
+bool mountpoint_device(const char *dir, dev_t *ret);
 /* Unmounts hvtrace's mount at DIR; succeeds without a mount. MOUNTPOINT_NOW: EBUSY while a process
  * uses it. MOUNTPOINT_LAZY: detaches it from the path now. Never waits for the process that serves
  * the mount. */

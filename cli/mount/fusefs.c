@@ -8,10 +8,14 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "cli/mount/fusefs_ops.h"
 
 #define HOLD_LOOK_MS	2
 #define GIVE_UP_LOOK_MS 100
+
+/* More than the answers that the users of a mount wait for, so only a hostile service exceeds it. */
+#define MEMORY_BYTES_MAX (1ull << 30)
 
 /* Ends the waits of interrupted callers: immediately for reads of streams and deferred requests,
  * which may take long; for requests that change something, only after a timeout, when the service
@@ -163,7 +167,28 @@ static void fusefs_deinit(struct fusefs *fs)
 	nodes_deinit(fs);
 }
 
-void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
+/* The parts that need rights come first. Errors end the server, and its clients get ENOTCONN. Without
+ * a helper, processes are not inspected, and the service unmounts the tree. */
+static bool start(struct fusefs *fs, const struct mounted *m)
+{
+	struct hv_confinement c = HV_CONFINEMENT_NONE;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	hv_err_free(mount_errands_begin(&fs->helper, m));
+	fs->inspector = mount_errand_inspect(&fs->helper);
+	fcntl(fs->fuse_fd, F_SETFL, fcntl(fs->fuse_fd, F_GETFL) | O_NONBLOCK);
+	fs->session = session_new(fs);
+	if (!fs->session) {
+		close(fs->fuse_fd);
+		return false;
+	}
+	c.may = HV_MAY_PROBE; /* thread_is_gone() */
+	c.memory_bytes = MEMORY_BYTES_MAX;
+	err = hv_confine(&c);
+	return !err;
+}
+
+void fusefs_serve(int fuse_fd, struct link *l, int stop_fd, const struct mounted *m)
 {
 	char top[] = "";
 	struct fusefs fs = {
@@ -171,20 +196,17 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		.top = {.path = top},
 		.started = time(NULL),
 		.fuse_fd = fuse_fd,
+		.helper = ERRAND_NONE,
 		.inspector = INSPECTOR_NONE,
 		.lost = INSPECTOR_NONE,
 	};
 
-	inspector_start(fuse_fd, link_fd(l), &fs.inspector);
-
-	fcntl(fuse_fd, F_SETFL, fcntl(fuse_fd, F_GETFL) | O_NONBLOCK);
-	fs.session = session_new(&fs);
-	if (!fs.session) {
-		close(fuse_fd);
-		return;
-	}
-	serve(&fs, stop_fd);
+	if (start(&fs, m))
+		serve(&fs, stop_fd);
 	inspector_close(&fs.inspector);
 	inspector_close(&fs.lost);
-	fusefs_deinit(&fs);
+	if (fs.session)
+		fusefs_deinit(&fs);
+	/* The service may clean up its mounts as soon as its connection ends. */
+	mount_errand_unmount(&fs.helper);
 }

@@ -296,11 +296,11 @@ static void take_view(struct fusefs *fs, const struct inspector_view *view)
 /* Processes that wait for the inspector's open files now wait for its end. */
 static void replace(struct fusefs *fs)
 {
-	inspector_kill(&fs->inspector);
+	hv_close_at(&fs->inspector.fd);
+	fs->inspector.fd = -1;
 	fs->lost = fs->inspector;
 	fs->lost_id = fs->next_look_id;
-	fs->inspector = INSPECTOR_NONE;
-	inspector_start(fs->fuse_fd, link_fd(fs->link), &fs->inspector);
+	fs->inspector = mount_errand_inspect(&fs->helper);
 	for (struct ask *a = fs->asks; a; a = a->next)
 		if (a->look_id && a->file->direct_id)
 			a->until_ns = hv_now_ns() + END_NS;
@@ -308,7 +308,8 @@ static void replace(struct fusefs *fs)
 
 void inspector_died(struct fusefs *fs)
 {
-	inspector_kill(&fs->inspector);
+	hv_close_at(&fs->inspector.fd);
+	fs->inspector.fd = -1;
 	if (fs->lost.pid <= 0)
 		replace(fs);
 }
@@ -332,14 +333,20 @@ static void lost_has_ended(struct fusefs *fs)
 		replace(fs);
 }
 
+/* Whether an answer has arrived or the inspector only lacks CPU time. Checks in this order, because
+ * an inspector that now waits for a request has answered before. */
+static bool makes_progress(struct fusefs *fs)
+{
+	return mount_errand_inspector_runs(&fs->helper) || inspector_has_answered(&fs->inspector);
+}
+
 void inspector_is_late(struct ask *a)
 {
 	struct fusefs *fs = a->fs;
 	bool can_be_replaced = fs->inspector.pid > 0 && fs->lost.pid <= 0;
 	uint64_t now = hv_now_ns();
 
-	if (a->look_id > fs->lost_id && now < a->look_end_ns &&
-	    inspector_makes_progress(&fs->inspector)) {
+	if (a->look_id > fs->lost_id && now < a->look_end_ns && makes_progress(fs)) {
 		a->until_ns = now + LOOK_NS;
 		return;
 	}

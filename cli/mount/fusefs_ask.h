@@ -12,6 +12,7 @@
 #include "cli/mount/fusefs.h"
 #include "cli/mount/inspector.h"
 #include "cli/mount/link.h"
+#include "cli/mount/mount_errands.h"
 
 /* -- the state -------------------------------------------------------------------------------- */
 
@@ -87,6 +88,7 @@ struct fusefs {
 	struct ask *asks;
 	time_t started;
 	int fuse_fd;
+	struct errand helper; /* starts inspectors, and unmounts */
 	struct inspector inspector;
 	struct inspector lost; /* the previous inspector, until it has ended */
 	uint64_t lost_id;      /* its last request */

@@ -10,7 +10,8 @@ struct hv_err *fusefs_available(void)
 				   " exec and sh need; ls, cat, echo and record work without");
 }
 
-void fusefs_serve(int fuse_fd, struct link *l hv_unused, int stop_fd hv_unused)
+void fusefs_serve(int fuse_fd, struct link *l hv_unused, int stop_fd hv_unused,
+		  const struct mounted *m hv_unused)
 {
 	close(fuse_fd);
 }

@@ -4,14 +4,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/capabilities.h"
 #include "base/err.h"
@@ -24,6 +27,9 @@
 #define FIELD_FLAGS 9
 #define FIELD_EXIT  52
 #define TAIL_MAX    512
+#define SOCKET_FD   3
+
+static dev_t mount_device; /* in the inspector: the device number of its mount */
 
 static bool read_small(pid_t pid, const char *file, char *buf, size_t len_bytes)
 {
@@ -90,7 +96,17 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Calls FN for each descriptor of PID whose path ends with TAIL. Returns their number. */
+/* Whether a file is of the mount. Sends no request to the process that serves the file. */
+static bool is_of_mount(int dir_fd, const char *name, int flags)
+{
+	struct statx st;
+
+	return statx(dir_fd, name, flags | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &st) == 0 &&
+	       makedev(st.stx_dev_major, st.stx_dev_minor) == mount_device;
+}
+
+/* Calls FN for each descriptor of PID for a file of the mount whose path ends with TAIL. Returns
+ * their number. */
 static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid, int fd))
 {
 	char name[64], to[PATH_MAX];
@@ -106,7 +122,7 @@ static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid,
 		if (n <= 0)
 			continue;
 		to[n] = '\0';
-		if (!hv_ends_with(to, tail))
+		if (!hv_ends_with(to, tail) || !is_of_mount(dirfd(dir), entry->d_name, 0))
 			continue;
 		nr++;
 		if (fn)
@@ -120,7 +136,8 @@ static void make_direct(pid_t pid, int fd)
 	HV_AUTO_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
 	HV_AUTO_FD int file = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
 
-	if (file >= 0)
+	/* The descriptor may have changed since it was examined. */
+	if (file >= 0 && is_of_mount(file, "", AT_EMPTY_PATH))
 		fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_DIRECT);
 }
 
@@ -129,7 +146,7 @@ bool thread_is_gone(pid_t pid)
 	return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-/* The child. */
+/* The inspector. */
 
 struct question {
 	uint64_t id;
@@ -171,50 +188,58 @@ static void look_for_others(int fd)
 	}
 }
 
-static _Noreturn void become(int fd)
+static _Noreturn void become(int fd, dev_t device)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(INSPECTOR_NEEDS);
 
 	prctl(PR_SET_NAME, "hvtrace:inspect");
+	mount_device = device;
+	if (fd != SOCKET_FD)
+		dup3(fd, SOCKET_FD, O_CLOEXEC);
+	close_range(SOCKET_FD + 1, ~0u, 0);
 	if (!err)
-		look_for_others(fd);
+		look_for_others(SOCKET_FD);
 	_exit(err != NULL);
 }
 
-bool inspector_start(int fuse_fd, int link_fd, struct inspector *ret)
+/* In the helper. */
+
+pid_t inspector_fork(dev_t device, int *ret_fd)
 {
 	int fds[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
-		return false;
+		return -1;
 	pid = fork();
-	if (pid == 0) {
-		close(fuse_fd);
-		close(link_fd);
-		close(fds[0]);
-		become(fds[1]);
-	}
+	if (pid == 0)
+		become(fds[1], device);
 	close(fds[1]);
-	if (pid < 0) {
+	if (pid < 0)
 		close(fds[0]);
-		return false;
-	}
-	*ret = (struct inspector){fds[0], (int)syscall(SYS_pidfd_open, pid, 0), pid};
-	return true;
+	else
+		*ret_fd = fds[0];
+	return pid;
 }
 
-void inspector_kill(struct inspector *h)
+bool inspector_runs(pid_t pid)
 {
-	if (h->pid > 0)
-		kill(h->pid, SIGKILL);
-	hv_close_at(&h->fd);
-	h->fd = -1;
+	char stat[1024];
+	const char *name_end;
+
+	if (pid <= 0 || !read_small(pid, "stat", stat, sizeof(stat)))
+		return false;
+	name_end = strrchr(stat, ')');
+	return name_end && hv_starts_with(name_end, ") R");
 }
+
+/* In the server. */
 
 bool inspector_has_ended(const struct inspector *h)
 {
-	return h->pid <= 0 || waitpid(h->pid, NULL, WNOHANG) != 0;
+	struct pollfd fd = {h->pidfd, POLLIN, 0};
+
+	return h->pid <= 0 || h->pidfd < 0 || poll(&fd, 1, 0) != 0;
 }
 
 void inspector_close(struct inspector *h)
@@ -234,19 +259,11 @@ bool inspector_ask(const struct inspector *h, enum inspector_job job, uint64_t i
 	return send(h->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(q);
 }
 
-bool inspector_makes_progress(const struct inspector *h)
+bool inspector_has_answered(const struct inspector *h)
 {
-	char stat[1024], peek;
-	const char *name_end;
-	bool may_run;
+	char peek;
 
-	if (h->pid <= 0 || !read_small(h->pid, "stat", stat, sizeof(stat)))
-		return false;
-	name_end = strrchr(stat, ')');
-	may_run = name_end && hv_starts_with(name_end, ") R");
-	/* Checks in this order, because a child that is now waiting for a request has answered
-	 * before. */
-	return may_run || recv(h->fd, &peek, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+	return recv(h->fd, &peek, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
 }
 
 bool inspector_answer(const struct inspector *h, struct inspector_view *ret)

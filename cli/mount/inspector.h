@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Examines through /proc a process that closes a file of a mount: whether it closes the file
- * because it exits or was killed, and whether another of its descriptors has the file open. Also
- * sets O_DIRECT on a file that a process opened. PIDs are thread ids as FUSE gives them.
+/* A process that examines through /proc a process that closes a file of a mount: whether it closes
+ * the file because it exits or was killed, and whether another of its descriptors has the file open.
+ * Also sets O_DIRECT on a file that a process opened. PIDs are thread ids as FUSE gives them.
  *
  * Reading /proc can block: in execve(2) the other process holds a lock that /proc needs, while it
- * closes files and waits for the mount. So the process that serves the mount never reads it. A
- * child does, and the process waits for the child only briefly. fusefs_ask.c acts on the
- * answers. */
+ * closes files and waits for the mount. So the server, the process that serves the mount, never
+ * reads it, and waits for the inspector only briefly. fusefs_ask.c acts on the answers.
+ *
+ * The server parses what a service sends, so a guest may have taken it over. Its requests have a
+ * fixed size, and the inspector acts only on files of its own mount. The server's helper starts
+ * inspectors (mount_errands.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +18,8 @@
 
 #include "base/capabilities.h"
 
-/* The child's capabilities: descriptors of other processes, also of those that change their user. */
+/* The inspector's capabilities. SYS_PTRACE: descriptors of other processes. DAC_READ_SEARCH:
+ * directories /proc/PID/fd of processes of other users. */
 #define INSPECTOR_NEEDS (HV_CAP(SYS_PTRACE) | HV_CAP(DAC_READ_SEARCH))
 
 enum closer_state {
@@ -30,7 +34,7 @@ enum inspector_job {
 	INSPECTOR_LOOK, /* the state of the thread, and whether it has the file open */
 	/* Sets O_DIRECT on the file in its process, wherever it is open. A splice(2) from it then
 	 * causes a read request on any kernel; without the flag, kernels since 6.5 read the page
-	 * cache, which is empty. The child has the file open while it does this. */
+	 * cache, which is empty. The inspector has the file open while it does this. */
 	INSPECTOR_MAKE_DIRECT,
 	INSPECTOR_NOTHING, /* the answer confirms that earlier requests are complete */
 };
@@ -38,33 +42,38 @@ enum inspector_job {
 struct inspector_view {
 	uint64_t id;
 	enum closer_state state;
-	bool has_open; /* a file whose path ends with the request's tail */
+	bool has_open; /* a file of the mount whose path ends with the request's tail */
 };
 
-/* The child. When it closes files, the kernel sends requests to the mount, too. */
+/* In the helper. */
+
+/* Starts an inspector of the mount with the device number DEVICE, which keeps no file of this
+ * process open. Returns its pid, or -1. *RET_FD is the socket for requests. */
+pid_t inspector_fork(dev_t device, int *ret_fd);
+/* Returns whether it runs or waits for a processor, so that it is neither stopped nor blocked. */
+bool inspector_runs(pid_t pid);
+
+/* In the server. */
+
+/* An inspector. When it closes files, the kernel sends requests to the mount, too. */
 struct inspector {
-	int fd;	   /* socket for requests; -1: not running */
-	int pidfd; /* readable when the child has ended and its files are closed */
+	int fd;	   /* socket for requests; -1: it is being ended, or not running */
+	int pidfd; /* readable when the inspector has ended and its files are closed */
 	pid_t pid;
 };
 
 #define INSPECTOR_NONE ((struct inspector){-1, -1, 0})
 
-/* Starts a child that does not keep FUSE_FD and LINK_FD open. False: it could not be started. */
-bool inspector_start(int fuse_fd, int link_fd, struct inspector *ret);
-/* The child ends as soon as the kernel permits; inspector_has_ended() reaps it. */
-void inspector_kill(struct inspector *h);
 bool inspector_has_ended(const struct inspector *h);
-/* A running child ends when it has answered all requests. */
+/* A running inspector ends when it has answered all requests. */
 void inspector_close(struct inspector *h);
 
 /* Sends a request; answers arrive in the same order. TAIL is the end of a path
  * ("/per_cpu/cpu0/trace_pipe_raw"). Non-blocking; returns false if it cannot be sent now. */
 bool inspector_ask(const struct inspector *h, enum inspector_job job, uint64_t id, pid_t pid,
 		   const char *tail);
-/* Returns whether an answer has arrived or the child only lacks CPU time: it is alive, not stopped,
- * and not blocked. */
-bool inspector_makes_progress(const struct inspector *h);
+/* Returns whether an answer has arrived. */
+bool inspector_has_answered(const struct inspector *h);
 /* Gets the next answer, if there is one. */
 bool inspector_answer(const struct inspector *h, struct inspector_view *ret);
 

@@ -10,10 +10,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/capabilities.h"
 #include "cli/mount/fusefs.h"
-#include "cli/mount/inspector.h"
 #include "cli/mount/link.h"
+#include "cli/mount/mount_errands.h"
 #include "cli/mountpoint.h"
 #include "cli/stop_signals.h"
 
@@ -23,8 +22,7 @@ struct job {
 	int link_fd;
 	int fuse_fd;
 	int outside_fd; /* mount namespace to serve from; -1: the current one */
-	const char *run_dir;
-	const char *dir; /* NULL: the server does not unmount */
+	struct mounted mounted;
 };
 
 /* Closes all other files of the caller. */
@@ -43,15 +41,6 @@ static void keep_only(int link_fd, int fuse_fd)
 	close_range(FD_END, ~0u, 0);
 }
 
-/* This process decodes a service's answers. It needs SYS_ADMIN to unmount, and the inspectors' rights
- * to start them. */
-static bool keep_capabilities(void)
-{
-	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(HV_CAP(SYS_ADMIN) | INSPECTOR_NEEDS);
-
-	return !err;
-}
-
 static void serve(const struct job *job)
 {
 	struct link *l;
@@ -59,16 +48,11 @@ static void serve(const struct job *job)
 	if (job->outside_fd >= 0 && setns(job->outside_fd, CLONE_NEWNS) != 0)
 		_exit(1);
 	keep_only(job->link_fd, job->fuse_fd);
-	if (chdir("/") != 0 || !keep_capabilities())
+	if (chdir("/") != 0)
 		_exit(1);
 	prctl(PR_SET_NAME, "hvtrace:mount");
 	l = link_new(FD_LINK);
-	fusefs_serve(FD_FUSE, l, stop_signals_fd());
-	/* The service may clean up our mounts as soon as our connection ends. */
-	if (job->dir) {
-		hv_err_free(mountpoint_umount(job->dir, MOUNTPOINT_LAZY));
-		mountpoint_remove(job->run_dir, job->dir);
-	}
+	fusefs_serve(FD_FUSE, l, stop_signals_fd(), &job->mounted);
 	link_free(l);
 }
 
@@ -94,11 +78,13 @@ static struct hv_err *fork_server(const struct job *job)
 	return NULL;
 }
 
-struct hv_err *mounter_serve_private(struct client *c, int fuse_fd, int outside_fd)
+struct hv_err *mounter_serve_private(struct client *c, int fuse_fd, const char *at, int outside_fd)
 {
-	struct hv_err *err =
-		fork_server(&(struct job){client_fd(c), fuse_fd, outside_fd, NULL, NULL});
+	struct job job = {client_fd(c), fuse_fd, outside_fd, {NULL, NULL, 0}};
+	struct hv_err *err;
 
+	mountpoint_device(at, &job.mounted.device);
+	err = fork_server(&job);
 	close(fuse_fd);
 	client_close(c);
 	return err;
@@ -108,6 +94,7 @@ struct hv_err *mounter_serve_private(struct client *c, int fuse_fd, int outside_
  * Returns when the tree is accessible. */
 static struct hv_err *start(struct client *c, const char *run_dir, const char *dir)
 {
+	struct job job = {client_fd(c), -1, -1, {run_dir, dir, 0}};
 	HV_AUTO_FD int fuse_fd = -1;
 	struct stat st;
 	int code = 0;
@@ -117,8 +104,10 @@ static struct hv_err *start(struct client *c, const char *run_dir, const char *d
 		err = mountpoint_mount(dir, &fuse_fd);
 	if (!err)
 		err = mountpoint_note(c->info.path, dir);
+	job.fuse_fd = fuse_fd;
+	mountpoint_device(dir, &job.mounted.device);
 	if (!err)
-		err = fork_server(&(struct job){client_fd(c), fuse_fd, -1, run_dir, dir});
+		err = fork_server(&job);
 	if (err) {
 		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
 		client_close(c);

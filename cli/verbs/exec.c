@@ -532,7 +532,7 @@ static struct hv_err *mount_tree(struct client *c, int outside_fd)
 	struct hv_err *err = mountpoint_mount(ENTER_TRACING, &fuse_fd);
 
 	if (!err)
-		err = mounter_serve_private(c, fuse_fd, outside_fd);
+		err = mounter_serve_private(c, fuse_fd, ENTER_TRACING, outside_fd);
 	if (!err && stat(ENTER_TRACING, &st) != 0)
 		err = cannot("examined", ENTER_TRACING);
 	return err;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The kernel's status of a process that has called hv_confine()."""
+"""The kernel's status of a process that has called hv_confine(), and its sockets."""
 
+import ctypes
 import os
+import socket
 import time
 
 PATIENCE = 120
@@ -42,3 +44,13 @@ def check(pid, user=0, owner=False):
         for key in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
             assert found[key] == ZERO, (key, found[key])
         assert found["NoNewPrivs"] == "1" and found["Seccomp"] == "2", found
+
+
+def sockets_of(pid):
+    """Returns copies of the sockets of another process (pidfd_getfd(2))."""
+    calls = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(pid)
+    found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")]
+    copies = [calls.syscall(438, pidfd, fd, 0) for fd in found]
+    os.close(pidfd)
+    return [socket.socket(fileno=fd) for fd in copies if fd >= 0]

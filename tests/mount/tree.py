@@ -93,7 +93,7 @@ def starved(t, seconds):
     cpu = min(ours)
     until(lambda: t.pid_of("hvtrace:inspect"))  # the inspector sets its name after its start
     os.sched_setaffinity(t.pid_of("hvtrace:inspect"), {cpu})
-    for pid in (0, t.pid_of("hvtrace:mount")):
+    for pid in (0, t.pid_of("hvtrace:mount"), t.pid_of("hvtrace:errands")):  # errands starts the next inspector
         os.sched_setaffinity(pid, ours - {cpu} or ours)
     script = (f"import os, time; os.sched_setaffinity(0, {{{cpu}}}); os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))\n"
               f"print(flush=True); end = time.monotonic() + {seconds}\n"

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -520,6 +521,29 @@ START_TEST(cannot_insert_terminal_input)
 }
 END_TEST
 
+static bool asks_whether_processes_exist(void)
+{
+	/* no process has this id (proc_sys_kernel(5), pid_max) */
+	return (kill(victim, 0) == 0 || errno == EPERM) && kill(INT_MAX, 0) != 0 && errno == ESRCH;
+}
+
+static bool sends_a_signal(void)
+{
+	return kill(victim, SIGCONT) == 0;
+}
+
+START_TEST(may_ask_whether_a_process_exists)
+{
+	struct hv_confinement c = HV_CONFINEMENT_NONE;
+
+	ck_assert_int_eq(run(asks_whether_processes_exist, &c), FAILED);
+	c.may = HV_MAY_PROBE;
+	ck_assert_int_eq(run(asks_whether_processes_exist, &c), SUCCEEDED);
+	ck_assert_int_eq(run(sends_a_signal, NULL), SUCCEEDED);
+	ck_assert_int_eq(run(sends_a_signal, &c), FAILED);
+}
+END_TEST
+
 /* -- system calls that fail ------------------------------------------------------------------- */
 
 #define AS_ROOT                                                                                    \
@@ -647,6 +671,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, root_becomes_another_user);
 	tcase_add_test(tc, open_files_stay_usable);
 	tcase_add_test(tc, cannot_insert_terminal_input);
+	tcase_add_test(tc, may_ask_whether_a_process_exists);
 }
 
 static void end(void)
