@@ -768,10 +768,27 @@ struct hv_arch {
 	 * reason why they cannot be executed elsewhere (static). */
 	const char *(*find_movable)(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				    unsigned *ret_nr);
+	/* Calls FN for the target of each direct jump and call of CODE, a function at AT. Much
+	 * faster than walk_code(). NULL: entries of functions cannot lead to detours. */
+	struct hv_function_scan (*scan_function)(struct hv_span code, struct hv_gva at,
+						 hv_target_fn fn, void *ctx);
+	/* Sets bit N of BITS for each byte N of TEXT to which bytes of a piece of it could jump,
+	 * wherever its instructions begin. The piece has offsets in TEXT. */
+	void (*mark_jumps)(struct hv_span text, size_t piece_start, size_t piece_end,
+			   enum hv_jump_length length, uint8_t *bits);
+	/* Finds the first instructions of CODE, a function at AT, that have to move so that a jump
+	 * can overwrite them. Skips a marker of branch targets, and the nop of ftrace if there is
+	 * one (NOP).
+	 * Accepts only instructions that work with registers, memory and the top of the stack:
+	 * none that a static key, a static call or an alternative can replace. Returns NULL, or the
+	 * reason why there are none (static). */
+	const char *(*find_entry)(struct hv_span code, struct hv_gva at, enum hv_entry_nop nop,
+				  struct hv_entry_insns *ret);
 	/* Returns whether CODE begins with an instruction that raises an exception on purpose. */
 	bool (*raises_exception)(struct hv_span code);
 	/* Returns whether the HV_DETOUR_LEN_MAX bytes of CODE begin with the detour D, an
-	 * HV_DETOUR_PROBE_SITE with at least one probe. Action groups and trampoline may differ. */
+	 * HV_DETOUR_PROBE_SITE with at least one probe, or an HV_DETOUR_ENTRY. Action groups and
+	 * trampoline may differ. */
 	bool (*is_probe_detour)(const struct hv_detour *d, const uint8_t *code);
 	/* Returns whether TEXT, which is at START, may contain a jump or call into RANGE: any bytes
 	 * that could be its distance count. Two-byte jumps are not considered. */

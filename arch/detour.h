@@ -20,6 +20,9 @@
  * If one jump has replaced several instructions inside a function, each can have a probe. The
  * detour calls the trampoline before each probed instruction, and has as many blocks as it needs.
  *
+ * In a kernel without ftrace a jump replaces the first instructions of a traced function. Its detour
+ * records the call and executes them (HV_DETOUR_ENTRY).
+ *
  * kernel/code/section_sites.h chooses the instructions; tracer/ places the detours. */
 #pragma once
 
@@ -66,6 +69,32 @@ struct hv_insn {
 
 #define HV_FLAGS_ALL 0x1fu
 
+/* The direct jumps and calls of a function, and how it ends. */
+typedef void (*hv_target_fn)(void *ctx, struct hv_gva target, bool is_call);
+struct hv_function_scan {
+	size_t len_bytes;     /* number of decoded bytes; an unknown instruction follows */
+	bool is_indirect;     /* a jump leads to an address in a register or in memory */
+	bool continues_after; /* execution can run past the last byte, ignoring nops there */
+	bool is_idle;	      /* it consists of nops */
+};
+
+/* The length of the distance in a jump or call. */
+enum hv_jump_length { HV_JUMP_SHORT, HV_JUMP_LONG };
+
+/* Whether a nop at a function's start can only be ftrace's. */
+enum hv_entry_nop {
+	HV_ENTRY_NOP_UNKNOWN, /* it may be a static key's */
+	HV_ENTRY_NOP_FTRACE,
+};
+
+/* The instructions at a function's entry that a jump can replace. */
+struct hv_entry_insns {
+	size_t off;	  /* of the first one from the function's start */
+	size_t len_bytes; /* total, at most HV_DETOUR_INSN_MAX */
+	unsigned nr;
+	bool uses_memory; /* one of them reads or writes memory other than the stack's top */
+};
+
 /* Returns false to end the walk. */
 typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
 
@@ -96,6 +125,11 @@ enum hv_detour_kind {
 	/* Complete instructions inside a function, with probes: calls the trampoline before each
 	 * probed instruction, and executes all. Registers and flags are preserved. */
 	HV_DETOUR_PROBE_SITE,
+	/* The first instructions of a function: calls the trampoline once, and then executes all.
+	 * The stack is as the caller left it. Registers and flags are preserved: a kernel without
+	 * ftrace is compiled with -fipa-ra, so a caller may rely on any register that the function
+	 * itself does not change. */
+	HV_DETOUR_ENTRY,
 };
 
 /* A probe on an instruction that a jump has replaced. */
@@ -127,9 +161,10 @@ struct hv_detour {
 	const uint8_t *insn; /* original bytes in the guest */
 	bool has_caller;     /* CALLER_OFF has the return address of the function */
 	uint32_t caller_off; /* offset from the stack pointer, in bytes */
+	/* HV_DETOUR_PROBE_SITE, HV_DETOUR_ENTRY: */
+	struct hv_gva probe_site; /* address of INSN in the guest */
+	size_t len_bytes;	  /* of INSN */
 	/* HV_DETOUR_PROBE_SITE: */
-	struct hv_gva probe_site;			     /* address of INSN in the guest */
-	size_t len_bytes;				     /* of INSN */
 	struct hv_detour_probe probes[HV_DETOUR_PROBES_MAX]; /* ascending by OFF */
 	unsigned nr_probes;
 	/* Instructions that count: */

@@ -13,6 +13,7 @@
 #include "kernel/core/type_sources.h"
 #include "kernel/derive/derive.h"
 #include "kernel/early.h"
+#include "kernel/entries.h"
 #include "kernel/image/identity.h"
 #include "kernel/image/kallsyms.h"
 #include "kernel/image/vmlinux.h"
@@ -343,6 +344,56 @@ static struct hv_err *find_text(const struct hv_kernel_core *core, struct hv_gva
 	return NULL;
 }
 
+/* How often functions return in one way: to the thunk at AT, or with a bare return (0). */
+struct returns {
+	struct hv_gva at;
+	size_t nr;
+};
+
+#define RETURNS_MAX 8 /* ways */
+
+static void count_return(struct returns *ways, struct hv_gva at)
+{
+	for (size_t i = 0; i < RETURNS_MAX; i++) {
+		if (ways[i].nr && ways[i].at.v != at.v)
+			continue;
+		ways[i].at = at;
+		ways[i].nr++;
+		return;
+	}
+}
+
+/* A kernel without ftrace has no ftrace_stub. Its other empty functions return in the same way,
+ * apart from a few thunks. A jump counts only if it leads to a thunk. */
+static struct hv_err *find_common_return(const struct hv_kernel *k, struct hv_gva *ret)
+{
+	const struct hv_symbols *s = &k->core.symbols;
+	struct returns ways[RETURNS_MAX] = {0}, best = {0};
+
+	for (size_t i = 0; i < s->nr; i++) {
+		struct hv_span code =
+			hv_image_part(&k->core.image, s->by_addr[i].addr, RETURN_CODE_BYTES);
+		const char *name, *module;
+		struct hv_gva thunk = {0};
+		uint64_t off;
+
+		if (!hv_gva_in(s->by_addr[i].addr, k->text) || !code.len_bytes)
+			continue;
+		if (!k->core.as.arch->classify_return(code, s->by_addr[i].addr, &thunk))
+			continue;
+		if (!thunk.v || (hv_kernel_symbol_at(k, thunk, &name, &module, &off) && !off &&
+				 strstr(name, "return_thunk")))
+			count_return(ways, thunk);
+	}
+	for (size_t i = 0; i < RETURNS_MAX; i++)
+		if (ways[i].nr > best.nr)
+			best = ways[i];
+	if (!best.nr)
+		return hv_err_new(ENOTSUP, "no function of this kernel shows how functions return");
+	*ret = best.at;
+	return NULL;
+}
+
 static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span code,
 				      struct hv_gva at, struct hv_gva *ret)
 {
@@ -353,17 +404,27 @@ static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span 
 	return NULL;
 }
 
+static struct hv_err *read_return(const struct hv_kernel *k, struct hv_gva *ret)
+{
+	uint8_t code[RETURN_CODE_BYTES];
+	struct hv_gva at;
+	struct hv_err *err;
+
+	if (!hv_sites_have_records(&k->core))
+		return find_common_return(k, ret);
+	err = hv_core_need(&k->core, "ftrace_stub", &at);
+	if (!err)
+		err = hv_read(&k->core.as, at, code, sizeof(code));
+	return err ? err : classify_return(k, (struct hv_span){code, sizeof(code)}, at, ret);
+}
+
 /* A kernel that is booting has not patched its returns yet. x86 patches them in
  * alternative_instructions(); afterwards the thunk that they used before may warn about its use
  * (warn_thunk_thunk, 6.9, 4461438a8405). A plain return works before and after that moment. */
 static struct hv_err *find_return_thunk(struct hv_kernel *k)
 {
-	struct hv_gva at;
-	struct hv_err *err = hv_core_need(&k->core, "ftrace_stub", &at);
+	struct hv_err *err = read_return(k, &k->return_thunk);
 
-	if (!err)
-		err = classify_return(k, hv_image_part(&k->core.image, at, RETURN_CODE_BYTES), at,
-				      &k->return_thunk);
 	if (!err && !hv_early_is_up(&k->core)) {
 		k->is_starting = true;
 		k->return_thunk = hv_gva(0);
@@ -373,18 +434,13 @@ static struct hv_err *find_return_thunk(struct hv_kernel *k)
 
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed)
 {
-	uint8_t code[RETURN_CODE_BYTES];
-	struct hv_gva at, thunk;
+	struct hv_gva thunk;
 	struct hv_err *err;
 
 	*ret_changed = false;
 	if (!k->is_starting || !hv_early_is_up(&k->core))
 		return NULL;
-	err = hv_core_need(&k->core, "ftrace_stub", &at);
-	if (!err)
-		err = hv_read(&k->core.as, at, code, sizeof(code));
-	if (!err)
-		err = classify_return(k, (struct hv_span){code, sizeof(code)}, at, &thunk);
+	err = read_return(k, &thunk);
 	if (err)
 		return err;
 	*ret_changed = thunk.v != k->return_thunk.v;
@@ -550,15 +606,20 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 	/* A kernel that is booting will free its init code, and hvtrace's changes with it. */
 	if (!k->has_init_sites)
 		excluded = hv_kernel_init_text(k);
-	err = hv_sites_read(&k->core, &modules, excluded, &sites);
+	if (hv_sites_have_records(&k->core))
+		err = hv_sites_read(&k->core, &modules, excluded, &sites);
+	else if (!k->sites.entries) /* else they stay: modules have none */
+		err = hv_entries_read(k, excluded, &sites);
 	if (err) {
 		hv_modules_deinit(&modules);
 		return err;
 	}
 	hv_modules_deinit(&k->modules);
-	hv_sites_deinit(&k->sites);
 	k->modules = modules;
-	k->sites = sites;
+	if (sites.list) {
+		hv_sites_deinit(&k->sites);
+		k->sites = sites;
+	}
 	k->modules_signature = unknown ? 0 : signature;
 	k->symbols_version++;
 	return NULL;

@@ -27,7 +27,7 @@ struct hv_kernel {
 	struct hv_gva_range text;  /* _stext .. _etext */
 	bool kpti;
 	struct hv_layout layout;
-	struct hv_sites sites;
+	struct hv_sites sites; /* with `entries`: a kernel without ftrace */
 	struct hv_idle_types idle_types;
 	uint64_t symbols_version; /* changes whenever modules change */
 	/* hv_modules_signature() immediately before modules and sites were read; 0: unknown */

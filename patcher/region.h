@@ -103,7 +103,9 @@ enum hv_change_kind {
 	/* A return address of a function_graph frame: ours -> the original. It is not recorded in
 	 * the journal, because the return stacks hold the original, and it is never reversed. */
 	HV_CHANGE_RETURN = 8,
-	HV_CHANGE_PROBE_SITE = 9, /* instructions <-> a jump to a probe's detour */
+	/* instructions <-> a jump to the detour of a probe, or of a function in a kernel without
+	 * ftrace */
+	HV_CHANGE_PROBE_SITE = 9,
 	/* a call in an event's callback, or the call that frees callback arrays: to the kernel's
 	 * function <-> to an event trampoline */
 	HV_CHANGE_EVENT_CALL = 20,

@@ -119,7 +119,8 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 
 	if (site_over(ips, t->kernel->sites.nr, t->kernel->core.as.arch->site_len_bytes,
 		      text.v + off, &ip)) {
-		if (hv_tracee_is_left(t, hv_gva(ip), now + (ip - text.v))) {
+		if (hv_tracee_is_left(t, hv_gva(ip), now + (ip - text.v)) ||
+		    is_ours(t, hv_gva(ip), now + (ip - text.v))) {
 			d->nr_ours++;
 			return;
 		}

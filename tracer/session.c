@@ -276,6 +276,13 @@ static void add_cpu(const struct hv_session *s, unsigned cpu, struct hv_session_
 	ret->nr_no_count += __atomic_load_n(&state->nr_no_count, __ATOMIC_RELAXED);
 }
 
+/* Returns the number of sites that call a trampoline, or lead to a detour (entry_sites.h). */
+static size_t nr_patched(const struct hv_tracee *t)
+{
+	return hv_patcher_nr_patched(t->patcher, t->kernel->sites.entries ? HV_CHANGE_PROBE_SITE
+									  : HV_CHANGE_TEXT);
+}
+
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret)
 {
 	const struct hv_refused *refused = hv_site_trampolines_refused(s->trampolines);
@@ -300,6 +307,8 @@ const char *hv_session_why_refused(const struct hv_session *s, const struct hv_s
 	gone = hv_read(as, site->ip, bytes, as->arch->site_len_bytes);
 	if (gone)
 		return "its code is gone";
+	if (s->kernel->sites.entries)
+		return "the guest changed it, or has a kprobe there";
 	if (site->busy || as->arch->classify_site(bytes, site->ip, &target) != HV_SITE_NOP)
 		return "the guest itself uses it";
 	return "it cannot be changed now";
@@ -334,7 +343,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	const struct hv_hold_stat *holds = hv_patcher_holds(t->patcher);
 
 	*ret = (struct hv_session_stat){
-		.nr_patched = hv_patcher_nr_patched(t->patcher, HV_CHANGE_TEXT),
+		.nr_patched = nr_patched(t),
 		.nr_refused = hv_site_trampolines_refused(s->trampolines)->nr,
 		.nr_joined = hv_site_trampolines_joined(s->trampolines),
 		.unseen = *hv_guest_ftrace_unseen(s->guest_ftrace),

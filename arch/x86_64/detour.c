@@ -573,6 +573,37 @@ static void write_probe_site(struct writer *w, const struct hv_detour *d)
 	put_jump(w, d->next);
 }
 
+/* The stack that the chains' trampoline expects (chain.S), below the saved registers:
+ *
+ *      48(%rsp)  the caller of the function
+ *      40(%rsp)  flags
+ *      16(%rsp)  %rax, %r10, %r11
+ *       8(%rsp)  the caller again
+ *       0(%rsp)  the end of the site: the address of INSN plus a site's length */
+#define ENTRY_TRAMPOLINE_OFF 16
+
+static void write_entry(struct writer *w, const struct hv_detour *d)
+{
+	static const uint8_t save[] = {0x9c,				/* pushfq */
+				       0x50,				/* pushq %rax */
+				       0x41, 0x52,			/* pushq %r10 */
+				       0x41, 0x53,			/* pushq %r11 */
+				       0xff, 0x74, 0x24, 0x20};		/* pushq 32(%rsp) */
+	static const uint8_t restore[] = {0x48, 0x8d, 0x64, 0x24, 0x10, /* leaq 16(%rsp), %rsp */
+					  0x41, 0x5b, 0x41, 0x5a, 0x58, 0x9d};
+
+	put(w, save, sizeof(save));
+	put_u8(w, OP_PUSH);
+	put_s32(w, d->probe_site.v + X86_64_SITE_LEN);
+	put_call(w, d->trampoline);
+	put(w, restore, sizeof(restore));
+	for (size_t off = 0, len; off < d->len_bytes && !w->misfits; off += len) {
+		len = insn_length(d, off);
+		put_moved(w, d, off, len);
+	}
+	put_jump(w, d->next);
+}
+
 size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 {
 	struct writer w = {
@@ -603,6 +634,9 @@ size_t x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 		break;
 	case HV_DETOUR_PROBE_SITE:
 		write_probe_site(&w, d);
+		break;
+	case HV_DETOUR_ENTRY:
+		write_entry(&w, d);
 		break;
 	case HV_DETOUR_CALL_BEGINS:
 	case HV_DETOUR_CALL_ENDS:
@@ -652,12 +686,27 @@ static void find_probes(struct hv_detour *d, const uint8_t *code, size_t *trampo
 	}
 }
 
+static bool is_entry_detour(const struct hv_detour *d, const uint8_t *code)
+{
+	uint8_t made[HV_DETOUR_LEN_MAX];
+	struct hv_detour same = *d;
+
+	same.kind = HV_DETOUR_ENTRY;
+	same.trampoline = d->at;
+	if (!x86_64_make_detour(&same, made))
+		return false;
+	memcpy(made + ENTRY_TRAMPOLINE_OFF, code + ENTRY_TRAMPOLINE_OFF, sizeof(uint32_t));
+	return memcmp(made, code, HV_DETOUR_LEN) == 0;
+}
+
 bool x86_64_is_probe_detour(const struct hv_detour *d, const uint8_t *code)
 {
 	uint8_t made[HV_DETOUR_LEN_MAX];
 	size_t trampolines[HV_DETOUR_PROBES_MAX], nr_blocks;
 	struct hv_detour same = *d;
 
+	if (is_entry_detour(d, code))
+		return true;
 	same.trampoline = d->at; /* the address does not matter, but it must be in reach */
 	find_probes(&same, code, trampolines);
 	nr_blocks = x86_64_make_detour(&same, made);

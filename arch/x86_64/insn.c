@@ -158,6 +158,157 @@ size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode)
 	return i.len;
 }
 
+/* -- jumps of a function ----------------------------------------------------------------------- */
+
+#define RET_NEAR_IMM 0xc2
+#define RET_NEAR     0xc3
+#define INT3	     0xcc
+#define CALL	     0xe8
+#define JMP	     0xe9
+#define JMP_SHORT    0xeb
+#define HLT	     0xf4
+#define GROUP_5	     0xff /* its register field: 4 and 5 are jumps */
+
+/* An instruction whose length and opcode are known. */
+struct fast_insn {
+	const uint8_t *end;
+	size_t len;
+	uint8_t opcode, second;
+	uint8_t modrm_reg;
+};
+
+static struct fast_insn fast_insn(struct hv_span code, size_t len, uint8_t opcode)
+{
+	const uint8_t *at = code.data, *last = code.data + len - 1;
+
+	while (at < last && *at != opcode) /* prefixes */
+		at++;
+	return (struct fast_insn){
+		.end = code.data + len,
+		.len = len,
+		.opcode = opcode,
+		.second = at < last ? at[1] : 0,
+		.modrm_reg = at < last ? (at[1] & MODRM_REG) >> 3 : 0,
+	};
+}
+
+static bool is_fast_branch(const struct fast_insn *i)
+{
+	return i->opcode == TWO_BYTES && (i->second & 0xf0) == 0x80;
+}
+
+/* Stores the distance of a jump or call with a relative target. */
+static bool has_distance(const struct fast_insn *i, int64_t *ret)
+{
+	int32_t distance;
+
+	if ((i->opcode & 0xf0) == 0x70 || (i->opcode & 0xfc) == 0xe0 || i->opcode == JMP_SHORT) {
+		*ret = (int8_t)i->end[-1];
+		return true;
+	}
+	if (i->opcode != CALL && i->opcode != JMP && !is_fast_branch(i))
+		return false;
+	memcpy(&distance, i->end - sizeof(distance), sizeof(distance));
+	*ret = distance;
+	return true;
+}
+
+static bool is_indirect_jump(const struct fast_insn *i)
+{
+	return i->opcode == GROUP_5 && (i->modrm_reg == 4 || i->modrm_reg == 5);
+}
+
+/* Returns whether execution does not continue at the next instruction. A call counts, because one
+ * at the end of a function does not return. */
+static bool ends_path(const struct fast_insn *i)
+{
+	return i->opcode == RET_NEAR || i->opcode == RET_NEAR_IMM || i->opcode == INT3 ||
+	       i->opcode == JMP || i->opcode == JMP_SHORT || i->opcode == CALL ||
+	       i->opcode == HLT || is_indirect_jump(i) ||
+	       (i->opcode == TWO_BYTES && i->second == 0x0b /* ud2 */);
+}
+
+struct hv_function_scan x86_64_scan_function(struct hv_span code, struct hv_gva at, hv_target_fn fn,
+					     void *ctx)
+{
+	struct hv_function_scan scan = {.continues_after = true, .is_idle = true};
+
+	while (scan.len_bytes < code.len_bytes) {
+		struct hv_span rest = {code.data + scan.len_bytes, code.len_bytes - scan.len_bytes};
+		uint8_t opcode;
+		size_t len = x86_64_insn_length(rest, &opcode);
+		struct fast_insn insn;
+		int64_t distance;
+
+		if (!len) {
+			scan.continues_after = true;
+			scan.is_idle = false;
+			break;
+		}
+		insn = fast_insn(rest, len, opcode);
+		scan.len_bytes += len;
+		if (has_distance(&insn, &distance))
+			fn(ctx, hv_gva(at.v + scan.len_bytes + (uint64_t)distance), opcode == CALL);
+		scan.is_indirect |= is_indirect_jump(&insn);
+		if (x86_64_nop_length(rest))
+			continue;
+		scan.continues_after = !ends_path(&insn);
+		scan.is_idle = false;
+	}
+	return scan;
+}
+
+static void mark(struct hv_span text, uint64_t off, uint8_t *bits)
+{
+	if (off < text.len_bytes)
+		bits[off / 8] |= (uint8_t)(1u << off % 8);
+}
+
+/* Returns the offset of the distance in the long jump or call at OFF, or 0 if there is none. */
+static size_t distance_off(struct hv_span text, size_t off)
+{
+	const uint8_t *at = text.data + off;
+
+	if (at[0] == CALL || at[0] == JMP)
+		return 1;
+	if (!hv_span_has(text, off, 2))
+		return 0;
+	return (at[0] == TWO_BYTES && (at[1] & 0xf0) == 0x80) ||
+			       (at[0] == 0xc7 && at[1] == 0xf8) /* xbegin */
+		       ? 2
+		       : 0;
+}
+
+static void mark_long(struct hv_span text, size_t off, uint8_t *bits)
+{
+	size_t at = distance_off(text, off);
+	int32_t distance;
+
+	if (!at || !hv_span_has(text, off + at, sizeof(distance)))
+		return;
+	memcpy(&distance, text.data + off + at, sizeof(distance));
+	mark(text, off + at + sizeof(distance) + (uint64_t)(int64_t)distance, bits);
+}
+
+static void mark_short(struct hv_span text, size_t off, uint8_t *bits)
+{
+	uint8_t opcode = text.data[off];
+
+	if (((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == JMP_SHORT) &&
+	    hv_span_has(text, off, 2))
+		mark(text, off + 2 + (uint64_t)(int64_t)(int8_t)text.data[off + 1], bits);
+}
+
+void x86_64_mark_jumps(struct hv_span text, size_t piece_start, size_t piece_end,
+		       enum hv_jump_length length, uint8_t *bits)
+{
+	for (size_t off = piece_start; off < piece_end && off < text.len_bytes; off++)
+		if (length == HV_JUMP_LONG)
+			mark_long(text, off, bits);
+		else
+			mark_short(text, off, bits);
+}
+
 /* -- walking ----------------------------------------------------------------------------------- */
 
 /* Walks through instructions with capstone. `pushf` does not count as a use of the status flags:

@@ -182,6 +182,125 @@ const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *r
 	return why;
 }
 
+/* -- entries of functions ---------------------------------------------------------------------- */
+
+/* Instructions that only compute with registers and memory. The kernel patches none of them while
+ * it runs, apart from their lock prefix, and no conditional jump: static keys are nops and jumps,
+ * static calls are calls, jumps and returns. */
+static bool only_computes(const cs_insn *insn)
+{
+	switch (insn->id) {
+	case X86_INS_ADD:
+	case X86_INS_AND:
+	case X86_INS_CMP:
+	case X86_INS_DEC:
+	case X86_INS_IMUL:
+	case X86_INS_INC:
+	case X86_INS_LEA:
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+	case X86_INS_MOVSX:
+	case X86_INS_MOVSXD:
+	case X86_INS_MOVZX:
+	case X86_INS_NEG:
+	case X86_INS_NOT:
+	case X86_INS_OR:
+	case X86_INS_POP:
+	case X86_INS_PUSH:
+	case X86_INS_SAR:
+	case X86_INS_SHL:
+	case X86_INS_SHR:
+	case X86_INS_SUB:
+	case X86_INS_TEST:
+	case X86_INS_XOR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns whether INSN moves to or from a segment, control or debug register. */
+static bool moves_system_register(const cs_insn *insn)
+{
+	const uint8_t *opcode = insn->detail->x86.opcode;
+
+	return opcode[0] == 0x8c || opcode[0] == 0x8e ||
+	       (opcode[0] == 0x0f && (opcode[1] & 0xf8) == 0x20);
+}
+
+static bool uses_memory(const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	for (unsigned i = 0; i < x86->op_count && insn->id != X86_INS_LEA; i++)
+		if (x86->operands[i].type == X86_OP_MEM)
+			return true;
+	return false;
+}
+
+static size_t skip_markers(struct hv_span code, enum hv_entry_nop nop)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	/* The kernel replaces the endbr64 of functions that are never called indirectly. */
+	static const uint8_t sealed[] = {0x0f, 0x1f, 0x40, 0xd6}, poison[] = {0x0f, 0x1f, 0x00};
+	struct hv_gva unused;
+	size_t off = 0;
+
+	if (hv_span_has(code, 0, 4) &&
+	    (memcmp(code.data, endbr, 4) == 0 || memcmp(code.data, sealed, 4) == 0 ||
+	     (code.data[0] == 0x66 && !memcmp(code.data + 1, poison, 3))))
+		off = 4;
+	if (nop == HV_ENTRY_NOP_FTRACE && hv_span_has(code, off, X86_64_SITE_LEN) &&
+	    x86_64_classify_site(code.data + off, hv_gva(0), &unused) == HV_SITE_NOP)
+		off += X86_64_SITE_LEN;
+	return off;
+}
+
+/* Returns the reason why INSN cannot be executed elsewhere, or NULL. */
+static const char *why_not_at_entry(const cs_insn *insn)
+{
+	const char *why = why_not(insn);
+
+	if (is_last_of_its_path(insn))
+		return "a call, jump or return is at its start";
+	if (why)
+		return "an instruction at its start cannot be moved";
+	if ((!only_computes(insn) && !is_branch(insn)) || moves_system_register(insn))
+		return "an instruction at its start may be changed by the kernel";
+	return NULL;
+}
+
+const char *x86_64_find_entry(struct hv_span code, struct hv_gva at, enum hv_entry_nop nop,
+			      struct hv_entry_insns *ret)
+{
+	struct hv_entry_insns e = {.off = skip_markers(code, nop)};
+	struct decoder d = {0};
+	const char *why = decoder_open(&d) ? NULL : "no disassembler";
+
+	while (!why && e.len_bytes < JMP_LEN) {
+		size_t off = e.off + e.len_bytes;
+		struct hv_span rest = {code.data + off, code.len_bytes - off};
+
+		if (!rest.len_bytes)
+			why = "it is too short";
+		else if (!decode(&d, rest, at.v + off))
+			why = "an instruction at its start is unknown";
+		else
+			why = why_not_at_entry(d.insn);
+		if (why)
+			break;
+		e.uses_memory |= uses_memory(d.insn);
+		e.len_bytes += d.insn->size;
+		e.nr++;
+	}
+	decoder_close(&d);
+	if (!why && e.len_bytes > HV_DETOUR_INSN_MAX)
+		why = "an instruction at its start is too long";
+	if (!why)
+		*ret = e;
+	return why;
+}
+
 static bool is_prefix(uint8_t byte)
 {
 	static const uint8_t legacy[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,

@@ -53,6 +53,11 @@ size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, vo
 /* Returns the length of CODE's first instruction, or 0 if it is unknown. *RET_OPCODE is its first
  * byte after the prefixes. */
 size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode);
+struct hv_function_scan x86_64_scan_function(struct hv_span code, struct hv_gva at, hv_target_fn fn,
+					     void *ctx);
+
+void x86_64_mark_jumps(struct hv_span text, size_t piece_start, size_t piece_end,
+		       enum hv_jump_length length, uint8_t *bits);
 
 /* detour.c */
 #define X86_64_COUNT_BEGINS 0x65 /* the prefix of %gs */
@@ -69,6 +74,8 @@ bool x86_64_is_probe_detour(const struct hv_detour *d, const uint8_t *code);
 /* probe_site.c */
 const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *ret_len,
 				unsigned *ret_nr);
+const char *x86_64_find_entry(struct hv_span code, struct hv_gva at, enum hv_entry_nop nop,
+			      struct hv_entry_insns *ret);
 bool x86_64_raises_exception(struct hv_span code);
 bool x86_64_leads_into(struct hv_span text, struct hv_gva start, struct hv_gva_range range);
 unsigned x86_64_references_at(struct hv_span code, struct hv_gva at,

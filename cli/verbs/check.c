@@ -195,6 +195,33 @@ static void check_build_id(struct findings *f, const struct hv_kernel *k)
 	add(f, "build_id", NULL, "%s", hex);
 }
 
+/* The functions of a kernel without ftrace, and why the others cannot be traced. */
+static void check_entries(struct findings *f, const struct hv_sites *sites, bool is_patched)
+{
+	const struct hv_function_entries *e = sites->entries;
+	json_object *o, *reasons;
+
+	if (is_patched) {
+		add_unknown(f, "sites", "unknown while hvtrace's changes are in the guest");
+		return;
+	}
+	o = json_object_new_object();
+	reasons = json_object_new_object();
+	for (size_t i = 0; i < e->nr_reasons; i++)
+		json_object_object_add(reasons, e->reasons[i].why, number(e->reasons[i].nr));
+	json_object_object_add(o, "total", number(sites->nr));
+	json_object_object_add(o, "busy", number(0));
+	json_object_object_add(o, "joinable", number(0));
+	json_object_object_add(o, "invalid", number(0));
+	json_object_object_add(o, "functions", number(e->nr_functions));
+	json_object_object_add(o, "untraceable", reasons);
+	add(f, "sites", o, "%zu of %zu functions, by detours: the kernel has no ftrace%s",
+	    sites->nr, e->nr_functions, sites->nr ? "" : ", so no function can be traced");
+	for (size_t i = 0; i < e->nr_reasons; i++)
+		hv_text_printf(&f->table, "%-12s %zu function%s: %s\n", "untraceable",
+			       e->reasons[i].nr, hv_plural(e->reasons[i].nr), e->reasons[i].why);
+}
+
 /* Does not refuse a guest whose ftrace uses all sites: it may release them, and recording events
  * needs no sites. */
 static void check_sites(struct findings *f, const struct hv_kernel *k)
@@ -540,7 +567,11 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, const struc
 	check_addresses(f, k);
 	add(f, "symbols", number(k->core.symbols.nr), "%zu", k->core.symbols.nr);
 	check_unnamed(f, &k->core.unnamed);
-	check_sites(f, k);
+	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;
+	if (k->sites.entries)
+		check_entries(f, &k->sites, is_patched);
+	else
+		check_sites(f, k);
 	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
 	if (k->core.btf && k->core.types.from != HV_TYPES_DERIVED)
 		add(f, "btf_types", number(hv_btf_nr_types(k->core.btf)), "%zu",
@@ -556,8 +587,8 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, const struc
 		err = hv_mapping_refusal(&k->core);
 	if (err)
 		block(f, err);
-	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;
-	check_guest_ftrace(f, k, is_patched);
+	if (!k->sites.entries)
+		check_guest_ftrace(f, k, is_patched);
 	check_calls(f, k, is_patched);
 	check_sections(f, k, is_patched);
 	check_clock(f, k);

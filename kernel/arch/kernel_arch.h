@@ -113,6 +113,12 @@ struct hv_clock_source {
 			       struct hv_clock_scale *ret);
 };
 
+/* The symbols at the bounds of a section of the kernel's text. */
+struct hv_section_bounds {
+	const char *start, *end;
+	bool is_needed; /* every supported kernel has them */
+};
+
 #define HV_REGS_CODE 3 /* registers that can contain an address in interrupted code */
 
 struct hv_kernel_arch {
@@ -197,6 +203,11 @@ struct hv_kernel_arch {
 		const char *new_task[2]; /* functions outside the entry code that also return to
 					    user mode */
 	} entry;
+	/* Code of a kernel without ftrace that hvtrace must not trace (kernel/entries.h): sections,
+	 * ended by one without a start, and prefixes of names, ended by NULL. NULL: functions of
+	 * such kernels cannot be traced. */
+	const struct hv_section_bounds *untraced_sections;
+	const char *const *untraced_prefixes;
 	/* The prefix of the names of thunks for indirect jumps. NULL: the kernel has no thunks. */
 	const char *indirect_thunk;
 	/* Returns whether the kernel's own probes reject an instruction that raises an

@@ -648,6 +648,102 @@ static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_cl
 	return NULL;
 }
 
+/* include/asm-generic/vmlinux.lds.h. Code in .entry.text can run with the user's page tables and
+ * per-CPU base. .noinstr.text (5.8, 655389433e7e) handles exceptions before their state is
+ * established. */
+static const struct hv_section_bounds untraced_sections[] = {
+	{"__entry_text_start", "__entry_text_end", true},
+	{"__noinstr_text_start", "__noinstr_text_end", true},
+	{"__kprobes_text_start", "__kprobes_text_end", false},
+	{"__irqentry_text_start", "__irqentry_text_end", false},
+	{"__cpuidle_text_start", "__cpuidle_text_end", false},
+	{"__static_call_text_start", "__static_call_text_end", false},
+	{"__indirect_thunk_start", "__indirect_thunk_end", false},
+	{0},
+};
+
+/* Functions outside these sections that run without the kernel's per-CPU base, page tables or
+ * stack, that the kernel copies or patches, or that are no functions of C. */
+static const char *const untraced_prefixes[] = {
+	/* boot, and start of other CPUs (head_64.S, head64.c) */
+	"startup_",
+	"__startup_",
+	"secondary_startup_",
+	"common_startup_",
+	"start_cpu0",
+	"start_secondary",
+	"cpu_init",
+	"verify_cpu",
+	"sev_",
+	"__sev_",
+	"vc_",
+	"snp_",
+	"early_",
+	"__early_",
+	"soft_restart_cpu",
+	"load_percpu_segment",
+	"switch_to_new_gdt",
+	"switch_gdt_and_percpu_base",
+	"load_direct_gdt",
+	"load_fixmap_gdt",
+	"xen_",
+	"__xen_",
+	"pvh_",
+	"hypercall_page",
+	/* kexec, suspend and hibernation */
+	"machine_kexec",
+	"relocate_kernel",
+	"identity_mapped",
+	"virtual_mapped",
+	"swap_pages",
+	"restore_",
+	"__restore_",
+	"core_restore_code",
+	"swsusp_",
+	"wakeup_",
+	"do_suspend_lowlevel",
+	"x86_acpi_",
+	"resume_play_dead",
+	"native_write_cr",
+	"native_load_gs_index",
+	/* exceptions and NMIs */
+	"asm_",
+	"entry_",
+	"error_",
+	"paranoid_",
+	"nmi_",
+	"exc_",
+	"do_nmi",
+	"rewind_stack_",
+	"int3_",
+	"poke_int3_handler",
+	/* speculation: returns and indirect jumps */
+	"__x86_",
+	"srso_",
+	"retbleed_",
+	"zen_",
+	"its_",
+	"clear_bhb_",
+	"__warn_thunk",
+	"warn_thunk_",
+	/* code that the kernel copies or patches */
+	"ftrace_",
+	"__fentry__",
+	"return_to_handler",
+	"optprobe_template_",
+	"__kretprobe_trampoline",
+	"kretprobe_trampoline",
+	"arch_rethook_trampoline",
+	"uretprobe_",
+	"bpf_dispatcher_",
+	"__SCT__",
+	"__static_call_",
+	"static_call_",
+	"efi_",
+	"__efi",
+	NULL,
+};
+
 const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.arch = &hv_arch_x86_64,
 	.find_percpu = find_percpu,
@@ -664,6 +760,8 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 			/* Since 6.6 (3aec4ecb3d1f) the assembly code has a separate symbol. */
 			.new_task = {"ret_from_fork", "ret_from_fork_asm"},
 		},
+	.untraced_sections = untraced_sections,
+	.untraced_prefixes = untraced_prefixes,
 	.indirect_thunk = "__x86_indirect_",
 	.skips_exceptions = skips_exceptions,
 	.enters_elsewhere = enters_elsewhere,

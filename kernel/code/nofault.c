@@ -24,6 +24,8 @@ struct hv_gva hv_nofault_address(const struct hv_kernel *k, enum hv_nofault func
 
 	if (!hv_kernel_symbol(k, names[function], &at))
 		return hv_gva(0);
+	if (k->sites.entries) /* a kernel without ftrace */
+		return at;
 	for (size_t i = 0; i < k->sites.nr; i++) {
 		uint64_t site = k->sites.list[i].ip.v;
 

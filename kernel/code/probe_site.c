@@ -86,6 +86,9 @@ static struct hv_err *check_site(const struct hv_kernel *k, struct hv_gva start,
 {
 	const struct hv_site *found = NULL;
 
+	if (k->sites.entries)
+		return hv_err_new(EOPNOTSUPP, "probes inside functions: not supported yet for "
+					      "kernels without ftrace");
 	for (size_t i = 0; i < k->sites.nr; i++) {
 		const struct hv_site *site = &k->sites.list[i];
 

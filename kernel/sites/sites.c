@@ -283,7 +283,7 @@ static uint32_t chain_of(const char *name)
 }
 
 /* Prepends each site to its chain, from the last to the first, and counts invalid sites. */
-static void make_chains(struct hv_sites *s)
+void hv_sites_index(struct hv_sites *s)
 {
 	s->nr_invalid = 0;
 	free(s->chain_heads);
@@ -394,19 +394,22 @@ static bool may_change(const struct hv_err *err)
 	return !err || (err->code != ECANCELED && err->code != E2BIG);
 }
 
+bool hv_sites_have_records(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+
+	return hv_core_symbol(core, "ftrace_pages_start", &at) ||
+	       hv_core_symbol(core, "ftrace_stub", &at);
+}
+
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range excluded, struct hv_sites *ret)
 {
 	struct record_layout l = {0};
 	struct building b = {.core = core, .modules = modules, .l = &l, .excluded = excluded};
 	struct hv_gva start;
-	struct hv_err *err;
+	struct hv_err *err = hv_core_need(core, "ftrace_pages_start", &start);
 
-	if (!hv_core_symbol(core, "ftrace_pages_start", &start) &&
-	    !hv_core_symbol(core, "ftrace_stub", &start))
-		return hv_err_new(ENOTSUP, "kernel has no ftrace sites: it was built without "
-					   "CONFIG_DYNAMIC_FTRACE");
-	err = hv_core_need(core, "ftrace_pages_start", &start);
 	if (err)
 		return err;
 	find_layout(core, &l);
@@ -423,7 +426,7 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 		if (!err)
 			err = build(b, &r, ret);
 		if (!err)
-			make_chains(ret);
+			hv_sites_index(ret);
 		free(r.list);
 		if (!err)
 			return NULL;
@@ -440,8 +443,11 @@ struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core, struct hv_s
 	struct hv_gva start;
 	unsigned record_off;
 	size_t nr = 0;
-	struct hv_err *err = hv_core_need(core, "ftrace_pages_start", &start);
+	struct hv_err *err;
 
+	if (s->entries)
+		return NULL;
+	err = hv_core_need(core, "ftrace_pages_start", &start);
 	if (!err)
 		err = sites_record_off(core, &record_off);
 	if (err)
@@ -459,11 +465,13 @@ void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
 {
 	size_t nr = 0;
 
+	if (s->entries) /* none is in init code */
+		return;
 	for (size_t i = 0; i < s->nr; i++)
 		if (!hv_gva_in(s->list[i].ip, text))
 			s->list[nr++] = s->list[i];
 	s->nr = nr;
-	make_chains(s);
+	hv_sites_index(s);
 }
 
 /* Returns the number of functions in the image that begin with the kernel's own nop. */
@@ -540,5 +548,8 @@ void hv_sites_deinit(struct hv_sites *s)
 	free(s->names);
 	free(s->chain_heads);
 	free(s->chain_next);
+	if (s->entries)
+		free(s->entries->list);
+	free(s->entries);
 	*s = (struct hv_sites){0};
 }

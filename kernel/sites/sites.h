@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Function-entry sites of the kernel and its modules, from the kernel's own ftrace records. Order
  * and names match the guest's available_filter_functions (ascending addresses within a page, pages
- * in list order). */
+ * in list order).
+ *
+ * In a kernel without ftrace a site is the first instruction of a function that a jump to a detour
+ * can replace; kernel/entries.h finds these. */
 #pragma once
 
+#include "arch/detour.h"
 #include "kernel/core/core.h"
 #include "kernel/sites/modules.h"
 
@@ -18,6 +22,26 @@ struct hv_site {
 	bool busy; /* the guest's ftrace, a kprobe or a livepatch used it when it was read */
 };
 
+/* The instructions of a site in a kernel without ftrace. */
+struct hv_function_entry {
+	uint8_t len_bytes; /* total */
+	uint8_t nr;
+	uint8_t insns[HV_DETOUR_INSN_MAX];
+};
+
+#define HV_ENTRY_REASONS_MAX 32
+
+/* The functions of a kernel without ftrace. */
+struct hv_function_entries {
+	struct hv_function_entry *list; /* owned; one per site */
+	size_t nr_functions;		/* with those that cannot be traced */
+	struct {
+		const char *why; /* static */
+		size_t nr;	 /* functions that cannot be traced for this reason */
+	} reasons[HV_ENTRY_REASONS_MAX];
+	size_t nr_reasons;
+};
+
 struct hv_sites {
 	struct hv_site *list; /* owned */
 	size_t nr;
@@ -27,11 +51,17 @@ struct hv_sites {
 	 * table that was not read. */
 	uint32_t *chain_heads;
 	uint32_t *chain_next;
+	struct hv_function_entries *entries; /* owned; NULL: the sites are ftrace's */
 };
 
 /* Returns whether the kernel lists functions without a name. Searches the copy of the image unless
  * CORE has the result. */
 enum hv_invalid_sites hv_sites_lists_invalid(const struct hv_kernel_core *core);
+/* Returns whether the kernel has ftrace, whose records contain the sites. */
+bool hv_sites_have_records(const struct hv_kernel_core *core);
+/* Prepares S for hv_sites_named(), after its list was filled. */
+void hv_sites_index(struct hv_sites *s);
+
 /* Reads all sites except those in EXCLUDED. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range excluded, struct hv_sites *ret) hv_must_use;

@@ -68,7 +68,7 @@ struct fake {
 	unsigned nr_pids;
 };
 
-bool hv_trampolines_have(const struct hv_arch *arch hv_unused, unsigned trampoline hv_unused)
+bool hv_trampolines_have(const struct hv_kernel *k hv_unused, unsigned trampoline hv_unused)
 {
 	return true;
 }

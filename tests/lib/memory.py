@@ -22,6 +22,25 @@ WANTED = (
 ACCESSED_DIRTY = 0x60  # set by the CPU
 
 
+def tokens_of_names(data, digits, wanted):
+    """Returns the offsets in DATA of the last tokens of the names WANTED. DIGITS: offset of the tokens 0 to 9 of what may be
+    the kernel's kallsyms_token_table."""
+    table = digits
+    for _ in range(ord("0")):
+        table = data.rindex(b"\0", 0, table - 1) + 1
+    tokens = data[table : table + 16384].split(b"\0")[:256]
+    if tokens[ord("q")] != b"q" or not any(len(token) > 3 for token in tokens):
+        return []
+    first = [i for i, token in enumerate(tokens) if token[:1].isalpha() and any(name.startswith(token[1:]) for name in wanted)]
+    entry = re.compile(b"(?=[\x02-\x40][" + b"".join(re.escape(bytes((i,))) for i in first) + b"])", re.S)
+    found = []
+    for match in entry.finditer(data, 0, table):
+        at = match.start()
+        if b"".join(tokens[token] for token in data[at + 1 : at + 1 + data[at]])[1:] in wanted:
+            found.append(at + data[at])
+    return found
+
+
 class Memory:
     def __init__(self, domain):
         self.domain = domain
@@ -81,6 +100,23 @@ class Memory:
         start, btf = self.read_btf()
         self.write_image(start, bytes(24))
         return start, btf
+
+    def rename_symbols(self, names):
+        """Changes the last letters of NAMES in the kernel's kallsyms, so that no symbol has them. Returns [(address, bytes
+        before)] for write_image()."""
+        lines = self.domain.run("grep -E ' __(start|end)_rodata$' /proc/kallsyms").splitlines()
+        start, stop = sorted(int(line.split()[0], 16) for line in lines)
+        data = self.read_image(start, stop - start)
+        digits = b"\0".join(b"%d" % digit for digit in range(10)) + b"\0"
+        for match in re.finditer(re.escape(digits), data):  # also in tables of characters
+            found = tokens_of_names(data, match.start(), {name.encode() for name in names})
+            if found and len(found) == len(names):
+                break
+        else:
+            raise AssertionError(f"not found: {names}")
+        for at in found:
+            self.write_image(start + at, b"q")
+        return [(start + at, data[at : at + 1]) for at in found]
 
     def walk(self, gva):
         """Returns the physical address according to the kernel's own page tables, or None if nothing is mapped."""

@@ -105,7 +105,7 @@ struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
 
 struct hv_err *hv_actions_check_deepest(const struct hv_actions *a)
 {
-	return hv_trampolines_check_actions(a->tracee->kernel->core.as.arch, HV_DOES_DEEPEST);
+	return hv_trampolines_check_actions(a->tracee->kernel, HV_DOES_DEEPEST);
 }
 
 static int compare_ips(const void *pa, const void *pb)
@@ -349,8 +349,7 @@ static struct hv_err *choose_group(struct hv_actions *a, const struct hv_site_ac
 				   uint32_t off, uint32_t kind, unsigned *ret)
 {
 	unsigned group = 0;
-	struct hv_err *err =
-		hv_trampolines_check_actions(a->tracee->kernel->core.as.arch, site->bits);
+	struct hv_err *err = hv_trampolines_check_actions(a->tracee->kernel, site->bits);
 
 	if (err)
 		return err;

@@ -473,33 +473,52 @@ static size_t call_off(const struct hv_trampoline_image *trampolines, unsigned t
 	return hv_call_off(trampolines, role, trace, trampoline & HV_TRAMPOLINE_PROFILED);
 }
 
-bool hv_trampolines_have(const struct hv_arch *arch, unsigned trampoline)
+static bool image_has(const struct hv_arch *arch, unsigned trampoline)
 {
-	const struct hv_trampoline_image *trampolines = &arch->trampolines;
-
 	return trampoline == HV_TRAMPOLINE_FUNCTION ||
-	       call_off(trampolines, trampoline, HV_ROLE_NONE) != 0;
+	       call_off(&arch->trampolines, trampoline, HV_ROLE_NONE) != 0;
 }
 
-struct hv_err *hv_trampolines_check(const struct hv_arch *arch, unsigned trampoline)
+bool hv_trampolines_have(const struct hv_kernel *k, unsigned trampoline)
+{
+	if (k->sites.entries)
+		return trampoline == HV_TRAMPOLINE_FUNCTION;
+	return image_has(k->core.as.arch, trampoline);
+}
+
+/* WHAT is a feature that K does not have. */
+static struct hv_err *refuse(const struct hv_kernel *k, const char *what)
+{
+	if (k->sites.entries)
+		return hv_err_new(EOPNOTSUPP, "%s: not supported yet for kernels without ftrace",
+				  what);
+	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what,
+			  k->core.as.arch->name);
+}
+
+struct hv_err *hv_trampolines_check(const struct hv_kernel *k, unsigned trampoline)
 {
 	const char *what = "function_graph";
 
 	if (!(trampoline & ~(unsigned)HV_TRAMPOLINE_LATER) ||
-	    hv_trampolines_have(arch, trampoline & ~(unsigned)HV_TRAMPOLINE_LATER))
+	    hv_trampolines_have(k, trampoline & ~(unsigned)HV_TRAMPOLINE_LATER))
 		return NULL;
 	if (trampoline & HV_TRAMPOLINE_PROFILED)
 		what = "function_profile_enabled";
 	else if (trampoline == HV_TRAMPOLINE_FUNCTION_STACK)
 		what = "func_stack_trace";
-	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
+	else if (trampoline == HV_TRAMPOLINE_SECTION_FUNCTION ||
+		 trampoline == HV_TRAMPOLINE_SECTION_GRAPH)
+		what = "functions in the tracers of latencies";
+	return refuse(k, what);
 }
 
-struct hv_err *hv_trampolines_check_actions(const struct hv_arch *arch, uint32_t does)
+struct hv_err *hv_trampolines_check_actions(const struct hv_kernel *k, uint32_t does)
 {
+	const struct hv_arch *arch = k->core.as.arch;
 	const char *what = "probes";
 
-	if (!arch->trampolines.action_len_bytes)
+	if (!arch->trampolines.action_len_bytes || k->sites.entries)
 		what = "commands, probes and pids that follow forks";
 	else if (!(arch->lacks_actions & does))
 		return NULL;
@@ -507,7 +526,7 @@ struct hv_err *hv_trampolines_check_actions(const struct hv_arch *arch, uint32_t
 		what = "stack tracers";
 	else if (arch->lacks_actions & does & (HV_DOES_STACK | HV_DOES_STACK_COUNTED))
 		what = "stacks by commands";
-	return hv_err_new(EOPNOTSUPP, "%s: not supported yet for %s guests", what, arch->name);
+	return refuse(k, what);
 }
 
 struct hv_gva hv_trampolines_call(const struct hv_tracee *t, unsigned trampoline,
@@ -520,10 +539,10 @@ unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 
-	if (hv_trampolines_have(arch, HV_TRAMPOLINE_SECTION_FUNCTION) &&
+	if (image_has(arch, HV_TRAMPOLINE_SECTION_FUNCTION) &&
 	    hv_trampolines_call(t, HV_TRAMPOLINE_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
 		return HV_TRAMPOLINE_SECTION_FUNCTION;
-	if (hv_trampolines_have(arch, HV_TRAMPOLINE_SECTION_GRAPH) &&
+	if (image_has(arch, HV_TRAMPOLINE_SECTION_GRAPH) &&
 	    hv_trampolines_call(t, HV_TRAMPOLINE_SECTION_GRAPH, HV_ROLE_NONE).v == at.v)
 		return HV_TRAMPOLINE_SECTION_GRAPH;
 	for (unsigned profiled = 0; profiled <= HV_TRAMPOLINE_PROFILED;
@@ -533,7 +552,7 @@ unsigned hv_trampolines_called_at(const struct hv_tracee *t, struct hv_gva at)
 			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
 				if (trampoline != HV_TRAMPOLINE_SECTION_FUNCTION &&
 				    trampoline != HV_TRAMPOLINE_SECTION_GRAPH &&
-				    hv_trampolines_have(arch, trampoline | profiled) &&
+				    image_has(arch, trampoline | profiled) &&
 				    hv_trampolines_call(t, trampoline | profiled, role).v == at.v)
 					return trampoline | profiled;
 	return HV_TRAMPOLINE_NONE;

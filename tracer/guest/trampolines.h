@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "vmm/guest.h"
 
+struct hv_kernel;
 struct hv_tracee;
 
 /* The trampoline that a site calls. The graph kinds differ in how they affect the calls inside the
@@ -44,14 +45,14 @@ enum hv_trampoline {
 /* Returns why guests of ARCH cannot be traced (there are no trampolines for it), or NULL. */
 struct hv_err *hv_trampolines_refusal(const struct hv_arch *arch) hv_must_use;
 
-/* Returns whether the trampolines of ARCH include TRAMPOLINE (enum hv_trampoline, with or without
- * HV_TRAMPOLINE_PROFILED). */
-bool hv_trampolines_have(const struct hv_arch *arch, unsigned trampoline);
-/* EOPNOTSUPP, naming the feature that needs TRAMPOLINE: ARCH does not have it. TRAMPOLINE may be
- * none or wanted later. */
-struct hv_err *hv_trampolines_check(const struct hv_arch *arch, unsigned trampoline) hv_must_use;
-/* EOPNOTSUPP: ARCH has no trampolines for actions, or not for all of DOES (HV_DOES_*). */
-struct hv_err *hv_trampolines_check_actions(const struct hv_arch *arch, uint32_t does) hv_must_use;
+/* Returns whether sites of K can call TRAMPOLINE (enum hv_trampoline, with or without
+ * HV_TRAMPOLINE_PROFILED): K's architecture has it, and so has a kernel without ftrace. */
+bool hv_trampolines_have(const struct hv_kernel *k, unsigned trampoline);
+/* EOPNOTSUPP, naming the feature that needs TRAMPOLINE: K does not have it. TRAMPOLINE may be none
+ * or wanted later. */
+struct hv_err *hv_trampolines_check(const struct hv_kernel *k, unsigned trampoline) hv_must_use;
+/* EOPNOTSUPP: K has no trampolines for actions, or not for all of DOES (HV_DOES_*). */
+struct hv_err *hv_trampolines_check_actions(const struct hv_kernel *k, uint32_t does) hv_must_use;
 
 /* Initializes everything in the region of T that the trampolines read and write, except return
  * stacks. The range of T must be known, and nothing may be mapped yet. */

@@ -38,6 +38,8 @@ static size_t trampoline_off(const struct hv_trampoline_image *trampolines,
 		return trampolines->irqs_on_off;
 	case HV_DETOUR_PROBE_SITE:
 		return trampolines->probe_site_off;
+	case HV_DETOUR_ENTRY:
+		return trampolines->chain_function_off;
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "tracer/hooks/guest_ftrace.h"
 #include "tracer/probe_sites/probe_sites.h"
 #include "tracer/sites/chains.h"
+#include "tracer/sites/entry_sites.h"
 #include "tracer/sites/site_pairs.h"
 
 struct hv_site_trampolines {
@@ -299,6 +300,10 @@ static void note_now(struct hv_site_trampolines *s, const struct site_plan *plan
 {
 	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
 	s->nr_joined = 0;
+	if (s->tracee->kernel->sites.entries) {
+		hv_entry_sites_now(s->tracee, HV_TRAMPOLINE_FUNCTION, s->now);
+		return;
+	}
 	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++) {
 		s->now[i] = patched_trampoline(s, &s->tracee->kernel->sites.list[i], plans[i].gpa);
 		if (!s->now[i] && plans[i].waits)
@@ -669,6 +674,44 @@ static void look_at_busy_sites(struct hv_site_trampolines *s, const struct site_
 	}
 }
 
+/* Checks that a site without ftrace can do what is wanted at it. */
+static struct hv_err *check_entry(struct hv_site_trampolines *s, size_t i, uint8_t wanted)
+{
+	struct hv_gva ip = s->tracee->kernel->sites.list[i].ip, unused;
+	struct hv_err *err = hv_trampolines_check(s->tracee->kernel, wanted);
+	bool acts;
+
+	if (!err) /* fails if the function has any action */
+		err = hv_actions_entry(s->actions, ip.v, hv_gva(0), 0, &acts, &unused);
+	return err;
+}
+
+/* hv_site_trampolines_set() for a kernel without ftrace. */
+static struct hv_err *set_entries(struct hv_site_trampolines *s, const uint8_t *wanted)
+{
+	size_t nr = s->tracee->kernel->sites.nr;
+	HV_AUTO_FREE uint8_t *leads = hv_alloc(nr + 1);
+	struct hv_err *err = NULL;
+
+	hv_actions_begin(s->actions);
+	for (size_t i = 0; !err && i < nr; i++) {
+		bool later = wanted[i] & HV_TRAMPOLINE_LATER;
+
+		leads[i] = later ? s->now[i] == HV_TRAMPOLINE_FUNCTION : wanted[i] != 0;
+		err = check_entry(s, i, wanted[i]);
+	}
+	if (!err)
+		err = hv_entry_sites_set(s->tracee, leads, &s->refused);
+	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
+	if (!err)
+		hv_actions_done(s->actions);
+	note_now(s, NULL);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (wanted[i] & HV_TRAMPOLINE_LATER && !s->now[i])
+			s->now[i] = HV_TRAMPOLINE_LATER;
+	return err;
+}
+
 struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint8_t *wanted)
 {
 	size_t nr = s->tracee->kernel->sites.nr;
@@ -676,13 +719,15 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 	struct hv_err *err = NULL;
 	bool graph = false, frames = hv_actions_any_return(s->actions), stacks = false;
 
+	if (s->tracee->kernel->sites.entries)
+		return set_entries(s, wanted);
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t trampoline = wanted[i] & ~(unsigned)HV_TRAMPOLINE_LATER;
 
 		graph |= (trampoline & ~HV_TRAMPOLINE_PROFILED) >= HV_TRAMPOLINE_FIRST_GRAPH;
 		frames |= trampoline >= HV_TRAMPOLINE_FIRST_GRAPH;
 		if (!err)
-			err = hv_trampolines_check(s->tracee->kernel->core.as.arch, trampoline);
+			err = hv_trampolines_check(s->tracee->kernel, trampoline);
 		stacks |= trampoline == (HV_TRAMPOLINE_FUNCTION_STACK | HV_TRAMPOLINE_PROFILED);
 	}
 	if (!err && stacks)
@@ -714,6 +759,16 @@ struct hv_err *hv_site_trampolines_set(struct hv_site_trampolines *s, const uint
 	return err;
 }
 
+/* Returns whether BYTES, a site of a kernel without ftrace, lead to a detour. */
+static bool jumps_to_us(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
+{
+	struct hv_gva target;
+
+	return t->kernel->sites.entries &&
+	       t->kernel->core.as.arch->classify_site(bytes, at, &target) == HV_SITE_JUMP &&
+	       hv_tracee_has(t, target);
+}
+
 struct hv_err *hv_site_trampolines_check_gone(const struct hv_site_trampolines *s)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
@@ -733,7 +788,8 @@ struct hv_err *hv_site_trampolines_check_gone(const struct hv_site_trampolines *
 			err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
 		if (err)
 			return hv_err_in(err, "site %s", site->name);
-		if (hv_tracee_is_left(s->tracee, site->ip, bytes))
+		if (hv_tracee_is_left(s->tracee, site->ip, bytes) ||
+		    jumps_to_us(s->tracee, site->ip, bytes))
 			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a trampoline",
 					  site->name, (unsigned long long)site->ip.v);
 	}

@@ -124,8 +124,7 @@ const struct hv_node hv_max_latency_node = {
 
 static bool has_trampoline(const struct hv_path *at, unsigned trampoline)
 {
-	return hv_trampolines_have(hv_instance_session(at->instance)->kernel->core.as.arch,
-				   trampoline);
+	return hv_trampolines_have(hv_instance_session(at->instance)->kernel, trampoline);
 }
 
 bool hv_path_has_graph(const struct hv_path *at)

@@ -75,8 +75,7 @@ const struct hv_tracer_ops hv_tracer_function = {
 static bool graph_exists(const struct hv_instance *in, const struct hv_tracer_ops *ops)
 {
 	(void)ops;
-	return hv_trampolines_have(hv_instance_session(in)->kernel->core.as.arch,
-				   HV_TRAMPOLINE_GRAPH);
+	return hv_trampolines_have(hv_instance_session(in)->kernel, HV_TRAMPOLINE_GRAPH);
 }
 
 /* The guest measures call times in the same way for all instances. */

@@ -94,6 +94,34 @@ START_TEST(unknown_code_does_not_settle)
 }
 END_TEST
 
+/* Without ftrace the empty functions show it: most of them return in the same way. */
+START_TEST(returns_of_a_kernel_without_ftrace)
+{
+	struct hv_symbols *s = &f.k.core.symbols;
+	bool changed;
+
+	s->nr = 0;
+	fk_symbol(&f, "code", FK_BASE + 0x100);
+	fk_symbol(&f, "first", FTRACE_STUB);
+	fk_symbol(&f, "second", FTRACE_STUB + 0x10);
+	fk_symbol(&f, "third", FTRACE_STUB + 0x20);
+	fk_symbol(&f, "srso_return_thunk", THUNK);
+	fk_symbol(&f, "system_state", state);
+	hv_symbols_index(s);
+	fk_u32(&f, state, 3);
+	memset(fk_host(&f, FK_BASE), 0x53, 0x1000);
+	expect_error(hv_kernel_settle(&f.k, &changed), ENOTSUP,
+		     "no function of this kernel shows how functions return");
+	for (uint64_t at = FTRACE_STUB; at < FTRACE_STUB + 0x20; at += 0x10) {
+		*fk_host(&f, at) = 0xe9;
+		fk_u32(&f, at + 1, (uint32_t)(THUNK - (at + 5)));
+	}
+	*fk_host(&f, FTRACE_STUB + 0x20) = 0xc3;
+	ck_assert(settled());
+	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
+}
+END_TEST
+
 START_TEST(a_kernel_without_a_state_counts_as_up)
 {
 	hv_btf_free(f.k.core.btf);
@@ -176,6 +204,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_starting_kernel_does_not_settle);
 	tcase_add_test(tc, a_started_kernel_settles_once);
 	tcase_add_test(tc, a_bare_return_stays_a_bare_return);
+	tcase_add_test(tc, returns_of_a_kernel_without_ftrace);
 	tcase_add_test(tc, unknown_code_does_not_settle);
 	tcase_add_test(tc, a_kernel_without_a_state_counts_as_up);
 	tcase_add_test(tc, where_a_function_will_return_to);

@@ -292,6 +292,10 @@ START_TEST(why_a_site_is_refused)
 	ck_assert_str_eq(hv_session_why_refused(s, &site), "the guest itself uses it");
 	memcpy(fk_host(&r.t.f, site.ip.v), "\x0f\x1f\x44\x00\x00", 5);
 	ck_assert_str_eq(hv_session_why_refused(s, &site), "it cannot be changed now");
+	r.t.f.k.sites.entries = hv_alloc(sizeof(*r.t.f.k.sites.entries));
+	ck_assert_str_eq(hv_session_why_refused(s, &site),
+			 "the guest changed it, or has a kprobe there");
+	free(hv_take(r.t.f.k.sites.entries));
 	site.ip = hv_gva(0xffffffffa0000000);
 	ck_assert_str_eq(hv_session_why_refused(s, &site), "its code is gone");
 	detach(s, "");

@@ -225,6 +225,12 @@ END_TEST
 
 START_TEST(kernels_without_probes)
 {
+	struct hv_function_entries entries = {0};
+
+	f.k.sites.entries = &entries;
+	is_refused(0, EOPNOTSUPP,
+		   "probes inside functions: not supported yet for kernels without ftrace");
+	f.k.sites.entries = NULL;
 	f.k.is_starting = true;
 	is_refused(0, EOPNOTSUPP, "the kernel is still starting");
 	f.k.core.as.arch = &hv_arch_riscv64;
