@@ -26,7 +26,6 @@ struct function {
 	struct hv_function_scan scan;
 };
 
-/* Sets of bytes of the text, one bit each. */
 struct proof {
 	const struct hv_kernel *k;
 	const struct hv_kernel_arch *arch;
@@ -34,9 +33,10 @@ struct proof {
 	struct hv_span text;
 	struct function *list; /* owned, ascending */
 	size_t nr;
-	uint8_t *targets; /* owned; a jump or call may lead there */
-	uint8_t *loops;	  /* owned; a jump of the same function leads there */
-	uint8_t *faults;  /* owned; may fault, or continues after a fault. NULL: unknown */
+	/* Owned; a bit for each byte of the text: */
+	uint8_t *targets; /* a jump or call may lead there */
+	uint8_t *loops;	  /* a jump of the same function leads there */
+	uint8_t *faults;  /* may fault, or continues after a fault. NULL: unknown */
 	struct hv_gva_range sections[SECTIONS_MAX]; /* that must not be traced */
 	size_t nr_sections;
 	struct hv_gva_range thunks; /* a jump there continues at an address in a register */

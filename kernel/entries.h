@@ -25,8 +25,8 @@
 
 struct hv_kernel;
 
-/* Reads the core kernel's functions except those in EXCLUDED; those of modules are never included. The text in the kernel's
- * copy must be the kernel's own. ENOTSUP: not on this architecture, or the kernel has no symbols for
- * the bounds of its sections. */
+/* Reads the core kernel's functions except those in EXCLUDED; functions of modules are never
+ * included. Call it before hvtrace changes the text. ENOTSUP: not on this architecture, or the kernel
+ * has no symbols for the bounds of its sections. EOPNOTSUPP: the kernel is still starting. */
 struct hv_err *hv_entries_read(const struct hv_kernel *k, struct hv_gva_range excluded,
 			       struct hv_sites *ret) hv_must_use;

@@ -608,7 +608,7 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 		excluded = hv_kernel_init_text(k);
 	if (hv_sites_have_records(&k->core))
 		err = hv_sites_read(&k->core, &modules, excluded, &sites);
-	else if (!k->sites.entries) /* else they stay: modules have none */
+	else if (!k->sites.entries) /* modules cannot change the sites of such a kernel */
 		err = hv_entries_read(k, excluded, &sites);
 	if (err) {
 		hv_modules_deinit(&modules);

@@ -781,6 +781,22 @@ static void run(void *ctx)
 	close_guest(w);
 }
 
+static struct broker new_broker(const struct service_config *config)
+{
+	return (struct broker){.service = {
+				       .config = config,
+				       .pid = getpid(),
+				       .access.path = config->conf_path,
+				       .dir = RUNDIR_NONE,
+				       .audit = AUDIT_NONE,
+				       .dumps = DUMPS_NONE,
+				       .btf = BTF_FILES_NONE,
+				       .listen_fd = -1,
+				       .signal_fd = -1,
+				       .broker = HV_HELPER_NONE,
+			       }};
+}
+
 struct hv_err *broker_start(const struct service_config *config, int report_fd,
 			    struct hv_helper *ret)
 {
@@ -791,18 +807,7 @@ struct hv_err *broker_start(const struct service_config *config, int report_fd,
 		.needs = NEEDS,
 		.run = run,
 	};
-	struct broker w = {.service = {
-				   .config = config,
-				   .pid = getpid(),
-				   .access.path = config->conf_path,
-				   .dir = RUNDIR_NONE,
-				   .audit = AUDIT_NONE,
-				   .dumps = DUMPS_NONE,
-				   .btf = BTF_FILES_NONE,
-				   .listen_fd = -1,
-				   .signal_fd = -1,
-				   .broker = HV_HELPER_NONE,
-			   }};
+	struct broker w = new_broker(config);
 
 	kind.other_fd = config->machine ? config->machine->socket : report_fd;
 	return hv_helper_start(&kind, &w, ret);

@@ -57,8 +57,8 @@ static void note_patched_code(struct hv_kernel *k)
 			hv_image_note_code(&k->core.image, k->core.symbols.by_addr[i].addr);
 }
 
-/* Loads the types, and returns whether they are as they were when they were checked. If the guest
- * has changed them, it has no types any more. */
+/* Loads the types. Returns false if the guest has changed them since they were checked: then they
+ * are not used. */
 static bool use_types(void *ctx)
 {
 	struct hv_kernel *k = ctx;

@@ -27,6 +27,7 @@ void hv_btf_memo_free(struct hv_btf_memo *memo);
 const struct hv_btf_result *hv_btf_memo_find(const struct hv_btf_memo *memo,
 					     enum hv_btf_lookup kind, const char *name,
 					     const char *path);
-/* Keeps RESULT, for which there is none yet, unless there are too many or the names are long. */
+/* Keeps RESULT. No result may be kept for these names yet. Does nothing if there are too many
+ * results, or if the names are long. */
 void hv_btf_memo_keep(struct hv_btf_memo *memo, enum hv_btf_lookup kind, const char *name,
 		      const char *path, const struct hv_btf_result *result);

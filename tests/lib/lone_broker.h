@@ -62,18 +62,7 @@ static inline void lone_broker_begin(struct lone_broker *l)
 		.name = LONE_NAME, .id = LONE_ID, .transport = "a test", .nr_vcpus = 1};
 	const char *const dirs[] = {l->btf_dir};
 
-	l->broker = (struct broker){.service = {
-					    .config = &l->config,
-					    .pid = getpid(),
-					    .access.path = l->conf,
-					    .dir = RUNDIR_NONE,
-					    .audit = AUDIT_NONE,
-					    .dumps = DUMPS_NONE,
-					    .btf = BTF_FILES_NONE,
-					    .listen_fd = -1,
-					    .signal_fd = -1,
-					    .broker = HV_HELPER_NONE,
-				    }};
+	l->broker = new_broker(&l->config);
 	l->broker.service.guest = part_guest_new(&ops, NULL, &info);
 	hv_err_free(btf_files_open(&l->broker.service.btf, NULL, dirs, 1));
 }

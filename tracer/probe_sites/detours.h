@@ -46,7 +46,8 @@ struct hv_detour_want {
 };
 
 /* Borrows T. KIND is HV_CHANGE_DETOUR, or HV_CHANGE_PROBE_SITE, which only takes
- * HV_DETOUR_PROBE_SITE and HV_DETOUR_ENTRY. Each kind has its own part of the region, so create one object per kind. */
+ * HV_DETOUR_PROBE_SITE and HV_DETOUR_ENTRY. Each kind has its own part of the region, so create one
+ * object per kind. */
 struct hv_detours *hv_detours_new(struct hv_tracee *t, enum hv_change_kind kind);
 void hv_detours_free(struct hv_detours *d);
 

@@ -75,8 +75,8 @@ static void note_refused(const struct hv_detour_want *wants, size_t nr, struct h
 	}
 }
 
-/* Restores the sites that are not in KEPT. After an error also restores those that are not in
- * BEFORE. */
+/* Restores the sites that are not in KEPT. After an error also restores the new ones, which are not
+ * in BEFORE. */
 static struct hv_err *put_back(struct hv_tracee *t, struct addresses *kept,
 			       struct addresses *before)
 {

@@ -20,9 +20,9 @@ struct hv_tracee;
 #define HV_ENTRY_SITES_MAX 1024u
 
 /* Makes the sites with a nonzero byte in WANTED lead to detours, and restores all others. *RET_REFUSED
- * has the sites that the guest has changed. On errors the sites are as before. E2BIG: too many are
- * wanted. EBUSY: a task stayed inside the instructions of a site, or a kprobe of the guest holds a
- * copy of a jump. */
+ * has the sites that the guest has changed. E2BIG: too many are wanted; nothing has changed. EBUSY: a
+ * task stayed inside the instructions of a site, or a kprobe of the guest holds a copy of a jump. On
+ * errors no further site leads to a detour, but some may have been restored. */
 struct hv_err *hv_entry_sites_set(struct hv_tracee *t, const uint8_t *wanted,
 				  struct hv_refused *ret_refused) hv_must_use;
 /* Sets the byte in RET of each site that leads to a detour to YES, and all others to 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The duration of a call must not change when the guest's clock gets other parameters between the
- * time at which a record is read and the time at which its event is returned. */
+/* A record is read before its event is returned. If the parameters of the guest's clock change in
+ * between, the duration of the call must stay the same. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/tasks/fake_tasks.h"
 #include "tests/unit/tracer/events/one_ring.h"
