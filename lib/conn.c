@@ -106,6 +106,16 @@ static struct hvt_error *ended(struct conn *c)
 	return error_new(ECONNRESET, "domain '%s': the session has ended", c->domain);
 }
 
+/* After the error CODE of a system call. */
+static struct hvt_error *failed(struct conn *c, int code)
+{
+	if (code == ECONNRESET || code == EPIPE)
+		return ended(c);
+	c->broken = code;
+	return error_new(code, "domain '%s': cannot reach the session: %s", c->domain,
+			 strerror(code));
+}
+
 static struct hvt_error *late(struct conn *c)
 {
 	c->broken = ESHUTDOWN;
@@ -134,7 +144,9 @@ static struct hvt_error *check(struct conn *c)
 		return ended(c);
 	if (c->broken == EPROTO)
 		return not_understood(c);
-	return c->broken ? late(c) : NULL;
+	if (c->broken == ESHUTDOWN)
+		return late(c);
+	return c->broken ? failed(c, c->broken) : NULL;
 }
 
 uint64_t conn_deadline(const struct conn *c)
@@ -181,7 +193,7 @@ static struct hvt_error *send_parts(struct conn *c, struct iovec parts[2])
 		else if (errno == EAGAIN)
 			error = wait_for(c, POLLOUT, deadline_ns);
 		else if (errno != EINTR)
-			error = ended(c);
+			error = failed(c, errno);
 	}
 	return error;
 }
@@ -234,8 +246,10 @@ struct hvt_error *conn_fill(struct conn *c, bool *ret_any)
 	c->at = 0;
 	n = recv(c->fd, c->in + c->end, sizeof(c->in) - c->end, MSG_DONTWAIT);
 	*ret_any = n > 0;
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	if (n == 0)
 		return ended(c);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return failed(c, errno);
 	c->end += n > 0 ? (size_t)n : 0;
 	return NULL;
 }
@@ -392,7 +406,7 @@ struct hvt_error *conn_flush(struct conn *c)
 		else if (errno == EAGAIN)
 			break;
 		else if (errno != EINTR)
-			error = ended(c);
+			error = failed(c, errno);
 	}
 	return error;
 }

@@ -4,8 +4,8 @@
  * service can be hostile: nothing that it sends makes a call wait for longer than the limit, or use
  * more memory than CONN_IN_BYTES.
  *
- * A connection is unusable after ECONNRESET, EPROTO and ESHUTDOWN: a later reply could be mistaken
- * for the reply to another request. */
+ * A connection is unusable after ECONNRESET, EPROTO, ESHUTDOWN and errors of system calls: a later
+ * reply could be mistaken for the reply to another request. */
 #pragma once
 
 #include <stdbool.h>

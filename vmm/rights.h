@@ -31,7 +31,8 @@ struct hv_syscalls {
 
 /* Makes all system calls fail with EPERM except ALLOWED and those that every sandbox needs. None of
  * the latter opens a file by name, accesses another process or a network address, or makes memory
- * executable. BROKER is the only socket on which file descriptors can be passed. */
+ * executable. BROKER is the only socket on which file descriptors can be passed, unless ALLOWED has
+ * others. */
 struct hv_err *hv_rights_leave_calls(int broker, const struct hv_syscalls *allowed) hv_must_use;
 
 /* Returns the error "giving up rights: WHAT: " and the text of the errno CODE. */

@@ -16,6 +16,8 @@
  *   EPROTO      the service sent an invalid reply, or uses another version of the protocol
  *   ESHUTDOWN   the service did not reply in time; all later calls fail, too
  *   ESRCH       the handle belongs to the parent of this process
+ *   others      a system call on the connection failed, for example because a seccomp filter of
+ *               this process refuses it; all later calls fail, too
  *
  * Ownership. A function named ..._new, ..._join, ..._open, ..._find, ..._list, ..._read or ..._take
  * gives the caller an object or memory that the function named in its description frees. All other

@@ -19,6 +19,7 @@ enum { NR_REQUESTS = HOST_REQUEST_END - HOST_REQUEST_FIRST };
 enum act { REMOVE_DIR = NR_REQUESTS, REMOVE_FILE, CHANGE_RULES, NR_ACTS };
 
 static struct lone_broker lone;
+static int home; /* the working directory, to which libFuzzer's paths are relative */
 
 static void remove_all(void)
 {
@@ -29,6 +30,7 @@ static void make_once(void)
 {
 	if (lone.work[0])
 		return;
+	home = open(".", O_PATH | O_CLOEXEC);
 	lone_broker_make(&lone);
 	atexit(remove_all);
 }
@@ -150,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int before;
 
 	make_once();
+	lone_require(chdir(lone.work) == 0);
 	before = free_fd();
 	lone_broker_begin(&lone);
 	for (unsigned i = 0; i < RECORDS_MAX && in.at < in.end && !lone.broker.is_over; i++)
@@ -157,5 +160,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lone_broker_end(&lone);
 	lone_require(free_fd() == before);
 	lone_require(rmdir(LONE_NULL) == 0 && mkdir(LONE_NULL, 0700) == 0);
+	lone_require(fchdir(home) == 0);
 	return 0;
 }

@@ -69,7 +69,8 @@ void hv_minivm_go(struct hv_minivm *o);
  * all sandboxes allow; the caller opens files before. */
 
 /* Call this once, in a single-threaded process, before the guest runs; later threads are
- * unprivileged, too. BROKER is the socket on which file descriptors can be passed. Does nothing
+ * unprivileged, too. BROKER is the only socket on which file descriptors can be received. It and
+ * CLIENT, the connection to the service, are the only ones on which they can be sent. Does nothing
  * unless the user is root. After an error the process keeps some privileges and must not run the
  * guest. */
-struct hv_err *hv_minivm_sandbox_enter(int broker) hv_must_use;
+struct hv_err *hv_minivm_sandbox_enter(int broker, int client) hv_must_use;

@@ -77,8 +77,9 @@ void hv_minivm_go(struct hv_minivm *o)
 	(void)o;
 }
 
-struct hv_err *hv_minivm_sandbox_enter(int broker)
+struct hv_err *hv_minivm_sandbox_enter(int broker, int client)
 {
 	(void)broker;
+	(void)client;
 	return none();
 }

@@ -27,9 +27,9 @@ static const scmp_datum_t controls[] = {
 
 static const scmp_datum_t copies[] = {F_DUPFD_CLOEXEC, F_ADD_SEALS};
 
-#define NR_SOME (HV_ARRAY_LEN(controls) + HV_ARRAY_LEN(copies))
+#define NR_SOME (HV_ARRAY_LEN(controls) + HV_ARRAY_LEN(copies) + 1)
 
-static struct hv_err *leave_system_calls(int broker)
+static struct hv_err *leave_system_calls(int broker, int client)
 {
 	struct hv_syscall_if some[NR_SOME];
 	size_t nr = 0;
@@ -40,6 +40,9 @@ static struct hv_err *leave_system_calls(int broker)
 	for (size_t i = 0; i < HV_ARRAY_LEN(copies); i++)
 		some[nr++] =
 			(struct hv_syscall_if){SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, copies[i])};
+	/* lib/conn.c sends requests in two parts. */
+	some[nr++] = (struct hv_syscall_if){SCMP_SYS(sendmsg),
+					    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)client)};
 	return hv_rights_leave_calls(broker, &(struct hv_syscalls){
 						     .calls = calls,
 						     .nr_calls = HV_ARRAY_LEN(calls),
@@ -51,12 +54,12 @@ static struct hv_err *leave_system_calls(int broker)
 					     });
 }
 
-struct hv_err *hv_minivm_sandbox_enter(int broker)
+struct hv_err *hv_minivm_sandbox_enter(int broker, int client)
 {
 	struct hv_err *err;
 
 	if (geteuid() != 0)
 		return NULL;
 	err = hv_rights_leave_root();
-	return err ? err : leave_system_calls(broker);
+	return err ? err : leave_system_calls(broker, client);
 }

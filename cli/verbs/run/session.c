@@ -193,7 +193,7 @@ struct hv_err *run_session_new(struct hv_minivm *o, const struct service_config 
 
 struct hv_err *run_session_enter_sandbox(struct run_session *s)
 {
-	return hv_minivm_sandbox_enter(s->socket);
+	return hv_minivm_sandbox_enter(s->socket, s->client_fd);
 }
 
 int run_session_take_client(struct run_session *s)

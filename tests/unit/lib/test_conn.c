@@ -2,6 +2,7 @@
 /* Deadlines of requests, with any behaviour of the service. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -270,6 +271,29 @@ START_TEST(requests_in_a_poll_loop)
 }
 END_TEST
 
+/* A seccomp filter of the client may refuse a system call. That is not the session's end. */
+START_TEST(a_failed_system_call_is_named)
+{
+	static const char says[] =
+		"domain 'web1': cannot reach the session: Socket operation on non-socket";
+	struct service s = {.pause_ms = 1};
+	struct wire_frame reply, request = {.kind = WIRE_STAT};
+	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct conn *c;
+	bool any;
+
+	add_frame(&s, WIRE_OK, 1, (struct hv_span){0});
+	c = begin(&s, 0);
+	ck_assert_int_eq(dup2(other, c->fd), c->fd);
+	close(other);
+	expect(conn_fill(c, &any), ENOTSOCK, says);
+	expect(conn_call(c, &request, &reply), ENOTSOCK, says);
+	c->broken = 0;
+	expect(conn_call(c, &request, &reply), ENOTSOCK, says);
+	end(&s, c);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, a_trickling_answer_times_out);
@@ -282,6 +306,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, invalid_answer_kinds);
 	tcase_add_test(tc, notes);
 	tcase_add_test(tc, requests_in_a_poll_loop);
+	tcase_add_test(tc, a_failed_system_call_is_named);
 }
 
 int main(void)

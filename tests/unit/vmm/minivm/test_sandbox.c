@@ -16,10 +16,11 @@
 
 static int file;       /* opened before */
 static int sockets[2]; /* the second one leads to the broker */
+static int client[2];  /* the second one leads to the service */
 
 static struct hv_err *enter(void)
 {
-	return hv_minivm_sandbox_enter(sockets[1]);
+	return hv_minivm_sandbox_enter(sockets[1], client[1]);
 }
 
 static bool holds_in_sandbox(bool (*trial)(void))
@@ -28,10 +29,13 @@ static bool holds_in_sandbox(bool (*trial)(void))
 
 	file = memfd_create("file", 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, client), 0);
 	holds = holds_in_child(enter, trial);
 	close(file);
 	close(sockets[0]);
 	close(sockets[1]);
+	close(client[0]);
+	close(client[1]);
 	return holds;
 }
 
@@ -55,12 +59,13 @@ static bool has_no_network(void)
 	return has_no_sockets() && refuses(ioctl(sockets[0], 0x8927 /* SIOCGIFHWADDR */, NULL));
 }
 
-static bool passes_files_to_the_broker_only(void)
+static bool passes_files_to_two_sockets_only(void)
 {
 	struct msghdr msg = {0};
 
-	return sendmsg(sockets[1], &msg, 0) == 0 && refuses(sendmsg(sockets[0], &msg, 0)) &&
-	       refuses(recvmsg(sockets[0], &msg, 0));
+	return sendmsg(sockets[1], &msg, 0) == 0 && sendmsg(client[1], &msg, 0) == 0 &&
+	       refuses(sendmsg(sockets[0], &msg, 0)) && refuses(recvmsg(sockets[0], &msg, 0)) &&
+	       refuses(recvmsg(client[1], &msg, 0));
 }
 
 /* These requests would reach KVM. They fail because the file is not KVM's. */
@@ -103,7 +108,7 @@ static bool (*const trials[])(void) = {
 	has_no_files,
 	has_no_processes,
 	has_no_network,
-	passes_files_to_the_broker_only,
+	passes_files_to_two_sockets_only,
 	makes_nothing_executable,
 	makes_only_needed_kvm_calls,
 	has_threads_without_rights,
