@@ -311,9 +311,9 @@ def sections_on_and_off_under_load(t):
     t.guest.run("rm -f /tmp/end; while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 & echo $! >/tmp/load")
     try:
         with t.attach() as traced:
-            for tracer in ("preemptoff", "irqsoff", "preemptirqsoff"):
+            for tracer, section in (("irqsoff", "cli"), ("preemptirqsoff", "preempt")):
                 traced.echo("current_tracer", tracer)
-                planted = plant(t, "preempt" if tracer == "preemptoff" else "cli")
+                planted = plant(t, section)
                 assert longest(traced) >= planted - 1
                 traced.echo("current_tracer", "nop")
             traced.echo("current_tracer", "preemptoff")

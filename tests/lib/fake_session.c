@@ -192,8 +192,11 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 		f->modules_changed = 1;
 		return;
 	}
-	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
-	f->trampolines.now = hv_realloc_array(f->trampolines.now, sites->nr + 1, 1);
+	if (!(sites->nr & (sites->nr - 1))) { /* the arrays have room for a power of two */
+		sites->list =
+			hv_realloc_array(sites->list, 2 * sites->nr + 1, sizeof(*sites->list));
+		f->trampolines.now = hv_realloc_array(f->trampolines.now, 2 * sites->nr + 1, 1);
+	}
 	f->trampolines.now[sites->nr] = 0;
 	f->modules_changed = 1;
 	if (module)

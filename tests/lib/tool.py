@@ -55,7 +55,7 @@ class Tool:
         self.reports = f"/run/hvtrace-test/sanitizer-{os.getpid()}"
         self.env = dict(
             os.environ,
-            ASAN_OPTIONS=f"log_path={self.reports}:abort_on_error=1:disable_coredump=1",
+            ASAN_OPTIONS=f"log_path={self.reports}:abort_on_error=1:disable_coredump=1:handle_sigill=1",
             UBSAN_OPTIONS=f"log_path={self.reports}:halt_on_error=1:print_stacktrace=1",
         )
 
