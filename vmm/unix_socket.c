@@ -91,25 +91,25 @@ static bool user_of(pid_t pid, uid_t *ret)
 	return true;
 }
 
-/* Without SO_PEERPIDFD the kernel reports only a process id, which may have been reused. A process
- * with another user is not the peer, except that root may have become the VMM's user (-runas). */
+/* A process with another user than the peer had may have executed a set-uid program. Without
+ * SO_PEERPIDFD, where the kernel reports only a process id, another process may have that id now. Root
+ * may have become the VMM's user (-runas). */
 static struct hv_err *open_peer(int fd, const char *path, const struct ucred *peer, int *ret)
 {
 	HV_AUTO_FD int pidfd = -1;
 	socklen_t len = sizeof(pidfd);
 	uid_t uid;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0) {
-		*ret = hv_take_fd(&pidfd);
-		return NULL;
-	}
-	pidfd = errno == ENOPROTOOPT ? pidfd_open(peer->pid, 0) : -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0 && errno == ENOPROTOOPT)
+		pidfd = pidfd_open(peer->pid, 0);
 	if (pidfd < 0)
 		return hv_err_new(ESRCH, "socket %s: process %d, which made it: %s", path,
 				  (int)peer->pid, strerror(errno));
 	if (!user_of(peer->pid, &uid) || (uid != peer->uid && peer->uid != 0))
-		return hv_err_new(ESRCH, "socket %s: process %d, which made it, has ended", path,
-				  (int)peer->pid);
+		return hv_err_new(
+			ESRCH,
+			"socket %s: process %d, which made it, has ended or changed its user", path,
+			(int)peer->pid);
 	*ret = hv_take_fd(&pidfd);
 	return NULL;
 }

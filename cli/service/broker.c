@@ -2,6 +2,7 @@
 #include "cli/service/broker.h"
 
 #include <inttypes.h>
+#include <grp.h>
 #include <json-c/json.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -775,6 +776,9 @@ static void run(void *ctx)
 	struct broker *w = ctx;
 
 	umask(077);
+	/* With the permissions of a VMM's user, root's groups would remain (setfsuid(2)). */
+	if (geteuid() == 0 && setgroups(0, NULL) != 0)
+		_exit(1);
 	serve_host_requests(w);
 	if (!w->is_over && w->service.dir.path)
 		recover(w);

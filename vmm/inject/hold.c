@@ -51,7 +51,7 @@ struct hv_err *hv_inject_need_keeper(struct hv_inject *j)
 	if (j->keeper && hv_keeper_is_alive(j->keeper))
 		return NULL;
 	hv_keeper_free(hv_take(j->keeper));
-	return hv_keeper_start(j->vmm.process->pid, j->vmm.pidfd, &j->code, &j->keeper);
+	return hv_keeper_start(j->vmm.process, j->vmm.pidfd, &j->code, &j->keeper);
 }
 
 static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_ns,

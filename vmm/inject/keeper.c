@@ -80,7 +80,8 @@ static inline size_t keeper_answer_bytes(const struct keeper_message *m)
 #define OTHER_NS   (HV_NS_PER_S / 4)
 
 struct keeper {
-	pid_t vmm;
+	const struct hv_process *process;
+	pid_t vmm; /* its id */
 	const struct hv_call_code *code;
 	struct hv_threads threads; /* of the vCPUs */
 	struct hv_threads
@@ -176,6 +177,9 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 	k->deadline_ns = k->since_ns + STOP_NS;
 	if (!err)
 		err = hv_threads_stop(&k->threads, k->since_ns + STOP_NS);
+	/* An execve(2) is complete or has not begun, because its thread has stopped. */
+	if (!err)
+		err = hv_process_check_rights(k->process);
 	m->all_in_run = !err && all_in_run(k);
 	if (!err && !m->all_in_run)
 		err = find_usable(k);
@@ -415,10 +419,10 @@ static bool receive(struct keeper_message *m)
 	       m->len_bytes <= HV_CALL_DATA_MAX && (size_t)len == keeper_request_bytes(m);
 }
 
-static _Noreturn void keeper_run(pid_t vmm, const struct hv_call_code *code)
+static _Noreturn void keeper_run(const struct hv_process *vmm, const struct hv_call_code *code)
 {
 	static struct keeper_message m;
-	struct keeper k = {.vmm = vmm, .code = code};
+	struct keeper k = {.process = vmm, .vmm = vmm->pid, .code = code};
 
 	for (;;) {
 		struct hv_helper_wake wake =
@@ -448,7 +452,7 @@ struct hv_keeper {
 };
 
 struct task {
-	pid_t vmm;
+	const struct hv_process *vmm;
 	const struct hv_call_code *code;
 };
 
@@ -467,17 +471,17 @@ static const struct hv_helper_kind keeper_kind = {
 	.run = run,
 };
 
-struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *code,
-			       struct hv_keeper **ret)
+struct hv_err *hv_keeper_start(const struct hv_process *vmm, int pidfd,
+			       const struct hv_call_code *code, struct hv_keeper **ret)
 {
 	static struct hv_helper_kind kind;
-	struct task task = {pid, code};
+	struct task task = {vmm, code};
 	struct hv_helper process;
 	struct hv_err *err;
 
 	kind = keeper_kind;
 	kind.other_fd = pidfd;
-	if (hv_process_nr_filters(pid))
+	if (hv_process_nr_filters(vmm->pid))
 		kind.needs |= HV_CAP(SYS_ADMIN); /* to read the filters */
 	err = hv_helper_start(&kind, &task, &process);
 	if (err)

@@ -11,15 +11,16 @@
 
 #include "vmm/held_writes.h"
 #include "vmm/inject/call.h"
+#include "vmm/process/process.h"
 
 #define HV_KEEPER_THREADS_MAX 1024
 #define HV_KEEPER_CALLS_MAX   64
 
 struct hv_keeper;
 
-/* Starts the keeper for the VMM that is process PID, whose pidfd is PIDFD. */
-struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *code,
-			       struct hv_keeper **ret) hv_must_use;
+/* Starts the keeper for the process VMM, whose pidfd is PIDFD. */
+struct hv_err *hv_keeper_start(const struct hv_process *vmm, int pidfd,
+			       const struct hv_call_code *code, struct hv_keeper **ret) hv_must_use;
 /* Ends the current hold, if any, and the process. */
 void hv_keeper_free(struct hv_keeper *k);
 bool hv_keeper_is_alive(const struct hv_keeper *k);
@@ -28,7 +29,8 @@ pid_t hv_keeper_pid(const struct hv_keeper *k);
 /* Whether every vCPU thread is in KVM_RUN in a hold. */
 enum hv_vcpus_are { HV_VCPUS_ANYWHERE, HV_VCPUS_IN_RUN };
 
-/* Stops threads TIDS, at least one of them where it can make calls. On error no thread is stopped,
+/* Stops threads TIDS, at least one of them where it can make calls, if the VMM has the same rights
+ * as at the start (hv_process_check_rights()). On error no thread is stopped,
  * and the keeper has ended. *RET_FROM_NS is the time at which MAX_NS began (hv_now_ns).
  * *RET_ALL_IN_RUN: all threads are in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,

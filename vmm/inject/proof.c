@@ -143,13 +143,13 @@ static unsigned nr_filters(pid_t pid, pid_t tid)
 unsigned hv_process_nr_filters(pid_t pid)
 {
 	struct dirent *entry;
-	unsigned most = 0;
+	unsigned most = 0, seen = 0;
 	char path[64];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
+	while (dir && seen++ < HV_PROCESS_THREADS_MAX && (entry = readdir(dir))) {
 		unsigned nr = entry->d_name[0] == '.' ? 0 : nr_filters(pid, atoi(entry->d_name));
 
 		most = nr > most ? nr : most;

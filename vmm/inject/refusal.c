@@ -71,6 +71,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 {
 	struct hv_err *err = NULL;
 	struct dirent *entry;
+	unsigned seen = 0;
 	char path[64];
 	DIR *dir;
 
@@ -78,7 +79,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 	dir = opendir(path);
 	if (!dir)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (!err && (entry = readdir(dir)))
+	while (!err && seen++ < HV_PROCESS_THREADS_MAX && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
 			err = check(j, atoi(entry->d_name));
 	closedir(dir);

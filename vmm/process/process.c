@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +16,6 @@
 
 #define CMDLINE_MAX_BYTES (4u << 20)
 #define PID_NS_MAX	  33 /* nested namespaces: the kernel's MAX_PID_NS_LEVEL plus the initial one */
-#define THREADS_MAX	  65536 /* per VMM */
 
 static struct hv_err *read_proc(pid_t pid, const char *file, struct hv_text *ret)
 {
@@ -64,6 +64,40 @@ static bool status_number(const char *status, const char *key, unsigned n, unsig
 	return true;
 }
 
+/* The caller frees the text. */
+static char *rights_of(const char *status)
+{
+	static const char *const keys[] = {"\nUid:", "\nGid:", "\nCapPrm:"};
+	struct hv_text t = {0};
+
+	hv_text_add(&t, "");
+	for (size_t i = 0; i < HV_ARRAY_LEN(keys); i++) {
+		const char *line = strstr(status, keys[i]);
+
+		if (line)
+			hv_text_add_bytes(&t, line, 1 + strcspn(line + 1, "\n"));
+	}
+	return t.data;
+}
+
+struct hv_err *hv_process_check_rights(const struct hv_process *p)
+{
+	HV_AUTO_TEXT struct hv_text status = {0};
+	HV_AUTO_FREE char *now = NULL;
+	struct hv_err *err = read_proc(p->pid, "status", &status);
+
+	if (err)
+		return err;
+	now = rights_of(status.data);
+	return strcmp(now, p->rights) == 0
+		       ? NULL
+		       : hv_err_new(
+				 EPERM,
+				 "process %d has other rights than when hvtrace found it: it may "
+				 "have executed another program",
+				 (int)p->pid);
+}
+
 struct hv_err *hv_process_open(pid_t pid, struct hv_process *ret)
 {
 	HV_AUTO_TEXT struct hv_text cmdline = {0};
@@ -79,6 +113,7 @@ struct hv_err *hv_process_open(pid_t pid, struct hv_process *ret)
 	    !status_number(status.data, "\nGid:", 1, &gid))
 		return hv_err_new(EPROTO, "/proc/%d/status: no Uid or Gid", (int)pid);
 	*ret = (struct hv_process){.pid = pid, .uid = (uid_t)uid, .gid = (gid_t)gid};
+	ret->rights = rights_of(status.data);
 	split_args(&cmdline, ret);
 	return NULL;
 }
@@ -88,6 +123,7 @@ void hv_process_close(struct hv_process *p)
 	for (size_t i = 0; i < p->nr_args; i++)
 		free(p->args[i]);
 	free(p->args);
+	free(p->rights);
 	*p = (struct hv_process){0};
 }
 
@@ -167,7 +203,7 @@ static size_t list_threads(pid_t pid, struct thread_ids **ret)
 	unsigned nr_ids;
 	size_t nr = 0;
 
-	while (dir && nr < THREADS_MAX && (entry = readdir(dir))) {
+	while (dir && nr < HV_PROCESS_THREADS_MAX && (entry = readdir(dir))) {
 		HV_AUTO_TEXT struct hv_text status = {0};
 		HV_AUTO_FREE char *file = hv_format("task/%.20s/status", entry->d_name);
 		HV_AUTO_ERR struct hv_err *err = NULL;

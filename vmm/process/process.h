@@ -17,14 +17,23 @@ struct hv_process {
 	gid_t gid;
 	char **args; /* nr_args strings and NULL at the end; owned */
 	size_t nr_args;
+	char *rights; /* owned; the lines of its status about users, groups and capabilities */
 };
 
 /* Fails with ESRCH if there is no such process. */
 struct hv_err *hv_process_open(pid_t pid, struct hv_process *ret) hv_must_use;
 void hv_process_close(struct hv_process *p);
 
+/* Fails with EPERM if process P has other rights than when it was opened. Then it can be another
+ * program, because executing a set-uid program changes neither its id nor its pidfd. */
+struct hv_err *hv_process_check_rights(const struct hv_process *p) hv_must_use;
+
 /* Finds the process that thread TID belongs to. */
 struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
+
+/* Lists of a process's threads end after this many, because new threads appear in the list while it
+ * is read, so it need not have an end. */
+#define HV_PROCESS_THREADS_MAX 65536
 
 /* Whether TID is currently a thread of process PID. */
 bool hv_process_has_thread(pid_t pid, pid_t tid);

@@ -12,6 +12,7 @@
 #include "vmm/shared_memory.h"
 
 #define REGION_MIN_BYTES (16ull << 20)
+#define REGION_MAX_BYTES (1ull << 30) /* hv_machine_reserve_region() allocates all of it */
 
 #define COSTS "the device blocks migration and saving the domain while it is there"
 
@@ -50,6 +51,10 @@ static struct hv_err *check_device(const struct hv_machine *m, const struct hv_v
 		return hv_err_new(ENOSPC,
 				  "ivshmem device %s: %" PRIu64 " MiB, at least %llu needed",
 				  d->where, d->len_bytes >> 20, REGION_MIN_BYTES >> 20);
+	if (d->len_bytes > REGION_MAX_BYTES)
+		return hv_err_new(E2BIG,
+				  "ivshmem device %s: %" PRIu64 " MiB, at most %llu possible",
+				  d->where, d->len_bytes >> 20, REGION_MAX_BYTES >> 20);
 	return NULL;
 }
 

@@ -113,7 +113,8 @@ START_TEST(peers_that_have_ended)
 		{0},
 	};
 	HV_AUTO_FREE char *ended =
-		hv_format("socket s: process %d, which made it, has ended", (int)getpid());
+		hv_format("socket s: process %d, which made it, has ended or changed its user",
+			  (int)getpid());
 	HV_AUTO_FREE char *unknown =
 		hv_format("socket s: process %d, which made it: No such process", (int)getpid());
 	int ends[2];
@@ -121,6 +122,26 @@ START_TEST(peers_that_have_ended)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	expect_failure(gone, find_peer, &ends[0], ESRCH, unknown);
 	expect_failure(reused, find_peer, &ends[0], ESRCH, ended);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+/* As if the VMM had executed a set-uid program since it called listen(2). */
+START_TEST(a_peer_with_another_user)
+{
+	HV_AUTO_FREE char *message =
+		hv_format("socket s: process %d, which made it, has ended or changed its user",
+			  (int)getpid());
+	struct hv_unix_peer peer;
+	int ends[2];
+
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	expect_error(hv_unix_peer(ends[0], "s", 0, &peer), ESRCH, message);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -306,6 +327,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, sockets_that_do_not_connect);
 	tcase_add_test(tc, peers_that_are_not_the_vmm);
 	tcase_add_test(tc, peers_that_have_ended);
+	tcase_add_test(tc, a_peer_with_another_user);
 	tcase_add_test(tc, paths_in_another_root);
 	tcase_add_test(tc, processes_without_a_status);
 	tcase_add_test(tc, names_of_processes);

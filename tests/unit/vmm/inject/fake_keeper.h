@@ -23,10 +23,10 @@ static inline void make_call(struct hv_call *c, void *data)
 	c->result = c->result < 0 ? -errno : c->result;
 }
 
-struct hv_err *hv_keeper_start(pid_t pid, int pidfd, const struct hv_call_code *code,
-			       struct hv_keeper **ret)
+struct hv_err *hv_keeper_start(const struct hv_process *vmm, int pidfd,
+			       const struct hv_call_code *code, struct hv_keeper **ret)
 {
-	(void)pid, (void)pidfd, (void)code;
+	(void)vmm, (void)pidfd, (void)code;
 	keeper.is_dead = false;
 	*ret = (void *)&keeper;
 	return NULL;

@@ -17,6 +17,7 @@
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/inject/real_keeper.h"
 #include "vmm/inject/call.h"
 #include "vmm/inject/inject.h"
 #include "vmm/inject/keeper.h"
@@ -108,7 +109,7 @@ static struct hv_keeper *start_keeper(void)
 	struct hv_keeper *k = NULL;
 	HV_AUTO_FD int pidfd = pidfd_open(getpid(), 0);
 
-	expect_success(hv_keeper_start(getpid(), pidfd, &code, &k));
+	expect_success(start_keeper_of(getpid(), pidfd, &code, &k));
 	return k;
 }
 
@@ -142,6 +143,12 @@ struct victim {
 	int feed; /* the child reads from its other end */
 };
 
+static void lose_root(int signo hv_unused)
+{
+	if (setresuid(65534, 65534, 65534) != 0)
+		_exit(1);
+}
+
 static struct victim start_victim(bool is_busy)
 {
 	int ends[2];
@@ -155,6 +162,7 @@ static struct victim start_victim(bool is_busy)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		signal(SIGUSR1, lose_root);
 		close(ends[1]);
 		for (volatile unsigned i = 0; is_busy || read(ends[0], &byte, 1) < 0; i++)
 			;
@@ -404,7 +412,7 @@ START_TEST(a_hold_that_times_out)
 
 	usleep(20000); /* until the victim waits */
 	expect_success(hv_call_code_find(v.pid, &code));
-	expect_success(hv_keeper_start(v.pid, pidfd, &code, &k));
+	expect_success(start_keeper_of(v.pid, pidfd, &code, &k));
 	expect_success(hv_keeper_hold(k, &v.pid, 1, 1, &ns, &are_all));
 	while (!err) {
 		struct hv_call call = {.nr = SYS_getpid};
@@ -412,6 +420,37 @@ START_TEST(a_hold_that_times_out)
 		err = hv_keeper_calls(k, &call, 1, NULL, 0);
 	}
 	expect_error(err, ETIMEDOUT, "hold: timed out, so the guest is running again");
+	hv_keeper_free(k);
+	end_victim(&v);
+}
+END_TEST
+
+/* The VMM may have executed a set-uid program, whose memory must not be written. */
+START_TEST(a_process_that_changed_its_rights)
+{
+	struct victim v = start_victim(false);
+	HV_AUTO_FD int pidfd = pidfd_open(v.pid, 0);
+	HV_AUTO_FREE char *message =
+		hv_format("hold: process %d has other rights than when hvtrace "
+			  "found it: it may have executed another program",
+			  (int)v.pid);
+	struct hv_call_code code = {0};
+	struct hv_keeper *k = NULL;
+	uint64_t ns;
+	bool are_all;
+
+	usleep(20000); /* until the victim waits */
+	expect_success(hv_call_code_find(v.pid, &code));
+	expect_success(start_keeper_of(v.pid, pidfd, &code, &k));
+	expect_success(hv_keeper_hold(k, &v.pid, 1, HV_NS_PER_S, &ns, &are_all));
+	expect_success(hv_keeper_release(k, &ns));
+	if (geteuid() == 0) {
+		kill(v.pid, SIGUSR1);
+		while (hv_thread_status(v.pid, v.pid, "Uid:") == 0)
+			usleep(1000);
+		expect_error(hv_keeper_hold(k, &v.pid, 1, HV_NS_PER_S, &ns, &are_all), EPERM,
+			     message);
+	}
 	hv_keeper_free(k);
 	end_victim(&v);
 }
@@ -462,6 +501,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, results_that_cannot_be_read);
 	tcase_add_test(tc, threads_outside_of_system_calls);
 	tcase_add_test(tc, a_hold_that_times_out);
+	tcase_add_test(tc, a_process_that_changed_its_rights);
 	tcase_add_test(tc, threads_that_do_not_stop);
 }
 

@@ -22,6 +22,7 @@
 #include "tests/lib/expect.h"
 #include "tests/lib/run_suite.h"
 #include "tests/lib/vmm_filters.h"
+#include "tests/unit/vmm/inject/real_keeper.h"
 #include "vmm/inject/kvm.h"
 #include "vmm/inject/keeper.h"
 
@@ -174,7 +175,7 @@ static void start(struct vmm *v, const struct kind *kind)
 	v->pidfd = pidfd_open(v->pid, 0);
 	check_lives(v);
 	ck_assert_ptr_null(hv_call_code_find(v->pid, &v->code));
-	ck_assert_ptr_null(hv_keeper_start(v->pid, v->pidfd, &v->code, &v->keeper));
+	ck_assert_ptr_null(start_keeper_of(v->pid, v->pidfd, &v->code, &v->keeper));
 }
 
 static void end(struct vmm *v)
@@ -439,7 +440,7 @@ START_TEST(killed_at_every_step)
 
 		hv_keeper_free(v.keeper);
 		steps_left = step;
-		ck_assert_ptr_null(hv_keeper_start(v.pid, v.pidfd, &v.code, &v.keeper));
+		ck_assert_ptr_null(start_keeper_of(v.pid, v.pidfd, &v.code, &v.keeper));
 		err = hv_keeper_hold(v.keeper, &tid, 1, 10 * HV_NS_PER_S, &from_ns, &in_run);
 		if (!err)
 			err = make_region(v.keeper);
