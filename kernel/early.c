@@ -111,9 +111,11 @@ bool hv_early_is_up(const struct hv_kernel_core *core)
 	uint32_t state = 0;
 	struct hv_gva at;
 
-	if (!core->btf || !hv_btf_enumerator(core->btf, "SYSTEM_RUNNING", &running) ||
-	    !hv_core_symbol(core, "system_state", &at))
+	if (!hv_core_symbol(core, "system_state", &at))
 		return true;
+	/* The value depends on the version. In each, SYSTEM_BOOTING is 0. */
+	if (!core->btf || !hv_btf_enumerator(core->btf, "SYSTEM_RUNNING", &running))
+		running = 1;
 	hv_err_free(hv_read_u32(&core->as, at, &state));
 	return state >= (uint32_t)running;
 }

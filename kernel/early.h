@@ -14,5 +14,6 @@ struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret) hv_must_u
 /* Returns whether a vCPU executes at an address where kernel images are, or has a trap table at a
  * kernel address. Cheap; try it before a full search. */
 bool hv_early_in_kernel(struct hv_guest *g);
-/* Returns whether the kernel has booted and freed its init code. */
+/* Returns whether the kernel has booted and freed its init code. Without BTF, whether it has patched
+ * its code for this CPU, or does not show its state. */
 bool hv_early_is_up(const struct hv_kernel_core *core);

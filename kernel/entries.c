@@ -20,6 +20,12 @@
 #define FAULT_LEN 12
 #define FIXUP_OFF 4
 
+/* Entries of the table of static keys since 4.19 (include/linux/jump_label.h, 50ff18ab497a): the
+ * distances from each member to a jump, which is a nop while the key is off, and to its target; and the
+ * key. */
+#define KEY_LEN	   16
+#define TARGET_OFF 4
+
 struct function {
 	const struct hv_symbol *symbol;
 	struct hv_span code;
@@ -182,26 +188,59 @@ static bool mark_faults(const struct proof *p, struct hv_span table, struct hv_g
 	return table.len_bytes && table.len_bytes % FAULT_LEN == 0;
 }
 
-/* A kernel without names of its variables has no symbols for the table. */
-static struct hv_err *find_faults(struct proof *p)
-{
-	HV_AUTO_FREE uint8_t *bytes = NULL;
-	struct hv_gva start, end;
-	struct hv_err *err;
-	size_t len;
+struct table {
+	struct hv_gva start;
+	uint8_t *bytes; /* owned; NULL: the table was not found */
+	size_t len_bytes;
+};
 
-	if (!hv_core_symbol(&p->k->core, "__start___ex_table", &start) ||
-	    !hv_core_symbol(&p->k->core, "__stop___ex_table", &end) || end.v <= start.v ||
+static void table_deinit(struct table *t)
+{
+	free(t->bytes);
+}
+
+/* A kernel without names of its variables has no symbols for the table. */
+static struct hv_err *read_table(const struct proof *p, const char *first, const char *last,
+				 struct table *ret)
+{
+	struct hv_gva start, end;
+
+	if (!hv_core_symbol(&p->k->core, first, &start) ||
+	    !hv_core_symbol(&p->k->core, last, &end) || end.v <= start.v ||
 	    end.v - start.v > TABLE_MAX)
 		return NULL;
-	len = end.v - start.v;
-	bytes = hv_alloc(len);
-	err = hv_read(&p->k->core.as, start, bytes, len);
-	if (err)
+	*ret = (struct table){start, hv_alloc(end.v - start.v), end.v - start.v};
+	return hv_read(&p->k->core.as, start, ret->bytes, ret->len_bytes);
+}
+
+static struct hv_err *find_faults(struct proof *p)
+{
+	hv_cleanup(table_deinit) struct table t = {0};
+	struct hv_err *err = read_table(p, "__start___ex_table", "__stop___ex_table", &t);
+
+	if (err || !t.bytes)
 		return hv_err_in(err, "exception table");
 	p->faults = hv_alloc(p->text.len_bytes / 8 + 1);
-	if (!mark_faults(p, (struct hv_span){bytes, len}, start, p->faults))
+	if (!mark_faults(p, (struct hv_span){t.bytes, t.len_bytes}, t.start, p->faults))
 		free(hv_take(p->faults));
+	return NULL;
+}
+
+/* Where the kernel jumps to when it switches a static key on. A table of another form marks other
+ * addresses, where functions are then refused without need. */
+static struct hv_err *find_keys(struct proof *p)
+{
+	hv_cleanup(table_deinit) struct table t = {0};
+	struct hv_err *err = read_table(p, "__start___jump_table", "__stop___jump_table", &t);
+
+	if (err || !t.bytes)
+		return hv_err_in(err, "table of static keys");
+	for (size_t off = 0; off + KEY_LEN <= t.len_bytes; off += KEY_LEN) {
+		struct hv_span table = {t.bytes, t.len_bytes};
+		struct hv_gva target = hv_gva(relative(table, t.start, off + TARGET_OFF));
+
+		set_bit(p->text, p->targets, off_of(p, target));
+	}
 	return NULL;
 }
 
@@ -295,6 +334,9 @@ static const char *why_not(const struct proof *p, size_t i, struct hv_entry_insn
 
 	if (is_in_section(p, f->symbol->addr) || has_untraced_name(p, f->symbol->name))
 		return "it runs where the kernel's state may be incomplete, or is a template";
+	/* "return_thunk" is in the names of all thunks (arch/x86/lib/retpoline.S). */
+	if (f->symbol->addr.v == p->k->return_thunk.v || strstr(f->symbol->name, "return_thunk"))
+		return "trampolines return through it";
 	if (!i || p->list[i - 1].scan.continues_after)
 		return "the code before it may run into it";
 	if (f->scan.len_bytes < f->code.len_bytes)
@@ -439,6 +481,8 @@ struct hv_err *hv_entries_read(const struct hv_kernel *k, struct hv_gva_range ex
 	find_sections(&p);
 	find_thunks(&p);
 	err = find_jumps(&p);
+	if (!err)
+		err = find_keys(&p);
 	if (!err)
 		err = find_faults(&p);
 	return err ? err : build(&p, ret);

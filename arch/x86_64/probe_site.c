@@ -185,8 +185,8 @@ const char *x86_64_find_movable(struct hv_span code, struct hv_gva at, size_t *r
 /* -- entries of functions ---------------------------------------------------------------------- */
 
 /* Instructions that only compute with registers and memory. The kernel patches none of them while
- * it runs, apart from their lock prefix, and no conditional jump: static keys are nops and jumps,
- * static calls are calls, jumps and returns. */
+ * it runs, apart from their lock prefix and is_empty_static_call(), and no conditional jump: static
+ * keys are nops and jumps, static calls are calls, jumps and returns. */
 static bool only_computes(const cs_insn *insn)
 {
 	switch (insn->id) {
@@ -217,6 +217,14 @@ static bool only_computes(const cs_insn *insn)
 	default:
 		return false;
 	}
+}
+
+/* Returns whether INSN can be a static call that returns 0: xorl %eax, %eax or xorq %rax, %rax with
+ * prefixes that fill the five bytes of a call (xor5rax in arch/x86/kernel/static_call.c). */
+static bool is_empty_static_call(const cs_insn *insn)
+{
+	return insn->id == X86_INS_XOR && insn->size == X86_64_SITE_LEN &&
+	       (insn->bytes[0] == 0x2e || insn->bytes[0] == 0x66);
 }
 
 /* Returns whether INSN moves to or from a segment, control or debug register. */
@@ -265,7 +273,8 @@ static const char *why_not_at_entry(const cs_insn *insn)
 		return "a call, jump or return is at its start";
 	if (why)
 		return "an instruction at its start cannot be moved";
-	if ((!only_computes(insn) && !is_branch(insn)) || moves_system_register(insn))
+	if ((!only_computes(insn) && !is_branch(insn)) || moves_system_register(insn) ||
+	    is_empty_static_call(insn))
 		return "an instruction at its start may be changed by the kernel";
 	return NULL;
 }

@@ -724,6 +724,7 @@ static const char *const untraced_prefixes[] = {
 	"zen_",
 	"its_",
 	"clear_bhb_",
+	"call_depth_",
 	"__warn_thunk",
 	"warn_thunk_",
 	/* code that the kernel copies or patches */

@@ -570,12 +570,10 @@ static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, u
 	return true;
 }
 
-/* Does not keep a result that was found without the bytes. */
-static void keep(const struct hv_btf *btf, enum hv_btf_lookup kind, const char *name,
-		 const char *path, const struct hv_btf_result *result)
+/* Whether the result of a lookup may be kept. Ask before it: without the bytes it finds nothing. */
+static bool may_keep(const struct hv_btf *btf)
 {
-	if (btf->memo && is_loaded(btf))
-		hv_btf_memo_keep(btf->memo, kind, name, path, result);
+	return btf->memo && is_loaded(btf);
 }
 
 static bool look_up_member(const struct hv_btf *btf, const char *type, const char *path,
@@ -600,8 +598,11 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 	if (kept) {
 		r = *kept;
 	} else {
+		bool is_kept = may_keep(btf);
+
 		r.is_found = look_up_member(btf, type, path, &r.off, &r.size);
-		keep(btf, HV_BTF_LOOKUP_MEMBER, type, path, &r);
+		if (is_kept)
+			hv_btf_memo_keep(btf->memo, HV_BTF_LOOKUP_MEMBER, type, path, &r);
 	}
 	if (!r.is_found)
 		return false;
@@ -651,8 +652,11 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 	if (kept) {
 		r = *kept;
 	} else {
+		bool is_kept = may_keep(btf);
+
 		r.is_found = look_up_size(btf, type, &r.size);
-		keep(btf, HV_BTF_LOOKUP_SIZE, type, "", &r);
+		if (is_kept)
+			hv_btf_memo_keep(btf->memo, HV_BTF_LOOKUP_SIZE, type, "", &r);
 	}
 	if (r.is_found)
 		*ret_size = r.size;
@@ -688,8 +692,11 @@ bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 	if (kept) {
 		r = *kept;
 	} else {
+		bool is_kept = may_keep(btf);
+
 		r.is_found = look_up_enumerator(btf, name, &r.value);
-		keep(btf, HV_BTF_LOOKUP_ENUMERATOR, name, "", &r);
+		if (is_kept)
+			hv_btf_memo_keep(btf->memo, HV_BTF_LOOKUP_ENUMERATOR, name, "", &r);
 	}
 	if (r.is_found)
 		*ret = r.value;

@@ -315,6 +315,7 @@ static struct hv_err *apply(const struct hv_detours *d, struct hv_change *change
 	if (err) {
 		size_t nr_put_back;
 
+		hv_patcher_set_stops(t->patcher, NULL, NULL);
 		hv_err_keep_first(
 			&err, hv_detours_put_back(t, d->kind, is_of_others, &others, &nr_put_back));
 	}
@@ -430,6 +431,7 @@ static struct hv_err *exchange(struct parts *p, enum hv_change_kind kind)
 	}
 	if (!err)
 		return NULL;
+	hv_patcher_set_stops(p->tracee->patcher, NULL, NULL);
 	hv_err_keep_first(
 		&err, hv_detours_put_back(p->tracee, kind, is_of_others, &others, &nr_put_back));
 	hv_err_keep_first(&err,

@@ -83,8 +83,10 @@ static struct hv_err *put_back(struct hv_tracee *t, struct addresses *kept,
 	size_t nr;
 	struct hv_err *err = hv_detours_put_back(t, HV_CHANGE_PROBE_SITE, keeps, kept, &nr);
 
-	if (err)
-		hv_err_free(hv_detours_put_back(t, HV_CHANGE_PROBE_SITE, keeps, before, &nr));
+	if (!err)
+		return NULL;
+	hv_patcher_set_stops(t->patcher, NULL, NULL); /* else it would be interrupted again */
+	hv_err_free(hv_detours_put_back(t, HV_CHANGE_PROBE_SITE, keeps, before, &nr));
 	return err;
 }
 

@@ -122,10 +122,22 @@ START_TEST(returns_of_a_kernel_without_ftrace)
 }
 END_TEST
 
-START_TEST(a_kernel_without_a_state_counts_as_up)
+/* It has patched its code when it leaves SYSTEM_BOOTING. */
+START_TEST(a_kernel_without_btf)
 {
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
+	fk_u32(&f, state, 0);
+	ck_assert(!hv_early_is_up(&f.k.core));
+	fk_u32(&f, state, 1);
+	ck_assert(hv_early_is_up(&f.k.core));
+}
+END_TEST
+
+START_TEST(a_kernel_without_a_state_counts_as_up)
+{
+	f.k.core.symbols.nr = 0;
+	hv_symbols_index(&f.k.core.symbols);
 	ck_assert(hv_early_is_up(&f.k.core));
 }
 END_TEST
@@ -206,6 +218,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_bare_return_stays_a_bare_return);
 	tcase_add_test(tc, returns_of_a_kernel_without_ftrace);
 	tcase_add_test(tc, unknown_code_does_not_settle);
+	tcase_add_test(tc, a_kernel_without_btf);
 	tcase_add_test(tc, a_kernel_without_a_state_counts_as_up);
 	tcase_add_test(tc, where_a_function_will_return_to);
 	tcase_add_test(tc, code_and_traps_of_a_kernel);

@@ -190,6 +190,9 @@ START_TEST(instructions_that_cannot_move)
 		{"\x8c\xd8\x53\x53\x53\xc3", 6, CHANGED},   /* movl %ds, %eax */
 		{"\x0f\x01\xf8\x53\x53\xc3", 6, FIXED},	    /* swapgs */
 		{"\x53\x0f\x0b\x53\x53\xc3", 6, FIXED},	    /* ud2 */
+		/* static calls that return 0 */
+		{"\x53\x48\x89\xfb\x2e\x2e\x2e\x31\xc0\xc3", 10, CHANGED},
+		{"\x53\x48\x89\xfb\x66\x66\x48\x31\xc0\xc3", 10, CHANGED},
 	};
 
 	PUT(FUNCTION, "\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc");
@@ -198,6 +201,38 @@ START_TEST(instructions_that_cannot_move)
 	read_entries();
 	ck_assert_msg(hv_sites_named(&sites, "function", 0) == SIZE_MAX, "case %d", _i);
 	ck_assert_msg(nr_of(all[_i].why) >= 1 || nr_of(CHANGED) >= 1, "case %d", _i);
+}
+END_TEST
+
+/* The jump of a static key is a nop while the key is off. */
+START_TEST(targets_of_static_keys)
+{
+	const uint64_t keys = TABLE + 0x1000;
+
+	fk_symbol(&f, "__start___jump_table", keys);
+	fk_symbol(&f, "__stop___jump_table", keys + 32);
+	hv_symbols_index(&f.k.core.symbols);
+	fk_u32(&f, keys + 16 + 4, (uint32_t)(FUNCTION + 1 - (keys + 16 + 4)));
+	refused("a jump may lead into");
+	fk_u32(&f, keys + 16 + 4, (uint32_t)(FUNCTION + 5 - (keys + 16 + 4)));
+	accepted(0);
+}
+END_TEST
+
+/* Otherwise the trampoline of a thunk would return to itself. */
+START_TEST(thunks_of_returns)
+{
+	f.k.return_thunk = hv_gva(FUNCTION);
+	refused("trampolines return through it");
+	f.k.return_thunk = hv_gva(0);
+	accepted(0);
+	for (size_t i = 0; i < f.k.core.symbols.nr; i++)
+		if (f.k.core.symbols.by_addr[i].addr.v == OTHER)
+			f.k.core.symbols.by_addr[i].name = "call_depth_return_thunk";
+	hv_symbols_index(&f.k.core.symbols);
+	hv_sites_deinit(&sites);
+	read_entries();
+	ck_assert_uint_eq(sites.nr, 2);
 }
 END_TEST
 
@@ -290,7 +325,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, functions_in_the_order_of_addresses);
 	tcase_add_test(tc, jumps_into_the_instructions);
 	tcase_add_test(tc, jumps_in_the_function);
-	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 8);
+	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 10);
+	tcase_add_test(tc, targets_of_static_keys);
+	tcase_add_test(tc, thunks_of_returns);
 	tcase_add_test(tc, markers_are_skipped);
 	tcase_add_test(tc, instructions_that_use_memory);
 	tcase_add_test(tc, where_a_function_is);

@@ -409,6 +409,7 @@ END_TEST
 struct loading {
 	bool works;
 	unsigned nr;
+	unsigned nr_failing; /* it works after this many calls */
 };
 
 static bool load(void *ctx)
@@ -416,7 +417,7 @@ static bool load(void *ctx)
 	struct loading *l = ctx;
 
 	l->nr++;
-	return l->works;
+	return l->works || (l->nr_failing && l->nr > l->nr_failing);
 }
 
 /* A result that was found needs the bytes only once. A lookup without the bytes finds nothing, and is
@@ -452,9 +453,30 @@ START_TEST(bytes_are_loaded_for_lookups)
 }
 END_TEST
 
+/* The bytes may appear in the middle of a lookup, which has found nothing by then. */
+START_TEST(bytes_that_are_loaded_late)
+{
+	struct hv_btf *btf;
+	uint32_t size;
+
+	sample();
+	for (unsigned nr = 1; nr < 8; nr++) {
+		struct loading l = {.nr_failing = nr};
+
+		btf = read_all();
+		hv_btf_load_with(btf, load, &l);
+		hv_btf_size(btf, "slot", &size);
+		l.works = true;
+		ck_assert(hv_btf_size(btf, "slot", &size));
+		hv_btf_free(btf);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, bytes_are_loaded_for_lookups);
+	tcase_add_test(tc, bytes_that_are_loaded_late);
 	tcase_add_test(tc, names_as_long_as_all_strings);
 	tcase_add_test(tc, finds_members);
 	tcase_add_test(tc, finds_sizes_and_enumerators);

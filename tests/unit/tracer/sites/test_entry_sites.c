@@ -126,6 +126,29 @@ START_TEST(a_task_inside_keeps_all_as_they_were)
 }
 END_TEST
 
+static bool stops(void *ctx hv_unused)
+{
+	return true;
+}
+
+/* The client that set the functions has hung up. */
+START_TEST(an_interrupted_change_is_undone)
+{
+	struct hv_refused refused;
+	struct hv_err *err;
+
+	must(set(0x1, &refused));
+	hv_patcher_set_stops(r.tracee.patcher, stops, NULL);
+	err = set(0x6, &refused);
+	ck_assert(err && err->code == EINTR);
+	hv_err_free(err);
+	check_now(0x1);
+	hv_patcher_set_stops(r.tracee.patcher, NULL, NULL);
+	must(set(0, &refused));
+	check_now(0);
+}
+END_TEST
+
 START_TEST(too_many_at_a_time)
 {
 	static uint8_t wanted[NR_MANY];
@@ -178,6 +201,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, sites_lead_to_detours_while_they_are_wanted);
 	tcase_add_test(tc, a_site_that_the_guest_changed_is_refused);
 	tcase_add_loop_test(tc, a_task_inside_keeps_all_as_they_were, 0, 2);
+	tcase_add_test(tc, an_interrupted_change_is_undone);
 	tcase_add_test(tc, too_many_at_a_time);
 	tcase_add_test(tc, recover_knows_the_jumps);
 }
