@@ -115,10 +115,11 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 void hv_finders_deinit(struct hv_finders *f);
 /* Call it in order of time. Ignores events of unknown vCPUs. */
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m);
-/* Adds STACK, which the guest recorded with M. Ignored if M's task no longer does what M began. */
+/* Adds STACK, which the guest recorded with M. Ignored if M began a wait that has already ended. */
 void hv_finders_stack(struct hv_finders *f, const struct hv_moment *m,
 		      const struct hv_stall_stack *stack);
-/* Call it when system calls are no longer recorded: page faults are then unknown, too. */
+/* Call it when system calls are no longer recorded. Page faults are then not detected either,
+ * because a task is only assumed to be in a page fault if it is in no system call. */
 void hv_finders_miss_syscalls(struct hv_finders *f);
 /* Forgets what is in progress. Call it when events of CPU were lost, before the next event. */
 void hv_finders_lose(struct hv_finders *f, unsigned cpu);
@@ -128,7 +129,7 @@ void hv_finders_end(struct hv_finders *f, uint64_t now_ns);
 /* Returns whether a series of memory waits has lasted so long that it should be reported before it
  * ends. */
 bool hv_finders_have_long_series(const struct hv_finders *f, uint64_t now_ns);
-/* Adds STALL if it reaches the threshold. The caller sets the interval; LENGTH_NS 0 means the whole
- * interval. Also fills in the tasks that ran before it, unless the caller did or SLACK_NS is
- * set. */
+/* Adds STALL if its length reaches the threshold. The caller sets the interval; LENGTH_NS 0: the
+ * length is the whole interval. If SLACK_NS is 0, also fills in the samples, and the tasks that ran
+ * before the stall unless the caller did. */
 void hv_finders_add(struct hv_finders *f, struct hv_stall *stall);

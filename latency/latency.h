@@ -54,9 +54,9 @@ struct hv_latency {
 	struct hv_limit_fields limit_fields;
 	struct hv_stalls stalls;
 	struct hv_outages host;
-	struct hv_shares shares;	/* owned; for the measured window; empty until known */
-	struct hv_outages vmm;		/* index 0: when a thread without a vCPU waited for a CPU */
-	struct hv_vcpu_threads threads; /* from the host's events */
+	struct hv_shares shares;	     /* owned; for the measured window; empty until known */
+	struct hv_outages vmm;		     /* index 0: outages of VMM threads that run no vCPU */
+	struct hv_vcpu_threads threads;	     /* from the host's events */
 	struct hv_exit_names *exit_names;    /* owned */
 	struct hv_latency_stack *stacks;     /* owned, one per vCPU */
 	struct hv_latency_section *sections; /* owned */
@@ -101,8 +101,9 @@ void hv_latency_forget(struct hv_latency *l);
  * (hv_wanted_events). hv_latency_end_stacks() ends this for all kinds. */
 void hv_latency_begin_stacks(struct hv_latency *l, enum hv_moment_kind kind);
 void hv_latency_end_stacks(struct hv_latency *l);
-/* Adds SECTION, which has a length but no time. Its time is that of the stack recorded at its end.
- * If none arrives, it is the only time slice of its task that was long enough. */
+/* Adds SECTION, whose length is known, but not its time. The stack that the guest records at its
+ * end gives the time. If no stack arrives, the section is assumed to be in the time slice of its
+ * task that was at least as long, if there is only one. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
 /* Call it after each query for sections: sections added later ended after this call. */
 void hv_latency_end_sections(struct hv_latency *l);
@@ -116,10 +117,11 @@ void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
 /* Returns whether hv_latency_clock_is_apart() is reliable. That takes HV_LATENCY_SECONDS seconds
  * with events, unless the clock's kind was given. */
 bool hv_latency_knows_clock(const struct hv_latency *l);
-/* Returns whether the guest's clock does not advance with the host's, or seems not to. */
+/* Returns whether the guest's clock drifts against the host's, or seems to because events were read
+ * late. */
 bool hv_latency_clock_is_apart(const struct hv_latency *l);
-/* Returns what is known about the host. HV_HOST_UNSEEN until the guest's clock is known, if that
- * clock drifts although it does not count instructions, or if expected host events are missing. */
+/* Returns what is known about the host. HV_HOST_UNSEEN: the guest's clock is not known yet, it
+ * drifts although it does not count instructions, or expected host events are missing. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
 /* Computes the verdict. The tasks that ran before an outage are only known if this is called soon
  * after the outage. */

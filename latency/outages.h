@@ -57,15 +57,16 @@ void hv_outages_add(struct hv_outages *h, unsigned cpu, const struct hv_outage *
  * a span, as much as possible of the span's outage is assumed to lie in that part, so that the
  * guest is not blamed for a fault of the host. */
 uint64_t hv_outages_ns(const struct hv_outages *h, unsigned cpu, uint64_t from_ns, uint64_t to_ns);
-/* Returns how long the vCPU was not run just before TO_NS, but not before FROM_NS. This is the
- * host's part of something that needs the vCPU only at its end, such as a request to a device. */
+/* Returns the length of the outage that was in progress at TO_NS or had just ended, at most the
+ * length of the interval. This is the host's part of an operation that needs the vCPU only at its
+ * end, such as a request to a device. */
 uint64_t hv_outages_before(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
 			   uint64_t to_ns);
 /* Returns the thread that took most of the vCPU's time between the two times. No name: unknown. */
 struct hv_stall_task hv_outages_taker(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
 				      uint64_t to_ns);
-/* Adds the stalls to RET. Adjacent spans count as one. Shorter outages count together if they took
- * at least a fifth of a second within one second. */
+/* Adds the stalls to RET. Adjacent spans count as one. Outages below the threshold become one stall
+ * if together they reach it and took at least a fifth of a second within one second. */
 void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct hv_stalls *ret);
 
 /* -- shares ------------------------------------------------------------------------------------ */

@@ -216,8 +216,8 @@ static bool is_runnable(uint64_t state)
 	return state == HV_LEFT_RUNNABLE || state >= HV_LEFT_PREEMPTED;
 }
 
-/* The scheduler never prefers a task of a lower class, or idle, to a runnable task. If it does, a
- * limit has stopped that task. */
+/* The scheduler switches from a runnable task to a task of a lower class, or to idle, only if a
+ * limit has stopped the runnable task. */
 static uint64_t limited_by(const struct hv_moment *m)
 {
 	if (!is_runnable(m->state) || m->prio >= RT_PRIO_END ||

@@ -55,9 +55,9 @@ void hv_limits_set_group(struct hv_limits *l, const struct hv_limit_group *group
 /* Returns NULL if the group is unknown. */
 const struct hv_limit_group *hv_limits_group(const struct hv_limits *l, uint64_t key);
 
-/* Processes an HV_MOMENT_THROTTLE event. The kernel may find more runtime and not throttle the run
- * queue after all. It can then throttle the same run queue again without unthrottling it, so the
- * last event counts. */
+/* Processes an HV_MOMENT_THROTTLE event. The kernel may still find runtime after the event and not
+ * throttle the run queue. A later event for the run queue can therefore come without an unthrottle
+ * event in between; it replaces the earlier one. */
 void hv_limits_throttle(struct hv_limits *l, const struct hv_moment *m);
 /* Processes an HV_MOMENT_UNTHROTTLE event and returns the stall that it ends. If the start was not
  * seen, the stall begins at `since_ns`. Returns false if the start may be missing because the table

@@ -184,7 +184,6 @@ static void end_window(struct hv_exits *x, struct hv_exit_cpu *c)
 	c->from_ns = c->newest_ns;
 }
 
-/* Advances the window of CPU to NOW_NS. */
 static void exits_pass(struct hv_exits *x, unsigned cpu, uint64_t now_ns)
 {
 	struct hv_exit_cpu *c;
@@ -263,7 +262,6 @@ uint64_t hv_exits_since(struct hv_exits *x)
 	return most;
 }
 
-/* Adds the storms that are still in progress. */
 static void exits_end(struct hv_exits *x)
 {
 	for (unsigned i = 0; i < x->nr_cpus; i++) {

@@ -361,7 +361,6 @@ static bool is_same_wait(const struct hv_cause *c, const struct look *l)
 	return c->longest.by.pid == l->stall.by.pid;
 }
 
-/* Returns whether L belongs to the cause C. */
 static bool is_same(const struct hv_verdict_input *in, const struct hv_cause *c,
 		    const struct look *l)
 {
@@ -494,7 +493,6 @@ static void blame_devices(struct hv_verdict *v)
 				v->list[i].fault = v->list[j].fault;
 }
 
-/* Sorts the causes, the worst first. */
 static void causes_sort(struct hv_verdict *v)
 {
 	blame_devices(v);
@@ -520,7 +518,8 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
 /* -- reasons ----------------------------------------------------------------------------------- */
 
 /* Returns whether several stalls like BY can be the reason of S together, although each fills less
- * than half of it: slow requests for page faults, and throttled periods for a task. */
+ * than half of it. Examples: slow device requests during a series of page faults, throttled periods
+ * during a task's wait. */
 static bool adds_up(const struct hv_stall *by, const struct hv_stall *s)
 {
 	return (s->kind == HV_STALL_FAULTS && stall_is_io(by)) ||
@@ -547,8 +546,9 @@ static size_t find_together(const struct looks *l, size_t of)
 	return total && total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
-/* Returns the reason of the earliest kind (enum hv_stall_kind) that fills at least half of stall
- * OF; among several, the one that fills most. */
+/* Returns the stall that is the reason of stall OF. Among the stalls that fill at least half of OF,
+ * it has the earliest kind (enum hv_stall_kind); among several of that kind, it fills most of OF.
+ * If no stall fills half of it, several together may (find_together()). */
 static size_t find_reason(const struct looks *l, size_t of)
 {
 	const struct hv_stall *s = &l->list[of].stall;
@@ -656,10 +656,10 @@ static uint64_t passed_of(const struct hv_stall *s)
 
 /* Returns how much of HOST_NS, the host's part of S's interval, is included in S's length.
  *
- * Some lengths cover only a part of the interval: a section's excludes the outages that the guest
- * knew of, a series' contains only the searches, and a system call's only the time on a vCPU
- * without searches. The host may have taken the time outside the length, so only the rest is
- * subtracted. */
+ * Some lengths cover only a part of the interval. The length of a section excludes the outages that
+ * the guest noticed, the length of a series contains only its waits, and the length of a system
+ * call only the time on a vCPU without memory searches. The host may have taken its time outside
+ * the length, so only the part of HOST_NS that does not fit there is subtracted. */
 static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 {
 	uint64_t passed_ns = passed_of(s);
@@ -790,8 +790,9 @@ static void add_shares(struct looks *l, const struct hv_verdict_input *in)
 	}
 }
 
-/* Makes the host the reason of a stall of unknown fault if it took at least as much time from the
- * stall's vCPU, or from the worst vCPU if the stall may have waited for that one. */
+/* If the fault of stall I is unknown, makes the host its reason, provided that the host took at
+ * least the length of the stall from the stall's vCPU. If the stall may have waited for another
+ * vCPU, the vCPU that lost most counts instead. */
 static void give_to_host(struct looks *l, const struct hv_verdict_input *in, size_t i)
 {
 	struct look *look = &l->list[i];

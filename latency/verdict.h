@@ -3,7 +3,7 @@
  *
  *   - The time that the host took is subtracted from each stall. If the rest is shorter than the
  *     threshold, the host caused the stall.
- *   - A stall that another one led to counts as its victim.
+ *   - If one stall led to another, the second counts as a victim of the first.
  *   - The remaining stalls are grouped by cause, and ranked by their longest stall. Sleeps without
  *     a reason come last.
  *   - Tasks that wait for each other's vCPUs are one cause.

@@ -29,8 +29,8 @@ static void add(struct hv_wait_times *w, uint64_t wait_ns)
 	w->sum_ns += wait_ns;
 }
 
-/* A task that seems to be sleeping was woken by another vCPU just before it left its own vCPU, so
- * it has waited since then: a task cannot run again without a wakeup. */
+/* A task cannot run again without a wakeup. If its state is still "sleeping" when it runs, another
+ * vCPU woke it just before it left its own vCPU, so it has waited since it left. */
 static bool waited(const struct hv_sched_task *task)
 {
 	return task->state == HV_TASK_RUNNABLE || task->state == HV_TASK_SLEEPING;

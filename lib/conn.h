@@ -49,8 +49,8 @@ struct conn_peer {
 /* Connects to the socket in the directory DIR. */
 struct hvt_error *conn_open(const char *dir, const struct conn_peer *peer,
 			    struct conn **ret) hv_must_use;
-/* The two steps of conn_open(), which two processes can do: connects, and takes FD, a connected
- * socket, on success. */
+/* The two steps of conn_open(), for use in two processes. conn_connect() returns a connected
+ * socket, and conn_adopt() takes ownership of such a socket, FD, on success. */
 struct hvt_error *conn_connect(const char *dir, const struct conn_peer *peer, int *ret) hv_must_use;
 struct hvt_error *conn_adopt(int fd, const struct conn_peer *peer, struct conn **ret) hv_must_use;
 void conn_close(struct conn *c);
@@ -66,8 +66,8 @@ struct hvt_error *conn_send_many(struct conn *c, const struct wire_frame *reques
 struct hvt_error *conn_take(struct conn *c, bool *ret_has, struct wire_frame *ret) hv_must_use;
 /* The time limit for a request that is sent now. */
 uint64_t conn_deadline(const struct conn *c);
-/* Waits for a reply until DEADLINE_NS. 0: forever for its first byte, and up to the time limit of a
- * request for the rest. RET borrows C until the next call. */
+/* Waits for a reply until DEADLINE_NS. If that is 0, waits forever for the first byte of a reply,
+ * and at most the time limit of a request for the rest. RET borrows C until the next call. */
 struct hvt_error *conn_receive(struct conn *c, uint64_t deadline_ns,
 			       struct wire_frame *ret) hv_must_use;
 /* Sends REQUEST and waits for its reply: up to the time limit, after the time that REQUEST may wait
@@ -77,9 +77,10 @@ struct hvt_error *conn_call(struct conn *c, const struct wire_frame *request,
 struct hvt_error *conn_call_path(struct conn *c, enum wire_kind kind, const char *path,
 				 uint32_t arg, struct wire_frame *ret) hv_must_use;
 
-/* For a poll loop that must not wait. conn_queue() adds REQUEST to those that conn_flush() sends as
- * far as the service takes them; the caller limits their number. conn_fill() receives once: *RET_ANY
- * is false if there are no bytes. Then conn_next() takes each reply that is complete. */
+/* For a poll loop that must not block. conn_queue() appends REQUEST to the output buffer; the
+ * caller limits the number of queued requests. conn_flush() sends as much of the buffer as the
+ * socket accepts. conn_fill() receives once and sets *RET_ANY to false if no bytes arrived.
+ * conn_next() then returns the next complete reply. */
 struct hvt_error *conn_queue(struct conn *c, const struct wire_frame *request,
 			     uint32_t *ret_tag) hv_must_use;
 struct hvt_error *conn_flush(struct conn *c) hv_must_use;

@@ -2,11 +2,12 @@
 /* Sorts the events of all vCPUs by time. Each vCPU has a lane: the pages of its trace_pipe_raw that
  * were read and not yet delivered.
  *
- * Pages arrive in turns: in each turn, the caller reads every vCPU, and states whether it read all
- * that there was. All events up to the time of the newest page of the previous turn, and up to the
- * last page of each vCPU that has more, have then arrived and can be delivered. A turn without any
- * page delivers all events. So the order holds unless the guest's times are false, and no event
- * waits forever. Memory is bounded: a full lane is not read. */
+ * Pages arrive in turns: in each turn, the caller reads every vCPU and states whether it read
+ * everything. After a turn, all events up to a limit have arrived and can be delivered. The limit
+ * is the time of the newest page of the previous turns or, if that is earlier, of the last page of
+ * a vCPU that has more to read. A turn without any page delivers all events. So the order is right
+ * unless the guest's times are false, and no event waits forever. Memory is bounded: a full lane is
+ * not read. */
 #pragma once
 
 #include <stdbool.h>

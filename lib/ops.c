@@ -154,7 +154,6 @@ static struct hvt_error *read_page_bytes(struct hvt_ops *ops)
 	return NULL;
 }
 
-/* Returns the line after AT, or NULL. */
 static const char *next_line(const char *at)
 {
 	const char *end = strchr(at, '\n');
@@ -670,7 +669,6 @@ static void choose_depths(struct hvt_ops *ops)
 	}
 }
 
-/* Reads at most MAX pages. */
 static struct hvt_error *turn(struct hvt_ops *ops, size_t max)
 {
 	struct hvt_error *error;
@@ -739,7 +737,7 @@ struct hvt_error *ops_dispatch(struct hvt_ops *ops, size_t max, size_t *nr)
 
 	ops->round = s->round;
 	error = take_replies(ops);
-	/* Without a reply there is nothing new, and nothing that was held back is due. */
+	/* Without a reply there are no new events, and no delayed event is due. */
 	if (error || !ops->has_replies)
 		return error;
 	ops->dispatches = true;

@@ -64,8 +64,8 @@ struct hvt_ops {
 	struct record_format formats[2]; /* ops_of_functions, ops_of_graph */
 	struct stack_format stack_format;
 	struct event_types *types; /* ops_of_events */
-	uint64_t round;		   /* of the session when they were dispatched last */
-	size_t nr_pages;	   /* that the callback received in this turn */
+	uint64_t round;		   /* session->round at the last dispatch */
+	size_t nr_pages;	   /* pages passed to the callback in this turn */
 	bool has_replies; /* a WIRE_READY was answered since the last turn, or recording ended */
 	int failed;	  /* errno of such a reply, or 0 */
 	bool dispatches, is_freed;

@@ -34,8 +34,8 @@ struct hvt_file {
 	uint32_t handle;
 };
 
-/* Connects to the service of INFO, or adopts the connection FD if it is not -1. FD is taken on
- * success. PEER->domain is how messages name the guest, and is copied. The session cannot register
+/* Connects to the service of INFO, or adopts the connection FD if it is not -1; takes ownership of
+ * FD on success. Messages name the guest by a copy of PEER->domain. The session cannot register
  * ops. */
 struct hvt_error *session_join(const struct rundir_info *info, int fd, const struct conn_peer *peer,
 			       struct hvt_session **ret) hv_must_use;

@@ -132,7 +132,8 @@ struct json_object *session_info_object(const char *dir)
 	return parse(fd);
 }
 
-/* Whether the info FD was removed or replaced. A file number is not used again while it is open. */
+/* Returns whether the info FD was removed or replaced. The file system does not reuse the inode
+ * number of an open file. */
 static bool is_replaced(const char *dir, int fd)
 {
 	struct stat before, now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the broker writes about a session in the run directory (cli/rundir.h), as its clients read
- * it: RUN/ID/info, whether a process holds the lock, and whether there is a socket.
+/* Reads, for clients, the broker's files about a session in the run directory (cli/rundir.h):
+ * RUN/ID/info, whether a process holds the lock, and whether the socket exists.
  *
  * Names of files, ids and processes come from here and not from the service, whose replies are
  * untrusted. */
@@ -37,7 +37,7 @@ struct rundir_info {
 };
 
 /* Reads the info in DIR, a path whose last part is the session's id. Returns 0; ENOENT if there is
- * none that the broker can have written; ENOMEM. */
+ * no info or the broker cannot have written it; ENOMEM. */
 int session_info_read(const char *dir, struct rundir_info *ret) hv_must_use;
 /* Whether SPEC names the session: by name, id, the name given to attach, or "pid:N" of the VMM. URI
  * NULL matches every URI. */

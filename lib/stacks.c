@@ -12,7 +12,6 @@ static const struct format_number stack_numbers[RECORD_NUMBERS_MAX] = {
 	[STACK_SIZE] = {"size", false},
 };
 
-/* Finds the array of the callers. */
 static bool find_callers(const char *text, uint32_t *ret_off)
 {
 	static const char name[] = "caller";

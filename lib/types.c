@@ -240,13 +240,13 @@ const struct hvt_member *hvt_type_member_at(const struct hvt_type *type, size_t 
 	return type && index < type->nr ? &type->list[index] : NULL;
 }
 
-/* Finds the member of the first LEN bytes of NAME among those from AT that have a depth of DEPTH or
- * more. Members of anonymous structures and unions count as if they had a depth that is 1 less.
- * Returns type->nr if there is none. */
+/* Finds the member whose name is the first LEN bytes of NAME. Searches from AT up to the first
+ * member whose depth is less than DEPTH. Members of an anonymous structure or union count as
+ * members of the structure around it. Returns type->nr if there is no such member. */
 static size_t find_in(const struct hvt_type *type, size_t at, uint32_t depth, const char *name,
 		      size_t len)
 {
-	uint32_t named = depth; /* members of this depth, or less, have DEPTH */
+	uint32_t named = depth; /* members up to this depth count as members of depth DEPTH */
 
 	for (; at < type->nr && type->list[at].depth >= depth; at++) {
 		const struct hvt_member *m = &type->list[at];

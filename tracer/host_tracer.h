@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events of the host's kernel that concern the threads of the guest's VMM (docs/users/events.md).
  *
- * Their types are in the catalogue as events/host/. While some are on, they are read from the
- * host's tracing and queued here by the guest's clock; the drain merges them with the guest's
- * events. While none is on, the host records nothing and nothing is read.
+ * Their types are in the catalogue as events/host/. While any of them is enabled, this module reads
+ * them from the host's tracing, converts their times to the guest's clock, and queues them. The
+ * drain merges them with the guest's events. While none is enabled, the host records nothing.
  *
  * vmm/hosttrace/ records the events, tree/instance/events/match.h selects instances,
  * tree/instance/core/drain.h merges. One thread. */

@@ -42,7 +42,8 @@ struct hv_session {
 
 	uint64_t modules_signature; /* modules at the time when kernel->sites was read */
 	bool may_release;	    /* pages of the image may be released */
-	/* The kernel was starting at attach: it patches its code in too many places. */
+	/* The image is never released, because the kernel was starting at attach: it still patches
+	 * its code in too many places. */
 	bool keeps_image;
 	bool found_stale; /* attach discarded a journal from an earlier boot of the guest */
 };
@@ -59,8 +60,9 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
  * names; the sites are restored, the session remains, and detach can be retried. */
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
 
-/* Undoes the changes of a dead service according to the journal in the region, but only those that
- * are clearly ours. REPORT and EBUSY are as for detach. *RET_FOUND is false if there were none. */
+/* Undoes the changes of a dead service according to the journal in the region, but only changes
+ * that hvtrace has certainly made. REPORT and EBUSY are as for detach. *RET_FOUND is false if there
+ * were no changes. */
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
 				  struct hv_text *report, bool *ret_found) hv_must_use;
 
@@ -108,8 +110,8 @@ bool hv_session_release_memory(struct hv_session *s);
 /* Returns whether the guest is about to hibernate and waits for a detach (hooks/kernel_calls.h). */
 bool hv_session_delays_hibernation(const struct hv_session *s);
 
-/* Returns whether only those changes are in the guest that every session needs: nothing is traced.
- * Then the guest's kernel calls a trampoline only when it renames a task or hibernates. */
+/* Returns whether nothing is traced: the guest contains only the changes that every session needs.
+ * Its kernel then calls a trampoline only when it renames a task or hibernates. */
 bool hv_session_is_quiet(const struct hv_session *s);
 
 /* Rereads the modules and the sites if modules were loaded or removed. Removes the init sites if
@@ -126,8 +128,8 @@ bool hv_session_is_followed(const struct hv_session *s);
 /* Reads how many sites the guest itself uses. */
 size_t hv_session_in_use(struct hv_session *s);
 
-/* Sets a function that changes of the guest's text call between holds. If it returns true, they are
- * undone and fail with EINTR. NULL: none. */
+/* Sets the function STOPS. While the guest's text is changed, it is called between holds. If it
+ * returns true, the change is undone and fails with EINTR. NULL: no function. */
 void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx);
 
 struct hv_session_stat {

@@ -50,7 +50,7 @@ bool access_admits(struct service *s, struct peer *p);
 struct hv_err *access_check(struct service *s, struct peer *p,
 			    const struct wire_frame *frame) hv_must_use;
 
-/* Call it with the result ERR of PEER's request FRAME, which may be NULL. Audits a refusal by the
- * tree for lack of a right. */
+/* Call it after PEER's request FRAME with its result ERR, or NULL for success. Audits a refusal by
+ * the tree for lack of a right. */
 void access_refused(struct service *s, struct peer *p, const struct wire_frame *frame,
 		    const struct hv_err *err);

@@ -13,7 +13,7 @@
 #include "cli/service/config.h"
 #include "vmm/helper.h"
 
-/* Until it has ended, the broker keeps REPORT_FD open, the socket to the command that attaches: the
- * command thus learns the end of both processes. */
+/* The broker keeps REPORT_FD, the socket to the command that attaches, open until it exits. The
+ * command thus notices when both the service and the broker have ended. */
 struct hv_err *broker_start(const struct service_config *config, int report_fd,
 			    struct hv_helper *ret) hv_must_use;

@@ -5,8 +5,9 @@
 #include "cli/audit.h"
 #include "vmm/open.h"
 
-/* For the service of a machine that the calling process runs. That process is also the broker of
- * the guest (vmm/broker/server.h). The service takes the files. */
+/* A machine that the calling process runs (`hvtrace run`). The calling process executes the
+ * requests of the session's broker about the guest (vmm/broker/server.h). The service takes
+ * ownership of the descriptors. */
 struct service_machine {
 	int socket;    /* to that process; used by the broker */
 	int client_fd; /* its connection as a client of the service */

@@ -21,8 +21,8 @@ struct hv_err *programs_functions(struct service *s, struct peer *p,
 #define PROGRAMS_PAGE_BYTES 4096u
 #define PROGRAMS_PAGES_MAX  32u
 /* WIRE_PAGES: arg: a task; data: mapping, inode, size, then the index of a page in this file,
- * hexadecimal, with blanks between them. If these are 0 except the index, the file is the vDSO that the
- * task has mapped. The answer has a word (u64) in which bit N is set if page N after the index follows,
- * then PROGRAMS_PAGES_MAX pages. The others, which are not in the guest's page cache, are zero. */
+ * hexadecimal, with blanks between them. If mapping, inode and size are 0, the file is the vDSO
+ * that the task has mapped. The answer has a bitmap (u64), then PROGRAMS_PAGES_MAX pages from the
+ * index on. Bit N is clear, and page N zero, if the page is not in the guest's page cache. */
 struct hv_err *programs_pages(struct service *s, struct peer *p,
 			      const struct wire_frame *frame) hv_must_use;

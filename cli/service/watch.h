@@ -13,8 +13,8 @@ struct watch {
 	unsigned nr_other_boot; /* successive checks that found another boot */
 };
 
-/* Performs the checks due at NOW_NS. Call it before requests of clients are handled: a service that
- * slept does them late. */
+/* Performs the checks due at NOW_NS. Call it before requests of clients are handled, because the
+ * checks are overdue if the service slept. */
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns);
 /* Releases some memory that is not in use. Takes a few ms; serve requests of clients between two
  * calls. */
