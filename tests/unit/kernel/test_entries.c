@@ -219,6 +219,18 @@ START_TEST(targets_of_static_keys)
 }
 END_TEST
 
+START_TEST(tables_that_are_not_mapped)
+{
+	const uint64_t nowhere = 0xffffffffff000000;
+
+	fk_symbol(&f, "__start___jump_table", nowhere);
+	fk_symbol(&f, "__stop___jump_table", nowhere + 32);
+	hv_symbols_index(&f.k.core.symbols);
+	expect_error(hv_entries_read(&f.k, (struct hv_gva_range){0}, &sites), EFAULT,
+		     "table of static keys: nothing is mapped at 0xffffffffff000000");
+}
+END_TEST
+
 /* Otherwise the trampoline of a thunk would return to itself. */
 START_TEST(thunks_of_returns)
 {
@@ -327,6 +339,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, jumps_in_the_function);
 	tcase_add_loop_test(tc, instructions_that_cannot_move, 0, 10);
 	tcase_add_test(tc, targets_of_static_keys);
+	tcase_add_test(tc, tables_that_are_not_mapped);
 	tcase_add_test(tc, thunks_of_returns);
 	tcase_add_test(tc, markers_are_skipped);
 	tcase_add_test(tc, instructions_that_use_memory);
