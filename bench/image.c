@@ -294,6 +294,8 @@ static struct hv_err *read_headers(struct image *i, const char *path)
 static struct hv_err *start_vmm(struct image *i)
 {
 	char ready;
+	struct hv_process vmm = {0};
+	struct hv_err *err;
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
@@ -314,7 +316,11 @@ static struct hv_err *start_vmm(struct image *i)
 		return hv_err_new(EIO, "the process with the guest's memory did not start");
 	}
 	close(said[0]);
-	return hv_keeper_start(i->vmm, pidfd_open(i->vmm, 0), NULL, &i->keeper);
+	err = hv_process_open(i->vmm, &vmm);
+	if (!err)
+		err = hv_keeper_start(&vmm, pidfd_open(i->vmm, 0), NULL, &i->keeper);
+	hv_process_close(&vmm);
+	return err;
 }
 
 static struct hv_err *map_file(struct image *i, const char *path)
