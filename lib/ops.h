@@ -20,7 +20,7 @@ struct stack_format {
 	uint32_t callers_off;
 };
 
-/* The properties and functions in which kinds of ops differ. */
+/* The properties and functions of a kind of ops. */
 struct ops_kind {
 	const char *tracer; /* for current_tracer; NULL: none */
 	const char

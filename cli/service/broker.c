@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/broker.h"
 
-#include <inttypes.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <linux/capability.h>
 #include <poll.h>

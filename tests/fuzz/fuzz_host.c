@@ -19,7 +19,7 @@ enum { NR_REQUESTS = HOST_REQUEST_END - HOST_REQUEST_FIRST };
 enum act { REMOVE_DIR = NR_REQUESTS, REMOVE_FILE, CHANGE_RULES, NR_ACTS };
 
 static struct lone_broker lone;
-static int home; /* the working directory, to which libFuzzer's paths are relative */
+static int home; /* the first working directory: libFuzzer's paths are relative to it */
 
 static void remove_all(void)
 {

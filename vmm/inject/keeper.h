@@ -29,10 +29,10 @@ pid_t hv_keeper_pid(const struct hv_keeper *k);
 /* Whether every vCPU thread is in KVM_RUN in a hold. */
 enum hv_vcpus_are { HV_VCPUS_ANYWHERE, HV_VCPUS_IN_RUN };
 
-/* Stops threads TIDS, at least one of them where it can make calls, if the VMM has the same rights
- * as at the start (hv_process_check_rights()). On error no thread is stopped,
- * and the keeper has ended. *RET_FROM_NS is the time at which MAX_NS began (hv_now_ns).
- * *RET_ALL_IN_RUN: all threads are in KVM_RUN. */
+/* Stops threads TIDS, at least one of them where it can make calls. Fails with EPERM if the VMM's
+ * rights have changed (hv_process_check_rights()). On error no thread is stopped, and the keeper has
+ * ended. *RET_FROM_NS is the time at which MAX_NS began (hv_now_ns). *RET_ALL_IN_RUN: all threads
+ * are in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
 			      uint64_t *ret_from_ns, bool *ret_all_in_run) hv_must_use;
 /* Chooses the thread for a sequence of calls: one that may make all of CALLS, in which the arguments

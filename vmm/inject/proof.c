@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,15 +144,18 @@ static unsigned nr_filters(pid_t pid, pid_t tid)
 unsigned hv_process_nr_filters(pid_t pid)
 {
 	struct dirent *entry;
-	unsigned most = 0, seen = 0;
+	unsigned most = 0;
+	size_t seen = 0;
 	char path[64];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && seen++ < HV_PROCESS_THREADS_MAX && (entry = readdir(dir))) {
+	while (dir && most < UINT_MAX && (entry = readdir(dir))) {
 		unsigned nr = entry->d_name[0] == '.' ? 0 : nr_filters(pid, atoi(entry->d_name));
 
+		if (seen++ == hv_process_threads_max)
+			nr = UINT_MAX; /* threads that were not read may have filters */
 		most = nr > most ? nr : most;
 	}
 	if (dir)

@@ -29,5 +29,6 @@ struct hv_err *hv_filters_check(const struct hv_filters *filters, pid_t tid,
 				const struct hv_filter_call *calls, size_t nr) hv_must_use;
 
 /* Returns the largest number of seccomp filters that a thread of process PID has. If the kernel
- * does not report the number, counts any filters of a thread as one. */
+ * does not report the number, counts any filters of a thread as one. UINT_MAX: it has too many
+ * threads to read them all (hv_process_threads_max). */
 unsigned hv_process_nr_filters(pid_t pid);

@@ -71,7 +71,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 {
 	struct hv_err *err = NULL;
 	struct dirent *entry;
-	unsigned seen = 0;
+	size_t seen = 0;
 	char path[64];
 	DIR *dir;
 
@@ -79,8 +79,11 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 	dir = opendir(path);
 	if (!dir)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (!err && seen++ < HV_PROCESS_THREADS_MAX && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
+	while (!err && (entry = readdir(dir)))
+		if (seen++ == hv_process_threads_max)
+			err = hv_err_new(E2BIG, "%s: more than %zu threads", path,
+					 hv_process_threads_max);
+		else if (entry->d_name[0] != '.')
 			err = check(j, atoi(entry->d_name));
 	closedir(dir);
 	return err;

@@ -17,6 +17,8 @@
 #define CMDLINE_MAX_BYTES (4u << 20)
 #define PID_NS_MAX	  33 /* nested namespaces: the kernel's MAX_PID_NS_LEVEL plus the initial one */
 
+size_t hv_process_threads_max = 65536;
+
 static struct hv_err *read_proc(pid_t pid, const char *file, struct hv_text *ret)
 {
 	HV_AUTO_FD int fd = -1;
@@ -203,7 +205,7 @@ static size_t list_threads(pid_t pid, struct thread_ids **ret)
 	unsigned nr_ids;
 	size_t nr = 0;
 
-	while (dir && nr < HV_PROCESS_THREADS_MAX && (entry = readdir(dir))) {
+	while (dir && nr < hv_process_threads_max && (entry = readdir(dir))) {
 		HV_AUTO_TEXT struct hv_text status = {0};
 		HV_AUTO_FREE char *file = hv_format("task/%.20s/status", entry->d_name);
 		HV_AUTO_ERR struct hv_err *err = NULL;

@@ -31,9 +31,9 @@ struct hv_err *hv_process_check_rights(const struct hv_process *p) hv_must_use;
 /* Finds the process that thread TID belongs to. */
 struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
 
-/* Lists of a process's threads end after this many, because new threads appear in the list while it
- * is read, so it need not have an end. */
-#define HV_PROCESS_THREADS_MAX 65536
+/* The most entries of /proc/PID/task that are read. A process that keeps starting threads makes the
+ * list endless, because new threads appear in it while it is read. Only tests change the value. */
+extern size_t hv_process_threads_max;
 
 /* Whether TID is currently a thread of process PID. */
 bool hv_process_has_thread(pid_t pid, pid_t tid);

@@ -147,7 +147,7 @@ START_TEST(jumps_into_the_instructions)
 	accepted(0);
 	fk_move_symbol(&f, "other", FUNCTION + 0x40);
 	put(FUNCTION + 0x40, pushes, sizeof(pushes));
-	PUT(FUNCTION + 0x48, "\x62\x75\xb9"); /* EVEX, and what may be jne FUNCTION + 4 */
+	PUT(FUNCTION + 0x48, "\x62\x75\xb9"); /* EVEX, and bytes that may be jne FUNCTION + 4 */
 	refused("a jump may lead into");
 }
 END_TEST

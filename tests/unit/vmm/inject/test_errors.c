@@ -3,6 +3,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/pidfd.h>
@@ -22,6 +23,7 @@
 #include "vmm/inject/inject.h"
 #include "vmm/inject/keeper.h"
 #include "vmm/inject/kvm.h"
+#include "vmm/inject/state.h"
 
 #define DATA_BYTES 8 /* of an injected call */
 #define IF(n, v)                                                                                   \
@@ -75,6 +77,21 @@ START_TEST(a_vmm_that_must_not_be_traced)
 			  (int)self.pid);
 
 	expect_failure(calls, open_guest, NULL, EACCES, message);
+}
+END_TEST
+
+/* A VMM that keeps starting threads: the list of its threads may have no end. */
+START_TEST(a_vmm_with_too_many_threads)
+{
+	const size_t max = hv_process_threads_max;
+	struct hv_inject j = {.vmm = kvm_guest()};
+	HV_AUTO_FREE char *message = hv_format("/proc/%d/task: more than 2 threads", (int)self.pid);
+
+	hv_process_threads_max = 2; /* "." and ".." */
+	expect_error(hv_inject_check_shadow_stacks(&j), E2BIG, message);
+	ck_assert_uint_eq(hv_process_nr_filters(self.pid), UINT_MAX);
+	hv_process_threads_max = max;
+	expect_success(hv_inject_check_shadow_stacks(&j));
 }
 END_TEST
 
@@ -202,7 +219,7 @@ static struct hv_err *inject(void *ctx)
 	return err;
 }
 
-/* What fails, and the message about thread %d. */
+/* The calls that fail, and the message about thread %d. */
 static const struct {
 	struct failing_call calls[2];
 	int code;
@@ -400,20 +417,27 @@ START_TEST(threads_outside_of_system_calls)
 }
 END_TEST
 
-START_TEST(a_hold_that_times_out)
+static struct hv_keeper *hold_victim(const struct victim *v, uint64_t max_ns)
 {
-	struct victim v = start_victim(false);
-	HV_AUTO_FD int pidfd = pidfd_open(v.pid, 0);
+	HV_AUTO_FD int pidfd = pidfd_open(v->pid, 0);
 	struct hv_call_code code = {0};
 	struct hv_keeper *k = NULL;
-	struct hv_err *err = NULL;
 	uint64_t ns;
 	bool are_all;
 
 	usleep(20000); /* until the victim waits */
-	expect_success(hv_call_code_find(v.pid, &code));
-	expect_success(start_keeper_of(v.pid, pidfd, &code, &k));
-	expect_success(hv_keeper_hold(k, &v.pid, 1, 1, &ns, &are_all));
+	expect_success(hv_call_code_find(v->pid, &code));
+	expect_success(start_keeper_of(v->pid, pidfd, &code, &k));
+	expect_success(hv_keeper_hold(k, &v->pid, 1, max_ns, &ns, &are_all));
+	return k;
+}
+
+START_TEST(a_hold_that_times_out)
+{
+	struct victim v = start_victim(false);
+	struct hv_keeper *k = hold_victim(&v, 1);
+	struct hv_err *err = NULL;
+
 	while (!err) {
 		struct hv_call call = {.nr = SYS_getpid};
 
@@ -429,20 +453,14 @@ END_TEST
 START_TEST(a_process_that_changed_its_rights)
 {
 	struct victim v = start_victim(false);
-	HV_AUTO_FD int pidfd = pidfd_open(v.pid, 0);
+	struct hv_keeper *k = hold_victim(&v, HV_NS_PER_S);
 	HV_AUTO_FREE char *message =
 		hv_format("hold: process %d has other rights than when hvtrace "
 			  "found it: it may have executed another program",
 			  (int)v.pid);
-	struct hv_call_code code = {0};
-	struct hv_keeper *k = NULL;
 	uint64_t ns;
 	bool are_all;
 
-	usleep(20000); /* until the victim waits */
-	expect_success(hv_call_code_find(v.pid, &code));
-	expect_success(start_keeper_of(v.pid, pidfd, &code, &k));
-	expect_success(hv_keeper_hold(k, &v.pid, 1, HV_NS_PER_S, &ns, &are_all));
 	expect_success(hv_keeper_release(k, &ns));
 	if (geteuid() == 0) {
 		kill(v.pid, SIGUSR1);
@@ -492,6 +510,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, guests_that_need_the_monitor);
 	tcase_add_test(tc, a_vmm_that_must_not_be_traced);
+	tcase_add_test(tc, a_vmm_with_too_many_threads);
 	tcase_add_test(tc, a_process_without_a_machine);
 	tcase_add_test(tc, requests_that_are_too_long);
 	tcase_add_test(tc, holds_that_are_not_possible);
