@@ -325,7 +325,7 @@ static struct hv_err *look_at_host(struct latency *r)
 	return err;
 }
 
-static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
+static struct hv_err *take(struct latency *r, uint32_t wait_ms, bool *ret_more)
 {
 	struct hv_err *err = recording_take(&r->recording, wait_ms, ret_more);
 
@@ -335,9 +335,7 @@ static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
 	if (!err)
 		err = latency_sections_take(&r->sections, &r->session.client, r->recording.dir,
 					    r->analysis);
-	if (!err)
-		err = look_at_host(r);
-	return err ? err : look_at_load(r);
+	return err ? err : look_at_host(r);
 }
 
 static bool has_ended(const struct latency *r)
@@ -392,8 +390,12 @@ static struct hv_err *measure(struct latency *r)
 	note(r->watches ? "waiting for a stall" : "measuring");
 	progress_begin(&progress, r->request.for_ns, r->watches ? "watching" : "measuring",
 		       r->request.spec);
-	while (!err && !has_ended(r) && !is_found(r))
-		err = turn(r, TURN_MS, &more);
+	do {
+		if (!err)
+			err = take(r, TURN_MS, &more);
+		if (!err)
+			err = look_at_load(r);
+	} while (!err && !has_ended(r) && !is_found(r));
 	progress_end(&progress);
 	latency_host_end(&r->host);
 	latency_neighbours_end(&r->neighbours, r->vmm_pid);
@@ -403,7 +405,7 @@ static struct hv_err *measure(struct latency *r)
 	if (!err)
 		err = latency_calls_stop(&r->calls);
 	for (more = true; !err && more && hv_now_ns() < r->end_ns + DRAIN_MAX_NS;)
-		err = turn(r, DRAIN_MS, &more);
+		err = take(r, DRAIN_MS, &more);
 	if (!err)
 		err = record_file_end(&r->recording.file);
 	if (!err)
