@@ -14,6 +14,7 @@
 #include "vmm/guest.h"
 
 #define PAGE_BYTES 4096
+#define HUGE_BYTES (2ull << 20)
 #define RANGES_MAX 1024
 
 /* The signal handler can read a range at any time, so START is set last and cleared first. */
@@ -88,23 +89,48 @@ static struct range *find_unused(void)
 	return NULL;
 }
 
-struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
-			     uint8_t **ret)
+/* Reserves address space without memory, in which offset OFF of the file has the place in a huge
+ * page that it has in the file. Returns MAP_FAILED if there is none. */
+static uint8_t *reserve(uint64_t off, uint64_t len_bytes)
+{
+	uint8_t *room = mmap(NULL, len_bytes + HUGE_BYTES, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t before = (off - (uint64_t)(uintptr_t)room) % HUGE_BYTES;
+
+	if (room == MAP_FAILED)
+		return room;
+	if (before)
+		munmap(room, before);
+	munmap(room + before + len_bytes, HUGE_BYTES - before);
+	return room + before;
+}
+
+struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, uint8_t **ret)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct range *r = find_unused();
-	void *start;
+	uint64_t page_bytes = page_bytes_of(fd);
+	struct hv_err *err;
+	void *start, *room = MAP_FAILED;
 
 	pthread_once(&once, install);
 	if (!r)
 		return hv_err_new(ENOSPC, "more than %u mappings of other processes' memory",
 				  RANGES_MAX);
-	start = mmap(room, len_bytes, prot, MAP_SHARED | (room ? MAP_FIXED : 0), fd, (off_t)off);
-	if (start == MAP_FAILED)
-		return hv_err_new(errno, "cannot map the guest's memory: mmap: %s",
-				  strerror(errno));
+	/* The kernel itself aligns mappings of hugetlbfs, whose pages can be larger. */
+	if (page_bytes == PAGE_BYTES && len_bytes >= HUGE_BYTES && len_bytes % PAGE_BYTES == 0)
+		room = reserve(off, len_bytes);
+	start = room == MAP_FAILED
+			? mmap(NULL, len_bytes, prot, MAP_SHARED, fd, (off_t)off)
+			: mmap(room, len_bytes, prot, MAP_SHARED | MAP_FIXED, fd, (off_t)off);
+	if (start == MAP_FAILED) {
+		err = hv_err_new(errno, "cannot map the guest's memory: mmap: %s", strerror(errno));
+		if (room != MAP_FAILED)
+			munmap(room, len_bytes);
+		return err;
+	}
 	r->len_bytes = len_bytes;
-	r->page_bytes = page_bytes_of(fd);
+	r->page_bytes = page_bytes;
 	r->lost = NULL;
 	__atomic_store_n(&r->start, start, __ATOMIC_RELEASE);
 	*ret = start;

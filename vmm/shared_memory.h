@@ -16,11 +16,10 @@
 
 #include "base/err.h"
 
-/* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2). ROOM is address space that the caller
- * has reserved, and which the mapping replaces; NULL: anywhere. The caller unmaps *RET. Pages of
- * hugetlbfs are huge, and such a page is replaced as a whole. Fails with ENOSPC if there are too
- * many mappings, or with an error of mmap(2). */
-struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot, void *room,
+/* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2), aligned so that the host's kernel can
+ * use huge pages. The caller unmaps *RET. Pages of hugetlbfs are huge, and such a page is replaced
+ * as a whole. Fails with ENOSPC if there are too many mappings, or with an error of mmap(2). */
+struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 			     uint8_t **ret) hv_must_use;
 /* NULL is ignored. */
 void hv_shared_unmap(const uint8_t *start, uint64_t len_bytes);

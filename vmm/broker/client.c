@@ -23,7 +23,7 @@ static bool map(struct hv_readable_part *part, int fd)
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	uint8_t *host = NULL;
 
-	err = hv_shared_map(fd, part->off, part->len_bytes, PROT_READ, NULL, &host);
+	err = hv_shared_map(fd, part->off, part->len_bytes, PROT_READ, &host);
 	part->host = host;
 	return !err;
 }
@@ -243,7 +243,7 @@ static struct hv_err *map_region(struct client *c, struct hv_message *answer)
 	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &c->kept);
 	if (!err)
 		err = hv_shared_map(answer->fds[0], r.file_off, r.len_bytes, PROT_READ | PROT_WRITE,
-				    NULL, &r.host);
+				    &r.host);
 	if (err) {
 		hv_kept_close(&c->kept);
 		return hv_err_in(err, "mapping the region");

@@ -84,38 +84,19 @@ static struct hv_err *find_again(struct hv_inject *j)
 	return make_region(j);
 }
 
-/* Reserves address space that is aligned for huge pages, without memory. */
-static uint8_t *reserve_aligned(uint64_t len_bytes)
-{
-	uint64_t len = len_bytes + HV_REGION_ALIGN, start, end;
-	uint8_t *room =
-		mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (room == MAP_FAILED)
-		return NULL;
-	start = ((uint64_t)(uintptr_t)room + HV_REGION_ALIGN - 1) & ~(HV_REGION_ALIGN - 1);
-	end = (uint64_t)(uintptr_t)room + len;
-	if (start > (uint64_t)(uintptr_t)room)
-		munmap(room, start - (uint64_t)(uintptr_t)room);
-	if (end > start + len_bytes)
-		munmap((void *)(uintptr_t)(start + len_bytes), end - start - len_bytes);
-	return (void *)(uintptr_t)start;
-}
-
 static struct hv_err *map_region(struct hv_inject *j)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
 	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, j->kvm.region_fd, &file);
 	HV_AUTO_FD int fd = file.fd;
-	uint8_t *room, *host = NULL;
+	uint8_t *host = NULL;
 
 	if (!err && file.len_bytes != HV_INJECT_REGION_BYTES)
 		err = hv_err_new(EPROTO, "its file has %" PRIu64 " bytes instead of %llu",
 				 file.len_bytes, HV_INJECT_REGION_BYTES);
 	if (err)
 		return hv_err_in(err, "inject: the region");
-	room = reserve_aligned(HV_INJECT_REGION_BYTES);
-	err = hv_shared_map(fd, 0, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE, room, &host);
+	err = hv_shared_map(fd, 0, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE, &host);
 	if (err)
 		return hv_err_in(err, "inject: mapping the region");
 	/* Prevents truncation, unless the VMM has forbidden new seals (EPERM). */

@@ -89,7 +89,7 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
 		return hv_err_new(errno, "shadow: sizing its file: %s", strerror(errno));
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); /* like the region's (region.c) */
-	err = hv_shared_map(fd, 0, s->len_bytes, PROT_READ | PROT_WRITE, NULL, &s->host);
+	err = hv_shared_map(fd, 0, s->len_bytes, PROT_READ | PROT_WRITE, &s->host);
 	if (err)
 		return hv_err_in(err, "shadow");
 	madvise(s->host, s->len_bytes, MADV_DONTFORK);

@@ -153,7 +153,7 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 	    !hv_vmm_file_of(pm->pid, pm->pidfd, vma, &m.file))
 		return false;
 	err = hv_shared_map(m.file.fd, vma->file_off, vma->end - vma->start, PROT_READ | PROT_WRITE,
-			    NULL, &m.host);
+			    &m.host);
 	if (err) {
 		hv_close_at(&m.file.fd);
 		return false;

@@ -310,7 +310,7 @@ START_TEST(regions_that_are_not_mapped)
 	uint8_t byte = 0, *host;
 	struct hv_region r = {.fd = -1};
 
-	expect_error(hv_shared_map(-1, 0, 4096, PROT_READ, NULL, &host), EBADF,
+	expect_error(hv_shared_map(-1, 0, 4096, PROT_READ, &host), EBADF,
 		     "cannot map the guest's memory: mmap: Bad file descriptor");
 	expect_error(hv_region_drop_pages(&r, 0, 1), ENODEV, "the region is not mapped");
 	r.host = &byte;

@@ -24,7 +24,7 @@ static void setup(void)
 {
 	fd = memfd_create("shared", MFD_CLOEXEC);
 	ck_assert_int_eq(ftruncate(fd, LEN), 0);
-	ck_assert_ptr_null(hv_shared_map(fd, 0, LEN, PROT_READ | PROT_WRITE, NULL, &memory));
+	ck_assert_ptr_null(hv_shared_map(fd, 0, LEN, PROT_READ | PROT_WRITE, &memory));
 	memset(memory, 0x11, LEN);
 }
 
@@ -93,7 +93,7 @@ START_TEST(huge_pages_are_replaced_as_a_whole)
 	uint8_t *host = NULL;
 
 	if (huge_fd >= 0 && ftruncate(huge_fd, 2 * HUGE_PAGE) == 0)
-		err = hv_shared_map(huge_fd, 0, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, NULL, &host);
+		err = hv_shared_map(huge_fd, 0, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, &host);
 	if (!host) {
 		fprintf(stderr, "skipped: no huge pages are free\n");
 		return;
@@ -111,6 +111,30 @@ START_TEST(huge_pages_are_replaced_as_a_whole)
 }
 END_TEST
 
+/* So that the host's kernel can use huge pages. */
+START_TEST(mappings_are_aligned_like_the_file)
+{
+	const uint64_t offs[] = {0, PAGE, HUGE_PAGE - PAGE, HUGE_PAGE};
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(file, 6 * HUGE_PAGE), 0);
+	for (size_t i = 0; i < sizeof(offs) / sizeof(*offs); i++) {
+		uint8_t *hosts[3];
+
+		/* Several, because one may be aligned by chance. */
+		for (unsigned j = 0; j < 3; j++) {
+			ck_assert_ptr_null(hv_shared_map(file, offs[i], 2 * HUGE_PAGE + j * PAGE,
+							 PROT_READ | PROT_WRITE, &hosts[j]));
+			ck_assert_uint_eq((uintptr_t)hosts[j] % HUGE_PAGE, offs[i] % HUGE_PAGE);
+			hosts[j][2 * HUGE_PAGE - 1] = 1;
+		}
+		for (unsigned j = 0; j < 3; j++)
+			hv_shared_unmap(hosts[j], 2 * HUGE_PAGE + j * PAGE);
+	}
+	close(file);
+}
+END_TEST
+
 /* Memory that cannot be guarded is not mapped: a VMM chooses the number of its RAM's mappings. */
 START_TEST(every_mapping_has_a_guard)
 {
@@ -119,12 +143,12 @@ START_TEST(every_mapping_has_a_guard)
 	struct hv_err *err = NULL;
 
 	for (; !err; nr++)
-		err = hv_shared_map(fd, 0, PAGE, PROT_READ, NULL, &at);
+		err = hv_shared_map(fd, 0, PAGE, PROT_READ, &at);
 	expect_error(err, ENOSPC, "more than 1024 mappings of other processes' memory");
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
 	ck_assert_uint_eq(*(volatile uint8_t *)at, 0);
 	hv_shared_unmap(at, PAGE);
-	ck_assert_ptr_null(hv_shared_map(fd, 0, PAGE, PROT_READ, NULL, &at));
+	ck_assert_ptr_null(hv_shared_map(fd, 0, PAGE, PROT_READ, &at));
 }
 END_TEST
 
@@ -143,6 +167,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, copies_fail);
 	tcase_add_test(tc, other_accesses_find_zeros);
+	tcase_add_test(tc, mappings_are_aligned_like_the_file);
 	tcase_add_test(tc, every_mapping_has_a_guard);
 	tcase_add_test(tc, huge_pages_are_replaced_as_a_whole);
 	tcase_add_test_raise_signal(tc, a_fault_in_other_memory_ends_the_process, SIGBUS);

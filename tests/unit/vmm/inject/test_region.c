@@ -259,7 +259,7 @@ START_TEST(a_region_that_is_not_mapped_here)
 
 	ck_assert_int_eq(ftruncate(fd, 4096), 0);
 	for (; !err && nr < HV_ARRAY_LEN(hosts); nr += !err)
-		err = hv_shared_map(fd, 0, 4096, PROT_READ, NULL, &hosts[nr]);
+		err = hv_shared_map(fd, 0, 4096, PROT_READ, &hosts[nr]);
 	expect_error(err, ENOSPC, "more than 1024 mappings of other processes' memory");
 	expect_error(hv_inject_region(&inject), ENOSPC,
 		     "inject: mapping the region: more than 1024 mappings of other processes' "
