@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+export CHECK_LEAKS=1
 hvtrace attach fake
 hvtrace ls fake
 hvtrace ls fake nosuch

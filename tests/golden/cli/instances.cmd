@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+export CHECK_LEAKS=1
 hvtrace attach fake
 hvtrace mkdir fake instances/a instances/b
 hvtrace mkdir fake instances/a

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+export CHECK_LEAKS=1
 # Options may be before, between and after operands, until "--".
 hvtrace attach fake --patch=in-place
 hvtrace stat fake --json | grep '"domain"'

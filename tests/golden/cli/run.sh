@@ -40,7 +40,12 @@ end_services() {
 trap 'end_services; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 mkdir "$work/bin"
-printf '#!/bin/sh\nexec "%s" "%s/run" "$@"\n' "$fake" "$work" >"$work/bin/hvtrace"
+# Most commands are of these verbs, and a leak check takes half of their time. Cases about them set CHECK_LEAKS.
+cat >"$work/bin/hvtrace" <<END
+#!/bin/sh
+case \${CHECK_LEAKS:-no},\$1 in no,cat | no,echo | no,ls | no,stat) export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0" ;; esac
+exec "$fake" "$work/run" "\$@"
+END
 chmod +x "$work/bin/hvtrace"
 ln -s "$(dirname "$(readlink -f "$fake")")/failing_call" "$work/bin/failing"
 export PATH="$work/bin:$PATH" RUN="$work/run"
