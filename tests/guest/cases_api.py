@@ -194,7 +194,7 @@ def check_table(text):
     assert failed.get("vfs_statx", 0) > 0, f"no failed call for the missing file: {text}"
 
 
-@case(configs=(Config("bookworm", vcpus=2),))
+@case(configs=(Config("bookworm", vcpus=2),), sanitized=True)
 def callbacks_agree_with_trace(t):
     """The examples of C and Python run at the same time, and each line is in `trace`. A program that is killed, and one
     whose session ends, leave nothing behind."""

@@ -199,7 +199,7 @@ def record_sched(t):
     return (data.decode(errors="replace") for data in t.end_recording(recording))
 
 
-@case()
+@case(sanitized=True)
 def tracepoints_that_the_guest_uses_are_joined(t):
     """The guest records all events of a system when hvtrace joins. hvtrace gets all of them, and the guest gets its own
     throughout, also when it leaves and joins again. When hvtrace enables sched_switch again, it keeps the callbacks that

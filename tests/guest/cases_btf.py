@@ -166,7 +166,7 @@ def nothing_derived(t, comm):
         memory.close()
 
 
-@case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST))
+@case(configs=ONE_VCPU[:1], further=(*ONE_VCPU[1:], OLDEST, NEWEST), sanitized=True)
 def traces_without_btf(t):
     """Functions, their graph and the formats of all events equal the guest's own. A killed session is recovered with the
     offsets that it kept, even if they can no longer be derived."""
@@ -215,7 +215,7 @@ def elf_section(path, name):
     raise AssertionError(f"{path} has no section {name}")
 
 
-@case(configs=ONE_VCPU[:1])
+@case(configs=ONE_VCPU[:1], sanitized=True)
 def refuses_btf_of_another_kernel(t):
     """The BTF of another release, as an ELF file, as raw BTF, and under the name of the guest's release. Also truncated
     files, and a file that other users may write to."""

@@ -79,7 +79,7 @@ def trace_cmd_reads_the_pages(t):
     t.note(f"{len(told)} events")
 
 
-@case(configs=BOTH[:1], further=BOTH[1:])
+@case(configs=BOTH[:1], further=BOTH[1:], sanitized=True)
 def sizes_and_a_snapshot(t):
     """A buffer whose size changes keeps its events. A snapshot has all of them, and tracing continues."""
     with t.attach() as traced:

@@ -40,7 +40,7 @@ def check_agreement(t, traced):
     return len(own)
 
 
-@case(configs=IN_TURN[:1], further=IN_TURN[1:])
+@case(configs=IN_TURN[:1], further=IN_TURN[1:], sanitized=True)
 def functions_that_the_guest_traces_are_joined(t):
     """The guest's own function tracer, a second user and a kprobe use functions when hvtrace attaches. hvtrace traces
     them, too, and both record the same calls in the same order. detach and recover leave the guest's own tracing as it
@@ -207,7 +207,7 @@ def end_programs(t):
         yield function, int(said)
 
 
-@case(configs=IN_TURN[1:], further=IN_TURN[:1])
+@case(configs=IN_TURN[1:], further=IN_TURN[:1], sanitized=True)
 def functions_of_bpf_programs_are_joined(t):
     """BPF programs (fentry and fexit), started before attach or while hvtrace traces, count the calls of functions.
     hvtrace's function tracer, function_graph and return probes record as many."""

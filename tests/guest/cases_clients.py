@@ -82,7 +82,7 @@ def run_client(t, traced, *command, enough=None, work=WORK, timeout=400):
             return process.returncode, file.read(), err.decode(errors="replace")
 
 
-@case(configs=GUEST)
+@case(configs=GUEST, sanitized=True)
 def trace_cmd_records(t):
     """trace-cmd record, with splice, and report: the guest's functions with the guest's symbols."""
     need("trace-cmd")

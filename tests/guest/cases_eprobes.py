@@ -119,7 +119,7 @@ NAMES = {line.split(" ")[0][2:] for line in EVENTS.strip("\n").split("\n")}
 EVENT = re.compile(r"^ *\S.*-(\d+) +\[(\d+)\] (\S)\S(\S+) +\d+\.\d+: (\w+: \(.*)", re.MULTILINE)
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU, sanitized=True)
 def probes_of_events(t):
     """Probes of events: valid and invalid definitions, formats and error_log equal the guest's own. Events that both
     record have equal pids, CPUs and flags. Features that need the kernel are refused by name."""

@@ -46,7 +46,7 @@ def same(t, command):
     return own
 
 
-@case(configs=WITH_MODULES[1:], further=WITH_MODULES[:1])
+@case(configs=WITH_MODULES[1:], further=WITH_MODULES[:1], sanitized=True)
 def event_formats_equal_the_guests(t):
     """format and id of every event of the core kernel and of modules equal the guest's byte for byte, also after
     modules are loaded and removed. The guest's own probes are not included."""
@@ -123,7 +123,7 @@ def events_agree_if_the_guest_traced_first(t):
         t.guest.run(f"cd {OWN}; for e in . instances/beside; do echo 0 >$e/events/enable; echo >$e/trace; done; echo 1 >tracing_on; rmdir instances/beside")
 
 
-@case(configs=(*ONE_VCPU, OLDEST))
+@case(configs=(*ONE_VCPU, OLDEST), sanitized=True)
 def events_agree_with_the_guests_own(t):
     """The guest and hvtrace record the same events together: same tasks, CPUs, flags and texts. An instance has
     separate events. Events that cannot be recorded are refused with the reason. record -e writes a file that
@@ -285,7 +285,7 @@ def both_record(t, traced, system, calls):
 SLEEPERS = "(sleep 3000 & sh -c 'sleep 3000; true' &) >/dev/null 2>&1 </dev/null; sleep 0.5"
 
 
-@case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),))
+@case(configs=(dataclasses.replace(NEWEST, vcpus=1, in_turn=False),), sanitized=True)
 def system_calls_where_probes_may_sleep(t):
     """In kernels whose system call probes may sleep, the guest and hvtrace record the same events: raw_syscalls, then all
     of syscalls with the strings and bytes that arguments point to. A probe of the tracepoint records as well. While
@@ -354,7 +354,7 @@ class Probe:
     """plug_probe, which records events until finish(). LINES is its output."""
 
     def __init__(self, t, *names):
-        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
+        program = os.path.join(t.hv.helpers, "tracer", "plug_probe")
         self.process = subprocess.Popen([program, t.name, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines = self._until("recording")
 

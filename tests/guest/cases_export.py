@@ -38,7 +38,7 @@ def pairs(some, others):
     raise AssertionError((len(some), len(others), first))
 
 
-@case(configs=STANDARD[:1])
+@case(configs=STANDARD[:1], sanitized=True)
 def ctf_and_json_lines_agree(t):
     """Two simultaneous recordings of functions, events and marks, one in CTF and one in JSON lines: common events are
     equal, field by field, and every event has its task's name, also the first events of tasks that have ended."""

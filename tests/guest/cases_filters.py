@@ -193,7 +193,7 @@ def filtered_in_the_guest(t, traced):
     return written
 
 
-@case(configs=(*ONE_VCPU[1:], OLDEST), further=ONE_VCPU[:1])
+@case(configs=(*ONE_VCPU[1:], OLDEST), further=ONE_VCPU[:1], sanitized=True)
 def filtered_events_agree_with_the_guests_own(t):
     """The guest and hvtrace record events with equal filters together: the same events pass. An instance has separate
     filters, and set_event_notrace_pid excludes a task. record -f, which reads raw pages, passes them as well. Events
@@ -307,7 +307,7 @@ ON_EXIT = ('enable_event:kmem:mm_page_alloc:1 if comm == "sleep"', 'traceoff:1 i
 WORK_OF_TRIGGERS = "ls /proc >/dev/null; sleep 0.1; ls /proc >/dev/null; cat /proc/uptime >/dev/null; ls /proc >/dev/null; sleep 0.1"
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU, sanitized=True)
 def triggers_act_as_the_guests_own(t):
     """Valid and invalid triggers: errno and the files' text equal the guest's own tracefs. While both record, an event
     is enabled at the same point, and recording ends with the same event."""

@@ -132,7 +132,7 @@ def is_whole(users):
     return inner in ([], ["spin"]) or inner[0] in ("search", "order", "ask", "signaled")
 
 
-@case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))
+@case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST), sanitized=True)
 def stacks_without_frame_pointers(t):
     """With --user-stack=dwarf, the stacks of a program without frame pointers are whole, through functions of Debian's
     libc and the vDSO; without it, few are. Stacks with a signal, for which the kernel may store more of the registers

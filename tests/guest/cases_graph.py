@@ -52,7 +52,7 @@ def head(text):
     return [line for line in text.splitlines() if line.startswith("#")]
 
 
-@case(configs=(*IN_TURN[1:], *ONE_VCPU[:1]), further=IN_TURN[:1])
+@case(configs=(*IN_TURN[1:], *ONE_VCPU[:1]), further=IN_TURN[:1], sanitized=True)
 def graph_agrees_with_own(t):
     """One workload, a few globs: trees of calls, their order and folding, and the header equal the guest's own."""
     own, own_text = own_trees(t, FILTERS)
@@ -316,7 +316,7 @@ class Sleepers:
         self.guest.run("kill $(cat /tmp/s.pid)")
 
 
-@case(configs=EVERY[:1])
+@case(configs=EVERY[:1], sanitized=True)
 def graph_ends_with_sleepers(t):
     """Tasks sleep in traced functions: detach restores their return addresses, and they continue and exit with success.
     Repeats this after a kill of the service."""

@@ -186,7 +186,7 @@ def start_asleep(t):
     return re.search(r"\d+", said).group(0)
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU, sanitized=True)
 def histograms_agree_with_the_guests_own(t):
     """The guest and hvtrace count the same events of one task together: the texts of all hist files are equal to the
     byte. tracing_on is off for both."""

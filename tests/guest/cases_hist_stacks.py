@@ -35,7 +35,7 @@ def stacks_of(hist):
     return {(tuple(line.strip() for line in stack.splitlines()), rest): int(hits) for stack, rest, hits in ENTRY.findall(hist)}
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU, sanitized=True)
 def stacks_in_histograms(t):
     """Stacks as keys: valid and invalid triggers parse like the guest's own, and both count the same stacks
     together."""

@@ -242,7 +242,7 @@ def irqsoff_finds_planted_sections(t):
         traced.echo("current_tracer", "nop")
 
 
-@case(configs=COUNTED[:1])
+@case(configs=COUNTED[:1], sanitized=True)
 def record_prints_the_longest_section(t):
     """record prints the contents of trace_pipe, with the functions of -l in each section, and finally the longest
     section."""
@@ -444,7 +444,7 @@ def end_probes(t):
     t.guest.run_own(f"cd {OWN}; echo 0 >events/enable; echo >kprobe_events; echo >trace")
 
 
-@case(configs=IN_TURN[1:])
+@case(configs=IN_TURN[1:], sanitized=True)
 def the_guest_patches_itself_while_sections_are_measured(t):
     """The guest uses its own ftrace, tracepoints, static keys and modules while sections are measured, and kprobes on
     each instruction of functions in which hvtrace replaces some instructions. hvtrace does not replace an instruction

@@ -60,7 +60,7 @@ def measure_for(t, traced, *words):
     return found
 
 
-@case(configs=(COUNTED[0], COUNTED[-1]), further=COUNTED[1:-1])
+@case(configs=(COUNTED[0], COUNTED[-1]), further=COUNTED[1:-1], sanitized=True)
 def latency_names_a_cpu_limit(t):
     """A program may run for 10 of each 100 ms: latency reports its cgroup's limit, with duration and count, and blames
     the tenant's limit."""

@@ -39,7 +39,7 @@ KINDS = (
 HIBERNATING = tuple(dataclasses.replace(config, disk_mib=1024, cmdline="resume=/dev/nvme0n1") for config in IN_TURN)
 
 
-@case(configs=(*KINDS[1:3], KINDS[4]), further=(KINDS[0], KINDS[3]))
+@case(configs=(*KINDS[1:3], KINDS[4]), further=(KINDS[0], KINDS[3]), sanitized=True)
 def kinds_of_machine(t):
     """KASLR off, four levels, KPTI, private RAM, four vCPUs: attach, trace, detach."""
     functions = t.guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
@@ -167,7 +167,7 @@ BROKER_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid se
                        "sys_admin").split()
 
 
-@case(configs=BOTH[:1])
+@case(configs=BOTH[:1], sanitized=True)
 def changes_of_a_killed_service_are_restored(t):
     """kill -9 of the service alone, before and during patching: its broker restores every byte, and the next attach
     succeeds. Service and guardian have no privileges, the broker has only those it needs."""
@@ -284,7 +284,7 @@ def killed_guardian_is_replaced(t):
         assert t.guest.state() == "running", t.guest.state()
 
 
-@case(configs=BOTH[:1])
+@case(configs=BOTH[:1], sanitized=True)
 def killed_parser_is_replaced(t):
     """kill -9 of the process that parses the VMM's answers: the next request starts a new one."""
     with t.attach() as traced:
@@ -295,7 +295,7 @@ def killed_parser_is_replaced(t):
         assert t.guest.state() == "running", t.guest.state()
 
 
-@case(configs=BOTH[:1])
+@case(configs=BOTH[:1], sanitized=True)
 def killed_service_and_guardian_are_recovered(t):
     """kill -9 of service and guardian during a hold, so that no process can end it: recover ends it."""
     t.hv("attach", t.name)
@@ -315,7 +315,7 @@ def killed_service_and_guardian_are_recovered(t):
     assert t.guest.run("echo alive").strip() == "alive"
 
 
-@case(configs=BOTH[1:], fresh=True)
+@case(configs=BOTH[1:], fresh=True, sanitized=True)
 def rebooted_guest(t):
     """The guest reboots during a session: the service ends, and attach succeeds in spite of the old region."""
     t.hv("attach", t.name)
@@ -360,7 +360,7 @@ def asleep_while_attached(t):
     memory.close()
 
 
-@case(configs=HIBERNATING[1:], fresh=True)
+@case(configs=HIBERNATING[1:], fresh=True, sanitized=True)
 def hibernated_while_attached(t):
     """The guest hibernates while all functions are traced: everything is restored before its image is made."""
     tracer = "function_graph" if t.guest.config.suite == KERNELS[0] else "function"
@@ -398,7 +398,7 @@ def destroyed_while_attached(t):
     assert not left, left
 
 
-@case(configs=OWN_GUESTS)
+@case(configs=OWN_GUESTS, sanitized=True)
 def domains_that_cannot_be_traced(t):
     """Messages for: no such domain, domain off, no ivshmem device (with the XML to add), only firmware."""
     t.hv.fails("attach", "hvtrace-no-such-domain", says=["hvtrace-no-such-domain"])

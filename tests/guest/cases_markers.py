@@ -52,7 +52,7 @@ def known(sizes, all_bytes):
     return [(len(of_one), of_one[:n]) for n, of_one in zip(sizes, all_bytes, strict=True)]
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU, sanitized=True)
 def markers(t):
     """A text longer than the guest's kernel accepts becomes several lines, as in the guest."""
     with t.attach():

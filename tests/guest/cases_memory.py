@@ -79,7 +79,7 @@ def check_tasks(t, examples, domain):
     return len(stable)
 
 
-@case(configs=(Config("bookworm", vcpus=2),), further=(Config("trixie", vcpus=2),))
+@case(configs=(Config("bookworm", vcpus=2),), further=(Config("trixie", vcpus=2),), sanitized=True)
 def types_and_memory_equal_the_guests(t):
     """examples/ps.py shows the tasks of /proc; types equal those of the guest's BTF. Variables have their values. Addresses of devices, of
     programs, and without memory are refused."""

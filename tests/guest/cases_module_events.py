@@ -102,7 +102,7 @@ TRACEPOINT = "t:cache cache_entry_make_negative name=cd->name:string flags=h->fl
 NAME = 'name="auth.unix.ip"'
 
 
-@case(configs=WITH_MODULES[1:])
+@case(configs=WITH_MODULES[1:], sanitized=True)
 def probes_of_a_modules_tracepoint(t):
     """Probes of a module's tracepoint record the same events as the guest's own, if its kernel has them for modules.
     While they are on, the module cannot be removed; when they are off, it can, and they continue when it is loaded

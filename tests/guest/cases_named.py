@@ -345,7 +345,7 @@ t:calls sys_enter id:u16 name=+0(regs->di):ustring
 PIDS = re.compile(r" pid=\d+ old=\d+")
 
 
-@case(configs=(NEWEST,))
+@case(configs=(NEWEST,), sanitized=True)
 def newest_kernels_definitions(t):
     """All valid and invalid definitions equal the newest kernel's own: it looks for functions before arguments, some
     functions of other kernels are inline in it, and its fprobes have no MAXACTIVE."""
@@ -476,7 +476,7 @@ def places_and_names_of_probes(t):
         t.note(f"{len(pairs)} definitions")
 
 
-@case(configs=(*ONE_VCPU, OLDEST))
+@case(configs=(*ONE_VCPU, OLDEST), sanitized=True)
 def probes_wait_for_their_module(t):
     """Probes of functions in a module that is not loaded record once it is loaded. A probe of a function that the
     module lacks never records, and disturbs no other probe."""

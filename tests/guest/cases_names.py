@@ -108,7 +108,7 @@ def filters_by_name_follow(t):
             assert sum(exits(text).values()) == expected * N, (name, exits(text))
 
 
-@case(configs=KERNELS)
+@case(configs=KERNELS, sanitized=True)
 def renames_outlive_a_kill(t):
     """Tasks can still be renamed after a kill of hvtrace, and recover restores the call that hvtrace redirected for
     that."""

@@ -44,7 +44,7 @@ def compared(ours, own):
     return (*names[:SEVERAL], ftrace.ROUND)
 
 
-@case(configs=(), further=(*IN_TURN[::-1], *ONE_VCPU))
+@case(configs=(), further=(*IN_TURN[::-1], *ONE_VCPU), sanitized=True)
 def functions_without_ftrace(t):
     """Some hundred functions have the calls that the guest's own ftrace records, in the same order. check gives the number
     of functions and the reasons of the others. What needs ftrace is refused by name. recover restores the jumps of a

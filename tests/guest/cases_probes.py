@@ -125,7 +125,7 @@ def payloads(text):
     return found
 
 
-@case(configs=(*ONE_VCPU, OLDEST))
+@case(configs=(*ONE_VCPU, OLDEST), sanitized=True)
 def probes_read_memory(t):
     """Probes that read memory have the data of the guest's own probes for the same calls. Those are set after the
     functions' entries, where the registers are still unchanged."""

@@ -132,7 +132,7 @@ def profile_times(t):
     t.note(f"{usual[sleep][1]:.0f} us, awake {awake[sleep][1]:.0f} us")
 
 
-@case(configs=(Config("trixie", vcpus=2),))
+@case(configs=(Config("trixie", vcpus=2),), sanitized=True)
 def profile_of_all(t):
     """All functions while tasks are created and exit: the sums are right, and the guest continues."""
     with t.attach() as traced:

@@ -55,7 +55,7 @@ def agree(own, own_pid, ours, our_pid, first=ftrace.ROUND):
     return len(one)
 
 
-@case(configs=(*IN_TURN, NEWEST))
+@case(configs=(*IN_TURN, NEWEST), sanitized=True)
 def stacks_agree_with_own_ftrace(t):
     """One workload with func_stack_trace: stacks and their order equal the guest's own. Callers in a timer interrupt,
     which are on two stacks, are complete up to the kernel's entry."""

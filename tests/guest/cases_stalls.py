@@ -115,7 +115,7 @@ def latency_names_interrupts_off(t):
     names(t, STALLS["interrupts off"])
 
 
-@case(configs=COUNTED[:1])
+@case(configs=COUNTED[:1], sanitized=True)
 def latency_names_a_spin_lock(t):
     """A spin lock held for 20 ms: the tenant's kernel, with the function and the length."""
     names(t, STALLS["spin lock"])

@@ -197,7 +197,7 @@ def recipe_of_the_guest(t):
         t.guest.run(CLEAN + "echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
 
 
-@case(configs=STANDARD[1:3], further=STANDARD[:1])
+@case(configs=STANDARD[1:3], further=STANDARD[:1], sanitized=True)
 def wakeup_latency_agrees_with_the_guests_own(t):
     """The recipe of the kernel's documentation: sched_waking, sched_switch, a synthetic event, and a histogram of it.
     The guest and hvtrace execute it together, with equal events and entries. hvtrace's latencies equal those

@@ -44,7 +44,7 @@ def header(text):
     return [re.sub(r"\d+/\d+ ", "N/N ", line) for line in text.splitlines() if line.startswith("#")]
 
 
-@case(configs=(*IN_TURN, *ONE_VCPU[:1]))
+@case(configs=(*IN_TURN, *ONE_VCPU[:1]), sanitized=True)
 def agrees_with_own_ftrace_filtered(t):
     """One workload, a few globs: functions, callers and their order equal the guest's own."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
@@ -120,7 +120,7 @@ def all_sites_on_and_off(t):
     assert off["sites"]["patched"] == 0, f"sites still patched: {off['sites']}"
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=(STANDARD[0], STANDARD[2]), sanitized=True)
 def module_functions_are_traced(t):
     """A function of a module is traced. Afterwards its site is as before."""
     t.guest.run("insmod /modules/dummy.ko && ip link set dummy0 up")

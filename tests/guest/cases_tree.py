@@ -96,7 +96,7 @@ def play_own(t, name, before):
 
 
 def play_ours(t, name, player, where):
-    player = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", player)
+    player = os.path.join(t.hv.helpers, "tests", player)
     done = subprocess.run([player, where], input=script(name).encode(), capture_output=True, timeout=120, check=True)
     return done.stdout.decode(errors="replace")
 
@@ -168,7 +168,7 @@ class Player:
 
     def __init__(self, t):
         (run_dir,) = t.hv.run_dirs(t.guest.name)
-        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
+        program = os.path.join(t.hv.helpers, "tests", "conformance_player")
         self.process = subprocess.Popen([program, f"{run_dir}/sock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def play(self, *lines):
@@ -199,7 +199,7 @@ def check_pause(t, traced, names):
     traced.echo("set_ftrace_filter", f"!{names['do_mkdirat']}:traceoff", append=True)
 
 
-@case(configs=(STANDARD[2],), further=(STANDARD[0],))
+@case(configs=(STANDARD[2],), further=(STANDARD[0],), sanitized=True)
 def commands_switch_recording(t):
     """traceoff stops recording at its function, once per count; traceon starts it; afterwards nothing of them
     remains."""
@@ -298,7 +298,7 @@ def a_killed_writer_publishes_nothing(t):
             assert traced.text("enabled_functions").split() == ["vfs_read", "(1)"], f"after {words}"
 
 
-@case(configs=(STANDARD[0],))
+@case(configs=(STANDARD[0],), sanitized=True)
 def masks_forks_and_thread_groups(t):
     """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids has thread groups."""
     with t.attach() as traced:

@@ -109,7 +109,7 @@ def our_stacks(t, traced, pid):
     return ours, in_text, in_raw
 
 
-@case(configs=(ONE_VCPU[0],), further=(OLDEST, *ONE_VCPU[1:], NEWEST))
+@case(configs=(ONE_VCPU[0],), further=(OLDEST, *ONE_VCPU[1:], NEWEST), sanitized=True)
 def user_stacks_agree_with_own_ftrace(t):
     """The user stacks after system calls, switches and probes of a program with frame pointers and one without equal the
     guest's own, with addresses and with files, and follow stacks in the kernel. Those of the idle task are empty. The

@@ -80,7 +80,7 @@ def check_worst(t, traced, tracer, mode):
     return head, text
 
 
-@case(configs=COUNTED[1:])
+@case(configs=COUNTED[1:], sanitized=True)
 def wakeup_finds_the_worst_wait(t):
     """Tasks of each kind are woken while preemption is off. Each tracer keeps the worst wait of its kind, with its
     task, both records and the length according to the guest's own events. With function-trace it has the calls

@@ -42,7 +42,7 @@ def a_guest(t, config):
 
 
 def probe(t, guest, option):
-    path = os.path.join(os.path.dirname(t.hv.path), "..", "kernel", "kernel_probe")
+    path = os.path.join(t.hv.helpers, "kernel", "kernel_probe")
     return subprocess.run([path, guest.name, option], capture_output=True, check=True, timeout=120).stdout
 
 

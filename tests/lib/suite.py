@@ -31,13 +31,14 @@ class Skip(Exception):
 
 
 class Case:
-    def __init__(self, run, configs, further, fresh, alone):
+    def __init__(self, run, configs, further, fresh, alone, sanitized):
         self.run = run
         self.name = run.__name__
         self.configs = configs  # None: the case starts its own guests
         self.further = further
         self.fresh = fresh  # the case ends its guest, so it gets a separate one
         self.alone = alone  # no other guest of this suite runs at that time
+        self.sanitized = sanitized
 
     def use(self, all_kernels):
         """Adds the further configurations if ALL_KERNELS. If a developer supplied the kernel, keeps only guests with
@@ -49,6 +50,9 @@ class Case:
 
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
+
+    def is_sanitized(self, config):
+        return self.sanitized and config == self.configs[0]
 
 
 @dataclasses.dataclass
@@ -83,14 +87,15 @@ OLDEST = Config("bullseye", 1, btf=BTF)
 OWN_GUESTS = (None,)
 
 
-def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False):
+def case(configs=tuple(STANDARD[:3]), further=(), fresh=False, alone=False, sanitized=False):
     """Registers a case: f(t) with t.guest, t.hv, t.lab. By default it runs with two vCPUs on both kernels, and with one
     vCPU on one of them. CONFIGS=OWN_GUESTS: it starts its own guests. FURTHER: slow configurations, which a run of all
     cases uses only with --all-kernels; OWN_GUESTS, if CONFIGS is empty, makes the case slow. ALONE: it measures
-    durations. Cases with counted instructions are alone, too, because their guests use a CPU even while idle."""
+    durations. Cases with counted instructions are alone, too, because their guests use a CPU even while idle.
+    SANITIZED: with its first configuration, the case uses the program with sanitizers, if there are two programs."""
 
     def register(run):
-        CASES.append(Case(run, tuple(dict.fromkeys(configs)), tuple(further), fresh, alone))
+        CASES.append(Case(run, tuple(dict.fromkeys(configs)), tuple(further), fresh, alone, sanitized))
         return run
 
     return register
@@ -254,10 +259,11 @@ def left_behind(hv, names=None):
 
 
 class Runner:
-    def __init__(self, lab, hv, say, tell=lambda verdict, title: None):
-        """Calls `tell` with the verdict on each case."""
+    def __init__(self, lab, hv, say, tell=lambda verdict, title: None, sanitized=None):
+        """Calls `tell` with the verdict on each case. SANITIZED: the program for sanitized cases. Default: HV."""
         self.lab = lab
         self.hv = hv
+        self.sanitized = sanitized or hv
         self.say = say
         self.tell = tell
         self.passed = self.failed = self.skipped = 0
@@ -277,11 +283,12 @@ class Runner:
     def run_case(self, case_, guest, title):
         """Runs a case. Returns whether the guest can serve further cases."""
         start = time.monotonic()
-        test = Test(self.lab, self.hv, guest)
+        hv = self.sanitized if case_.is_sanitized(guest and guest.config) else self.hv
+        test = Test(self.lab, hv, guest)
         wrong, usable = [], True
         record = kvm.Record(guest.pid) if guest else None
         try:
-            watch = Watch(guest, self.hv) if guest and not case_.fresh else None
+            watch = Watch(guest, hv) if guest and not case_.fresh else None
             try:
                 case_.run(test)
             except Skip:
@@ -292,14 +299,15 @@ class Runner:
                     wrong += last_words(guest)
                 if not str(error) or not isinstance(error, (AssertionError, tool.ToolFailed, channel.Failed)):
                     wrong.append(traceback.format_exc(limit=-3))
-                self._force_detach(guest)
+                if guest and hv.processes(guest.name):
+                    hv.run("detach", guest.name)
             if watch:
                 more = watch.proof(test)
                 usable = not more
                 wrong += more
             else:
-                wrong += left_behind(self.hv)
-            wrong += self.hv.take_reports()
+                wrong += left_behind(hv)
+            wrong += hv.take_reports()
             if record and record.before:
                 wrong += [f"the host's dmesg: {line}" for line in bad_dmesg("\n".join(record.new_lines()))[:5]]
             test.notes += [f"refused: {line}" for line in test.refusals]
@@ -319,16 +327,8 @@ class Runner:
         else:
             self.count("ok", title)
             self._line("ok", title, seconds, test.notes)
-        self._end_processes()
+        end_processes(hv, our_names())  # leftovers of a failed case must not fail the next ones
         return usable
-
-    def _force_detach(self, guest):
-        if guest and self.hv.processes(guest.name):
-            self.hv.run("detach", guest.name)
-
-    def _end_processes(self):
-        """Leftovers of a failed case must not fail the next ones."""
-        end_processes(self.hv, our_names())
 
     def run_part(self, part):
         if part.config:
@@ -423,13 +423,15 @@ def split(parts):
     return sorted(found[False], key=weight, reverse=True), found[True]
 
 
-def run_beside(lab, hv, parts, number, runner):
+def run_beside(lab, hv, sanitized, parts, number, runner):
     """Runs PARTS in NUMBER lanes."""
 
     def run_parts(indices, tell):
         own = Lab(lambda text: tell(("say", f"     {text}")))
         own.kvm_works = lab.kvm_works
-        lane = Runner(own, tool.Tool(hv.path), lambda text: tell(("say", text)), lambda *what: tell(("case", *what)))
+        # New ones, because each process has its own reports of the sanitizers.
+        tools = [tool.Tool(old.path, old.helpers) for old in (hv, sanitized)]
+        lane = Runner(own, tools[0], lambda text: tell(("say", text)), lambda *what: tell(("case", *what)), tools[1])
         try:
             for index in indices:
                 lane.run_part(parts[index])
@@ -439,7 +441,8 @@ def run_beside(lab, hv, parts, number, runner):
 
     def bury(pid):
         lab.remove_orphans()
-        end_processes(hv, our_names(pid))
+        for program in (hv, sanitized):
+            end_processes(program, our_names(pid))
         for path in hv.run_dirs(our_names(pid)):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -455,7 +458,7 @@ def runs_under_kvm():
     return lab.kvm_works
 
 
-def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
+def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False, sanitized_path=None):
     for case_ in CASES:
         case_.use(all_kernels or patterns)
     left_out = sum(len(case_.further) for case_ in CASES)
@@ -466,13 +469,14 @@ def main(hv_path, patterns, say, list_only=False, lanes=1, all_kernels=False):
         return 0
     lab = Lab(lambda text: say(f"     {text}"))
     lab.open()
-    hv = tool.Tool(hv_path)
-    runner = Runner(lab, hv, say)
+    sanitized = tool.Tool(sanitized_path or hv_path)
+    hv = tool.Tool(hv_path, sanitized.helpers)
+    runner = Runner(lab, hv, say, sanitized=sanitized)
     parts = parts_of(cases, patterns)
     if lanes > 1 and len(parts) > 1:
         lab.ask_for_kvm(STANDARD[0])
         beside, parts = split(parts)
-        run_beside(lab, hv, beside, lanes, runner)
+        run_beside(lab, hv, sanitized, beside, lanes, runner)
     for part in parts:
         runner.run_part(part)
     lab.close()

@@ -48,8 +48,10 @@ class ToolFailed(Exception):
 
 
 class Tool:
-    def __init__(self, path):
+    def __init__(self, path, helpers=None):
+        """HELPERS: the build directory with the tests' own programs. Default: that of PATH."""
         self.path = os.path.abspath(path)
+        self.helpers = helpers or os.path.dirname(os.path.dirname(self.path))
         self.old = self._run_dirs("hvtrace-")
         # A service has no stderr, so the sanitizers write their findings into files.
         self.reports = f"/run/hvtrace-test/sanitizer-{os.getpid()}"
