@@ -274,10 +274,22 @@ static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
 	task->cpu = cpu;
 }
 
+/* A busy vCPU may not switch for seconds. Until then, any of its events shows who runs there. */
+static void follow_running(struct hv_sched_cpu *c, const struct hv_moment *m)
+{
+	if (c->has_current)
+		return;
+	c->current = hv_stall_task(m->pid, m->comm);
+	c->has_current = true;
+	c->prio = -1;
+	c->since_ns = m->time_ns;
+}
+
 void hv_sched_follow(struct hv_sched *t, const struct hv_moment *m)
 {
 	if (m->cpu >= t->nr_cpus)
 		return;
+	follow_running(&t->cpus[m->cpu], m);
 	if (m->kind == HV_MOMENT_SWITCH)
 		follow_switch(t, m);
 	else if (m->kind == HV_MOMENT_WAKING)

@@ -153,9 +153,9 @@ struct hv_sched_task *hv_sched_find(const struct hv_sched *t, uint32_t pid);
 /* Returns the total time that TASK was on a vCPU. */
 uint64_t hv_sched_on_cpu(const struct hv_sched_task *task, uint64_t now_ns);
 
-/* Updates the state after a switch or waking. Call it after the analysers have processed M. */
+/* Updates the state after any event of a task. Call it after the analysers have processed M. */
 void hv_sched_follow(struct hv_sched *t, const struct hv_moment *m);
-/* Call it when events of CPU were lost: its current task is then unknown until the next switch, and
+/* Call it when events of CPU were lost: its current task is then unknown until its next event, and
  * the state of each task is unknown until an event shows it. */
 void hv_sched_lose(struct hv_sched *t, unsigned cpu);
 

@@ -65,6 +65,18 @@ START_TEST(the_task_that_ran_longest_is_named)
 }
 END_TEST
 
+/* The wakeup is the vCPU's first event, and its task has run since before the measurement. */
+START_TEST(a_task_that_has_not_switched_yet_is_named)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 5), wake(1, 5, 99, 7), sw(1, 30, 99, 1, 7));
+	s = only(HV_STALL_RUNQUEUE, 5, 30, 7);
+	ck_assert_uint_eq(s->by.pid, 99);
+	ck_assert_uint_eq(s->by_ns, 25 * MS);
+}
+END_TEST
+
 /* The group 0x1000 may run 10 ms in each 100 ms. */
 static void set_group(void)
 {
@@ -707,6 +719,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
 	tcase_add_test(tc, the_task_that_ran_longest_is_named);
+	tcase_add_test(tc, a_task_that_has_not_switched_yet_is_named);
 	tcase_add_test(tc, tasks_before_a_stall_are_copied);
 	tcase_add_test(tc, too_many_tasks_before_a_stall_are_dropped);
 	tcase_add_test(tc, a_preempted_task_waits);
