@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 
 	if (pidfd < 0)
 		return 2;
-	err = hv_vmm_file_take(pidfd, atoi(argv[2]), &file);
+	err = hv_vmm_file_take(atoi(argv[1]), pidfd, atoi(argv[2]), &file);
 	puts(err ? err->message : "taken");
 	hv_close_at(&file.fd);
 	return 0;

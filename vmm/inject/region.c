@@ -87,7 +87,8 @@ static struct hv_err *find_again(struct hv_inject *j)
 static struct hv_err *map_region(struct hv_inject *j)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, j->kvm.region_fd, &file);
+	struct hv_err *err =
+		hv_vmm_file_take(j->vmm.process->pid, j->vmm.pidfd, j->kvm.region_fd, &file);
 	HV_AUTO_FD int fd = file.fd;
 	uint8_t *host = NULL;
 
@@ -159,7 +160,8 @@ static bool is_pin_file(int fd)
 static struct hv_err *fill_pin_file(const struct hv_inject *j)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, j->kvm.pin_fd, &file);
+	struct hv_err *err =
+		hv_vmm_file_take(j->vmm.process->pid, j->vmm.pidfd, j->kvm.pin_fd, &file);
 	HV_AUTO_FD int fd = file.fd;
 	uint8_t image[HV_VMM_PIN_BYTES_MAX];
 	size_t len_bytes;

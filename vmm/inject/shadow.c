@@ -72,11 +72,11 @@ static bool is_range(const struct hv_inject *j, const struct hv_shadow *s)
 static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE, ram = HV_VMM_FILE_NONE;
-	struct hv_err *err = hv_vmm_file_take(j->vmm.pidfd, s->fd, &file);
+	struct hv_err *err = hv_vmm_file_take(j->vmm.process->pid, j->vmm.pidfd, s->fd, &file);
 	HV_AUTO_FD int fd = file.fd;
 
 	if (!err)
-		err = hv_vmm_file_take(j->vmm.pidfd, s->ram_fd, &ram);
+		err = hv_vmm_file_take(j->vmm.process->pid, j->vmm.pidfd, s->ram_fd, &ram);
 	s->ram_here = ram.fd;
 	if (err)
 		return hv_err_in(err, "shadow");

@@ -4,17 +4,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/grow.h"
 #include "base/text.h"
+#include "vmm/process/mounts.h"
 
 /* -- mappings ---------------------------------------------------------------------------------- */
 
@@ -135,15 +134,15 @@ static uint64_t dev_of(const struct statx *st)
 	return (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor; /* as in struct hv_vma */
 }
 
-/* FUSE files are rejected: reading a page would wait for the program that serves the file. */
-static bool is_fuse(int fd)
+static struct hv_err *not_usable(int vmm_fd)
 {
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) < 0 || fs.f_type == FUSE_SUPER_MAGIC;
+	return hv_err_new(EBADF,
+			  "file %d of the VMM is not a regular file that it may read and write",
+			  vmm_fd);
 }
 
-struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret)
+/* Takes a descriptor whose file system has been checked. */
+static struct hv_err *take(int pidfd, int vmm_fd, struct hv_vmm_file *ret)
 {
 	HV_AUTO_FD int fd = pidfd_getfd(pidfd, vmm_fd, 0);
 	struct statx st;
@@ -151,12 +150,46 @@ struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret)
 	if (fd < 0)
 		return hv_err_new(errno, "file %d of the VMM: %s", vmm_fd, strerror(errno));
 	if ((fcntl(fd, F_GETFL) & (O_ACCMODE | O_PATH)) != O_RDWR || !look(fd, "", &st) ||
-	    !S_ISREG(st.stx_mode) || is_fuse(fd))
-		return hv_err_new(EBADF,
-				  "file %d of the VMM is not a regular file that it may read and "
-				  "write",
-				  vmm_fd);
+	    !S_ISREG(st.stx_mode))
+		return not_usable(vmm_fd);
 	*ret = (struct hv_vmm_file){hv_take_fd(&fd), vmm_fd, dev_of(&st), st.stx_ino, st.stx_size};
+	return NULL;
+}
+
+/* Checks the file system before the descriptor is taken: closing a copy of a FUSE file waits for
+ * its server. *RET is the file's device number. */
+static struct hv_err *check_first(pid_t pid, int vmm_fd, uint64_t *ret)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/fd/%d", (int)pid, vmm_fd);
+	HV_AUTO_FREE char *name = hv_format("descriptor %d of the VMM", vmm_fd);
+	HV_AUTO_MOUNTS struct hv_mounts mounts = {0};
+	struct statx st;
+	struct hv_err *err;
+
+	if (!look(AT_FDCWD, path, &st) || !S_ISREG(st.stx_mode))
+		return not_usable(vmm_fd);
+	err = hv_mounts_read(pid, &mounts);
+	if (!err)
+		err = hv_mounts_check(&mounts, dev_of(&st), name);
+	*ret = dev_of(&st);
+	return err;
+}
+
+struct hv_err *hv_vmm_file_take(pid_t pid, int pidfd, int vmm_fd, struct hv_vmm_file *ret)
+{
+	struct hv_vmm_file file = HV_VMM_FILE_NONE;
+	uint64_t dev = 0;
+	struct hv_err *err = check_first(pid, vmm_fd, &dev);
+
+	if (!err)
+		err = take(pidfd, vmm_fd, &file);
+	if (err)
+		return err;
+	if (file.dev != dev) {
+		hv_close_at(&file.fd);
+		return not_usable(vmm_fd); /* the VMM has replaced it */
+	}
+	*ret = file;
 	return NULL;
 }
 
@@ -165,7 +198,7 @@ struct hv_err *hv_vmm_file_take(int pidfd, int vmm_fd, struct hv_vmm_file *ret)
 static bool take_if(int pidfd, int vmm_fd, const struct hv_vma *vma, struct hv_vmm_file *ret)
 {
 	struct hv_vmm_file file = HV_VMM_FILE_NONE;
-	HV_AUTO_ERR struct hv_err *err = hv_vmm_file_take(pidfd, vmm_fd, &file);
+	HV_AUTO_ERR struct hv_err *err = take(pidfd, vmm_fd, &file);
 
 	if (err)
 		return false;

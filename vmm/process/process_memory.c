@@ -12,6 +12,7 @@
 
 #include "base/bisect.h"
 #include "vmm/process/maps.h"
+#include "vmm/process/mounts.h"
 #include "vmm/shared_memory.h"
 
 /* -- memory of the process --------------------------------------------------------------------- */
@@ -35,6 +36,7 @@ struct hv_process_memory {
 	int fd;	   /* the VMM's memory; -1: it cannot be read */
 	/* The mappings at the last look; empty: read them for each request. */
 	struct hv_maps maps;
+	struct hv_mounts mounts; /* read after the maps, when first needed; empty: not read */
 	struct mapping *mappings;
 	size_t nr_mappings;
 	unsigned nr_searches; /* since the last look */
@@ -94,7 +96,7 @@ void hv_process_memory_free(struct hv_process_memory *pm)
 	for (size_t i = 0; i < pm->nr_mappings; i++)
 		unmap(&pm->mappings[i]);
 	free(pm->mappings);
-	hv_maps_deinit(&pm->maps);
+	hv_process_memory_end_look(pm);
 	hv_close_at(&pm->fd);
 	free(pm);
 }
@@ -120,6 +122,23 @@ static const struct hv_vma *vma_at(const struct hv_maps *maps, uint64_t hva)
 	return at < maps->nr && hva >= maps->list[at].start ? &maps->list[at] : NULL;
 }
 
+/* Refuses memory that only a program of the VMM may be able to supply. The mapping's name does not
+ * show that: a file can have any name, and any inode number. */
+static struct hv_err *check_device(struct hv_process_memory *pm, const struct hv_vma *vma)
+{
+	HV_AUTO_MOUNTS struct hv_mounts now = {0};
+	struct hv_mounts *mounts = pm->maps.nr ? &pm->mounts : &now;
+	struct hv_err *err = NULL;
+
+	if (!vma->dev)
+		return NULL; /* anonymous memory */
+	if (!mounts->nr)
+		err = hv_mounts_read(pm->pid, mounts);
+	if (!err)
+		err = hv_mounts_check(mounts, vma->dev, vma->name);
+	return hv_err_in(err, "process %d", (int)pm->pid);
+}
+
 static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struct hv_vma *ret)
 {
 	HV_AUTO_MAPS struct hv_maps now = {0};
@@ -137,6 +156,9 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 				  "process %d: its memory at 0x%" PRIx64
 				  " is not mapped for reading and writing",
 				  (int)pm->pid, hva);
+	err = check_device(pm, vma);
+	if (err)
+		return err;
 	*ret = *vma;
 	ret->name = NULL;
 	return NULL;
@@ -229,7 +251,7 @@ struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 
 	if (err)
 		return err;
-	hv_maps_deinit(&pm->maps);
+	hv_process_memory_end_look(pm);
 	pm->maps = maps;
 	pm->nr_searches = 0;
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
@@ -261,6 +283,7 @@ void hv_process_memory_drop_unused(struct hv_process_memory *pm)
 void hv_process_memory_end_look(struct hv_process_memory *pm)
 {
 	hv_maps_deinit(&pm->maps);
+	hv_mounts_deinit(&pm->mounts);
 }
 
 void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p)

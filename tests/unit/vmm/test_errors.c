@@ -284,7 +284,7 @@ START_TEST(files_that_are_not_memory)
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 	HV_AUTO_FREE char *message = hv_format(
 		"file %d of the VMM is not a regular file that it may read and write", ends[0]);
-	expect_error(hv_vmm_file_take(pidfd, ends[0], &file), EBADF, message);
+	expect_error(hv_vmm_file_take(getpid(), pidfd, ends[0], &file), EBADF, message);
 	close(ends[0]);
 	close(ends[1]);
 }
