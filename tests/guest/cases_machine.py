@@ -514,6 +514,21 @@ def changes_work_after_the_vmm_was_stopped(t):
             os.unlink(f"{place}.region")
 
 
+@case(configs=(), further=STANDARD[1:2])
+def a_stopped_vmm_of_libvirt(t):
+    """libvirt waits without a limit for the answer of a VMM that is stopped. A detach ends with a line of error; it works when
+    the VMM continues."""
+    with t.attach():
+        os.kill(t.guest.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            text = t.hv.fails("detach", t.name, says=[t.name, "not detached", "libvirt: the VMM's monitor"])
+            assert text.count("\n") == 1, text
+            t.note(f"after {time.monotonic() - begin:.1f} s: {text.strip()}")
+        finally:
+            os.kill(t.guest.pid, signal.SIGCONT)
+
+
 @contextlib.contextmanager
 def qemu_elsewhere(place, mount):
     """A QEMU in separate pid, mount and network namespaces, in which MOUNT has been executed. Its socket is qmp in the

@@ -11,14 +11,17 @@
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "vmm/domains.h"
+#include "vmm/qemu/monitor.h"
 
 /* -- the status file of a domain --------------------------------------------------------------- */
 
@@ -241,9 +244,24 @@ static void load(void)
 		lack = hv_strdup(dlerror());
 }
 
+/* libvirt waits without a limit for a VMM that does not answer. So a thread makes each call that
+ * asks the VMM, and the caller waits for it until a deadline. */
+enum call_state {
+	CALL_NONE,
+	CALL_RUNS, /* the thread uses CONN, DOM and REQUEST */
+	CALL_LATE, /* like CALL_RUNS; no caller waits, and the thread drops the answer */
+	CALL_ENDED,
+};
+
 struct domain {
 	virConnectPtr conn;
 	virDomainPtr dom;
+	pthread_mutex_t lock; /* protects the members below */
+	pthread_cond_t ended; /* CALL_ENDED was reached */
+	enum call_state state;
+	bool is_freed; /* the thread frees the domain when its call has ended */
+	char *request, *answer, *reason;
+	int code;
 };
 
 static void say_nothing(void *data hv_unused, virErrorPtr err hv_unused)
@@ -274,31 +292,155 @@ static struct hv_err *connect_to(const char *uri, virConnectPtr *ret)
 	return NULL;
 }
 
-static void domain_free(void *self)
+static void release(struct domain *d)
 {
-	struct domain *d = self;
-
 	if (d->dom)
 		lib.virDomainFree(d->dom);
 	if (d->conn)
 		lib.virConnectClose(d->conn);
+	pthread_cond_destroy(&d->ended);
+	pthread_mutex_destroy(&d->lock);
 	free(d);
+}
+
+/* Does not wait for a call. */
+static void domain_free(void *self)
+{
+	struct domain *d = self;
+	bool is_used;
+
+	pthread_mutex_lock(&d->lock);
+	d->is_freed = true;
+	is_used = d->state == CALL_LATE;
+	pthread_mutex_unlock(&d->lock);
+	if (!is_used)
+		release(d);
+}
+
+static struct domain *domain_new(void)
+{
+	struct domain *d = hv_alloc(sizeof(*d));
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	return d;
+}
+
+/* libvirt keeps the last error for each thread, until the next call. */
+static void call(struct domain *d)
+{
+	d->answer = d->reason = NULL;
+	d->code = 0;
+	if (lib.virDomainQemuMonitorCommand(d->dom, d->request, &d->answer, 0) >= 0)
+		return;
+	d->reason = hv_strdup(why());
+	d->code = lib.virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO;
+}
+
+static void drop_answer(struct domain *d)
+{
+	free(d->answer);
+	free(d->reason);
+	d->answer = d->reason = NULL;
+}
+
+static void *run_call(void *self)
+{
+	struct domain *d = self;
+	bool is_freed;
+
+	call(d);
+	pthread_mutex_lock(&d->lock);
+	free(hv_take(d->request));
+	is_freed = d->is_freed;
+	if (d->state == CALL_LATE) {
+		drop_answer(d);
+		d->state = CALL_NONE;
+	} else {
+		d->state = CALL_ENDED;
+		pthread_cond_signal(&d->ended);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (is_freed)
+		release(d);
+	return NULL;
+}
+
+/* Starts a thread with the rights that this thread has now. It receives no signals of the
+ * process. */
+static struct hv_err *start_call(struct domain *d, const char *request)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+	int code;
+
+	d->request = hv_strdup(request);
+	d->state = CALL_RUNS;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	code = pthread_create(&thread, &attr, run_call, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!code)
+		return NULL;
+	free(hv_take(d->request));
+	d->state = CALL_NONE;
+	return hv_err_new(code, "libvirt: cannot start a thread: %s", strerror(code));
+}
+
+static struct hv_err *wait_for_call(struct domain *d)
+{
+	uint64_t deadline_ns = hv_now_ns() + hv_qmp_timeout_ns;
+	struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / HV_NS_PER_S),
+				    .tv_nsec = (long)(deadline_ns % HV_NS_PER_S)};
+	int code = 0;
+
+	while (d->state == CALL_RUNS && !code)
+		code = pthread_cond_timedwait(&d->ended, &d->lock, &deadline);
+	if (d->state == CALL_ENDED)
+		return NULL;
+	d->state = CALL_LATE;
+	return hv_err_new(ETIMEDOUT, "libvirt: the VMM's monitor did not answer within %u s",
+			  (unsigned)(hv_qmp_timeout_ns / HV_NS_PER_S));
+}
+
+static struct hv_err *transact(struct domain *d, const char *request, char **ret)
+{
+	struct hv_err *err;
+
+	if (d->state == CALL_LATE)
+		return hv_err_new(ETIMEDOUT,
+				  "libvirt: the VMM's monitor has not answered an earlier command");
+	err = start_call(d, request);
+	if (!err)
+		err = wait_for_call(d);
+	if (err)
+		return err;
+	d->state = CALL_NONE;
+	if (d->reason)
+		err = hv_err_new(d->code, "libvirt: %s", d->reason);
+	else
+		*ret = hv_take(d->answer);
+	drop_answer(d);
+	return err;
 }
 
 static struct hv_err *domain_transact(void *self, const char *request, char **ret)
 {
 	struct domain *d = self;
-	char *answer = NULL;
+	struct hv_err *err;
 
-	if (lib.virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
-		/* Copy it: the next call of libvirt replaces its last error. */
-		HV_AUTO_FREE char *reason = hv_strdup(why());
-
-		return hv_err_new(lib.virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO,
-				  "libvirt: %s", reason);
-	}
-	*ret = answer;
-	return NULL;
+	pthread_mutex_lock(&d->lock);
+	err = transact(d, request, ret);
+	pthread_mutex_unlock(&d->lock);
+	return err;
 }
 
 /* libvirt does not know the reason of a stop that it did not request, such as one by the gdb
@@ -385,7 +527,7 @@ static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 
 struct hv_err *hv_libvirt_open(const char *spec, const char *uri, struct hv_libvirt_domain *ret)
 {
-	struct domain *d = hv_alloc(sizeof(*d));
+	struct domain *d = domain_new();
 	struct hv_libvirt_domain found = {.pidfd = -1};
 	struct hv_err *err = fill(d, spec, uri, &found);
 

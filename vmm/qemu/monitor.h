@@ -57,7 +57,7 @@ struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char
  * pause. */
 bool hv_monitor_is_paused_by_other(struct hv_monitor *m);
 
-/* Timeout of a command. Tests change it. */
+/* Timeout of a command, also through libvirt. Tests change it. */
 extern uint64_t hv_qmp_timeout_ns;
 /* Connects to a unix socket. EXPECTED and RET_PEER as for hv_unix_peer(). Sends and receives
  * nothing. */

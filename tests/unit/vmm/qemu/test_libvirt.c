@@ -7,6 +7,7 @@
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,11 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "tests/lib/expect.h"
 #include "tests/lib/failing_call.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/domains.h"
+#include "vmm/qemu/libvirt.h"
 #include "vmm/qemu/machine.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -35,6 +38,9 @@ static struct {
 	unsigned nr_active; /* this request finds the domain inactive; 0: none does */
 	const char *xml;    /* in the domain's description */
 	const char *arch;
+	/* A command that ends when a byte can be read; -1: it ends immediately. */
+	int wait_fd;
+	unsigned nr_commands, nr_freed;
 } virt;
 
 static char dir[32], file[64];
@@ -90,6 +96,7 @@ EXPORTED virDomainPtr virDomainLookupByID(virConnectPtr conn hv_unused, int id h
 
 EXPORTED int virDomainFree(virDomainPtr dom hv_unused)
 {
+	__atomic_add_fetch(&virt.nr_freed, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -129,6 +136,11 @@ EXPORTED int virDomainIsActive(virDomainPtr dom hv_unused)
 EXPORTED int virDomainQemuMonitorCommand(virDomainPtr dom hv_unused, const char *command,
 					 char **ret, unsigned flags hv_unused)
 {
+	char byte;
+
+	virt.nr_commands++;
+	if (virt.wait_fd >= 0)
+		ck_assert_int_eq(read(virt.wait_fd, &byte, 1), 1);
 	if (strstr(command, "query-cpus-fast"))
 		*ret = hv_format("{\"return\": [{\"thread-id\": %d}]}", (int)getpid());
 	else if (strstr(command, "query-target"))
@@ -165,7 +177,7 @@ static void setup(void)
 {
 	FILE *f;
 
-	virt = (__typeof__(virt)){.xml = "", .arch = "x86_64"};
+	virt = (__typeof__(virt)){.xml = "", .arch = "x86_64", .wait_fd = -1};
 	strcpy(dir, "/tmp/libvirt-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(file, sizeof(file), "%s/web1.xml", dir);
@@ -292,6 +304,127 @@ START_TEST(lists_of_domains)
 }
 END_TEST
 
+/* A command that the VMM answers late, and the commands after it. */
+
+#define TIMEOUT_NS (HV_NS_PER_S / 5)
+#define LATE	   "libvirt: the VMM's monitor did not answer within 0 s"
+#define BUSY	   "libvirt: the VMM's monitor has not answered an earlier command"
+
+static struct hv_err *ask(struct hv_monitor *m, char **ret)
+{
+	return hv_monitor_transact(m, "{\"execute\":\"x\"}", ret);
+}
+
+/* Sends a command that is not answered. Write to *RET_FD to answer it. */
+static struct hv_monitor *ask_in_vain(int *ret_fd)
+{
+	struct hv_libvirt_domain d = {0};
+	uint64_t begun_ns;
+	char *answer = NULL;
+	int ends[2];
+
+	hv_qmp_timeout_ns = TIMEOUT_NS;
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	expect_success(hv_libvirt_open("web1", URI, &d));
+	virt.wait_fd = ends[0];
+	begun_ns = hv_now_ns();
+	expect_error(ask(d.monitor, &answer), ETIMEDOUT, LATE);
+	ck_assert_uint_lt(hv_now_ns() - begun_ns, 10 * HV_NS_PER_S);
+	free(d.name);
+	free(d.uuid);
+	close(d.pidfd);
+	hv_libvirt_state_deinit(&d.state);
+	*ret_fd = ends[1];
+	return d.monitor;
+}
+
+/* Waits until the call in progress has ended. */
+static struct hv_err *ask_until_idle(struct hv_monitor *m, char **ret)
+{
+	struct hv_err *err = NULL;
+	uint64_t deadline_ns = hv_now_ns() + 10 * HV_NS_PER_S;
+
+	do {
+		hv_err_free(err);
+		err = ask(m, ret);
+	} while (err && err->code == ETIMEDOUT && hv_now_ns() < deadline_ns);
+	return err;
+}
+
+START_TEST(a_monitor_that_answers_late)
+{
+	HV_AUTO_FREE char *answer = NULL;
+	int fd;
+	struct hv_monitor *m = ask_in_vain(&fd);
+	uint64_t begun_ns = hv_now_ns();
+
+	expect_error(ask(m, &answer), ETIMEDOUT, BUSY);
+	ck_assert_uint_lt(hv_now_ns() - begun_ns, TIMEOUT_NS);
+	ck_assert_uint_eq(virt.nr_commands, 1);
+	virt.wait_fd = -1;
+	ck_assert_int_eq(write(fd, "", 1), 1);
+	expect_success(ask_until_idle(m, &answer));
+	ck_assert_str_eq(answer, "{\"return\": {\"enabled\": true}}");
+	ck_assert_uint_eq(virt.nr_commands, 2);
+	hv_monitor_free(m);
+	close(fd);
+}
+END_TEST
+
+static struct hv_err *open_and_ask(void *ctx hv_unused)
+{
+	struct hv_libvirt_domain d = {0};
+	HV_AUTO_FREE char *answer = NULL;
+	struct hv_err *err = hv_libvirt_open("web1", URI, &d);
+
+	return err ? err : ask(d.monitor, &answer);
+}
+
+START_TEST(a_process_that_gets_no_thread)
+{
+	static const struct failing_call none[] = {
+		{SCMP_SYS(clone3), EAGAIN, {0}}, {SCMP_SYS(clone), EAGAIN, {0}}, {0}};
+
+	expect_failure(none, open_and_ask, NULL, EAGAIN,
+		       "libvirt: cannot start a thread: Resource temporarily unavailable");
+}
+END_TEST
+
+START_TEST(a_domain_that_is_freed_during_a_command)
+{
+	int fd;
+	struct hv_monitor *m = ask_in_vain(&fd);
+
+	hv_monitor_free(m);
+	ck_assert_uint_eq(virt.nr_freed, 0);
+	ck_assert_int_eq(write(fd, "", 1), 1);
+	while (!__atomic_load_n(&virt.nr_freed, __ATOMIC_SEQ_CST))
+		sched_yield();
+	usleep(100000); /* the thread also frees its memory */
+	close(fd);
+}
+END_TEST
+
+/* The child has only the thread that forked. */
+START_TEST(a_child_of_a_process_with_a_late_command)
+{
+	int fd, status;
+	struct hv_monitor *m = ask_in_vain(&fd);
+	pid_t pid = fork();
+
+	if (!pid) {
+		free(hv_alloc(100));
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(write(fd, "", 1), 1);
+	hv_monitor_free(m);
+	usleep(100000);
+	close(fd);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -300,6 +433,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, domains_that_cannot_be_opened);
 	tcase_add_test(tc, a_process_that_claims_a_domain);
 	tcase_add_test(tc, lists_of_domains);
+	tcase_add_test(tc, a_monitor_that_answers_late);
+	tcase_add_test(tc, a_process_that_gets_no_thread);
+	tcase_add_test(tc, a_domain_that_is_freed_during_a_command);
+	tcase_add_test(tc, a_child_of_a_process_with_a_late_command);
 }
 
 int main(void)
