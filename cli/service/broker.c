@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -771,6 +772,29 @@ static void recover(struct broker *w)
 	rundir_files_leave(s, NULL);
 }
 
+/* How long a service may live after it has reported its end. Tests change it. */
+static unsigned leave_ms = 10000;
+
+static _Noreturn void watch(void)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(HV_CAP(KILL));
+
+	prctl(PR_SET_NAME, "hvtrace:leave");
+	dup2(HV_HELPER_SERVICE, 0);
+	close_range(1, ~0u, 0);
+	if (!err && poll(&(struct pollfd){0, POLLIN, 0}, 1, (int)leave_ms) == 0)
+		pidfd_send_signal(0, SIGKILL, NULL, 0);
+	_exit(0);
+}
+
+/* The service that reported its end may be one that a guest has taken over, which would keep the
+ * guest's RAM. It waits for the broker, so another process waits for it. */
+static void leave_watch(void)
+{
+	if (fork() == 0)
+		watch();
+}
+
 static void run(void *ctx)
 {
 	struct broker *w = ctx;
@@ -783,6 +807,8 @@ static void run(void *ctx)
 	if (!w->is_over && w->service.dir.path)
 		recover(w);
 	close_guest(w);
+	if (w->is_over)
+		leave_watch();
 }
 
 static struct broker new_broker(const struct service_config *config)

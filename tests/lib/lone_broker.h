@@ -59,7 +59,12 @@ static inline void lone_broker_begin(struct lone_broker *l)
 {
 	static struct hv_guest_ops ops;
 	static const struct hv_guest_info info = {
-		.name = LONE_NAME, .id = LONE_ID, .transport = "a test", .nr_vcpus = 1};
+		.arch = &hv_arch_x86_64,
+		.name = LONE_NAME,
+		.id = LONE_ID,
+		.transport = "a test",
+		.nr_vcpus = 1,
+	};
 	const char *const dirs[] = {l->btf_dir};
 
 	l->broker = new_broker(&l->config);

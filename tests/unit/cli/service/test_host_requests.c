@@ -4,6 +4,8 @@
 #include "tests/lib/lone_broker.h"
 
 #include <check.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "tests/lib/run_suite.h"
 
@@ -88,12 +90,85 @@ START_TEST(a_lost_directory_is_made_again)
 }
 END_TEST
 
+/* A broker in another process, and its service. */
+
+#define PATIENCE_MS 20000
+
+/* The service reports its end. It stays if STAYS. */
+static _Noreturn void be_service(bool stays)
+{
+	static const struct hv_helper_kind kind = {.noun = "broker",
+						   .comm = "broker",
+						   .socket_type = SOCK_STREAM,
+						   .needs = NEEDS,
+						   .run = run};
+	static const unsigned requests[] = {HOST_OPEN_RUNDIR, HOST_LEAVE_RUNDIR};
+	struct hv_helper helper = HV_HELPER_NONE;
+
+	lone.broker.server = hv_broker_server_new(lone.broker.service.guest, HV_ADOPTS_NOTHING);
+	if (hv_helper_start(&kind, &lone.broker, &helper))
+		_exit(2);
+	for (size_t i = 0; i < HV_ARRAY_LEN(requests); i++) {
+		struct hv_message question = {.kind = requests[i]}, answer = {0};
+
+		if (hv_channel_ask(helper.control, &question, &answer))
+			_exit(3);
+	}
+	hv_helper_end(&helper); /* waits for the broker */
+	while (stays)
+		pause();
+	_exit(0);
+}
+
+/* Returns the status of the service when it and all its descendants have ended, or -1. They are
+ * this process's children, once their parents have ended. */
+static int status_of_service(bool stays)
+{
+	const uint64_t end_ns = hv_now_ns() + PATIENCE_MS * HV_NS_PER_MS;
+	int service_status = -1, status;
+	pid_t service, ended = 0;
+
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	service = fork();
+	if (!service)
+		be_service(stays);
+	while (ended >= 0 && hv_now_ns() < end_ns) {
+		ended = waitpid(-1, &status, WNOHANG);
+		if (ended == service)
+			service_status = status;
+		usleep(1000);
+	}
+	if (ended < 0)
+		return service_status;
+	kill(service, SIGKILL);
+	return -1;
+}
+
+START_TEST(a_service_that_stays_after_its_detach_is_killed)
+{
+	int status;
+
+	leave_ms = 300;
+	status = status_of_service(true);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%x", (unsigned)status);
+}
+END_TEST
+
+START_TEST(a_detached_service_leaves_no_process)
+{
+	leave_ms = 10 * PATIENCE_MS;
+	ck_assert_int_eq(status_of_service(false), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, requests_before_the_directory_are_refused);
 	tcase_add_test(tc, the_directory_is_opened_once);
 	tcase_add_test(tc, a_lost_directory_is_made_again);
+	tcase_add_test(tc, a_service_that_stays_after_its_detach_is_killed);
+	tcase_add_test(tc, a_detached_service_leaves_no_process);
 }
 
 int main(void)
