@@ -166,7 +166,9 @@ static struct hv_err *check_first(pid_t pid, int vmm_fd, uint64_t *ret)
 	struct statx st;
 	struct hv_err *err;
 
-	if (!look(AT_FDCWD, path, &st) || !S_ISREG(st.stx_mode))
+	if (!look(AT_FDCWD, path, &st))
+		return hv_err_new(EBADF, "file %d of the VMM: %s", vmm_fd, strerror(EBADF));
+	if (!S_ISREG(st.stx_mode))
 		return not_usable(vmm_fd);
 	err = hv_mounts_read(pid, &mounts);
 	if (!err)
