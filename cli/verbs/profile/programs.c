@@ -13,9 +13,12 @@
 #include "base/prefix.h"
 #include "kernel/programs/elf_symbols.h"
 
-#define AGAIN_NS   HV_NS_PER_S /* a process is not looked up more often */
-#define ASKS_MAX   200	       /* requests in a second */
-#define PART	   4	       /* requests take at most 1/PART of the time */
+/* A process is not looked up more often: it may be executing a program just now. The time doubles
+ * with each look-up. */
+#define SOON_NS	   (50 * HV_NS_PER_MS)
+#define AGAIN_NS   HV_NS_PER_S
+#define ASKS_MAX   200 /* requests in a second */
+#define PART	   4   /* requests take at most 1/PART of the time */
 #define NAMING_NS  (30 * HV_NS_PER_S)
 #define PATH_LEN   4096
 #define ID_LEN	   (2 * HV_ELF_BUILD_ID_MAX)
@@ -210,10 +213,13 @@ static struct program *look_up(struct programs *p, uint32_t pid, const char *com
 		forget_tasks(p);
 	to = program_of(p, pid);
 	is_renamed = strncmp(to->comm, comm, sizeof(to->comm)) != 0;
-	if ((!is_renamed && (!lacks(to, address) || now_ns - to->asked_ns < AGAIN_NS)) ||
+	if ((!is_renamed && (!lacks(to, address) || now_ns - to->asked_ns < to->again_ns)) ||
 	    !may_ask(p, now_ns))
 		return to;
 	to->asked_ns = now_ns;
+	to->again_ns = is_renamed || !to->again_ns   ? SOON_NS
+		       : 2 * to->again_ns < AGAIN_NS ? 2 * to->again_ns
+						     : AGAIN_NS;
 	strncpy(to->comm, comm, sizeof(to->comm) - 1);
 	ask(p, to, pid);
 	return to;

@@ -28,6 +28,7 @@ struct program_map {
 struct program {
 	char comm[16];
 	uint64_t asked_ns;	  /* when it was last looked up */
+	uint64_t again_ns;	  /* for how long it is not looked up again; 0: it never was */
 	char *cgroup;		  /* owned, untrusted path; NULL: unknown */
 	struct program_map *maps; /* owned; sorted by address */
 	size_t nr;
