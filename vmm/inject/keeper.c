@@ -2,7 +2,6 @@
 /* The keeper: both ends of its socket, the service's and the process's. */
 #include "vmm/inject/keeper.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,28 +208,31 @@ static bool is_vcpu(const struct keeper *k, pid_t tid)
 	return false;
 }
 
+struct others {
+	const struct keeper *k;
+	pid_t *list; /* room for OTHERS_MAX */
+	size_t nr;
+};
+
+static bool add_other(void *ctx, pid_t tid)
+{
+	struct others *o = ctx;
+
+	if (tid != o->k->vmm && !is_vcpu(o->k, tid) && !hv_stays_in_kernel(tid))
+		o->list[o->nr++] = tid;
+	return o->nr < OTHERS_MAX;
+}
+
 /* Lists threads of the VMM without a vCPU, the main thread first. Threads that the kernel runs for
  * the VMM make no calls, and a stop could end a request of io_uring with EINTR (io_uring/rw.c). */
 static size_t list_others(const struct keeper *k, pid_t ret[OTHERS_MAX])
 {
-	struct dirent *entry;
-	char path[64];
-	size_t nr = 0;
-	DIR *dir;
+	struct others o = {.k = k, .list = ret};
 
 	if (!is_vcpu(k, k->vmm))
-		ret[nr++] = k->vmm;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)k->vmm);
-	dir = opendir(path);
-	while (dir && nr < OTHERS_MAX && (entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid > 0 && tid != k->vmm && !is_vcpu(k, tid) && !hv_stays_in_kernel(tid))
-			ret[nr++] = tid;
-	}
-	if (dir)
-		closedir(dir);
-	return nr;
+		ret[o.nr++] = k->vmm;
+	hv_err_free(hv_process_each_thread(k->vmm, add_other, &o));
+	return o.nr;
 }
 
 /* Stops k->other where it can make CALLS, if its filters allow them. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/proof.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <seccomp.h>
@@ -141,24 +140,25 @@ static unsigned nr_filters(pid_t pid, pid_t tid)
 	return nr > 1 ? (unsigned)nr : 1;
 }
 
+struct most_filters {
+	pid_t pid;
+	unsigned nr;
+};
+
+static bool count_filters(void *ctx, pid_t tid)
+{
+	struct most_filters *most = ctx;
+	unsigned nr = nr_filters(most->pid, tid);
+
+	most->nr = nr > most->nr ? nr : most->nr;
+	return true;
+}
+
 unsigned hv_process_nr_filters(pid_t pid)
 {
-	struct dirent *entry;
-	unsigned most = 0;
-	size_t seen = 0;
-	char path[64];
-	DIR *dir;
+	struct most_filters most = {.pid = pid};
+	HV_AUTO_ERR struct hv_err *err = hv_process_each_thread(pid, count_filters, &most);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && most < UINT_MAX && (entry = readdir(dir))) {
-		unsigned nr = entry->d_name[0] == '.' ? 0 : nr_filters(pid, atoi(entry->d_name));
-
-		if (seen++ == hv_process_threads_max)
-			nr = UINT_MAX; /* threads that were not read may have filters */
-		most = nr > most ? nr : most;
-	}
-	if (dir)
-		closedir(dir);
-	return most;
+	/* Threads that were not read may have filters. A process that has ended has none. */
+	return err && err->code != ENOENT ? UINT_MAX : most.nr;
 }

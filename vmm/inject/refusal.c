@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reasons not to stop the VMM's threads or make them execute calls. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,26 +66,26 @@ static struct hv_err *check_debugger(const struct hv_inject *j, pid_t tid)
 
 typedef struct hv_err *(*thread_check)(const struct hv_inject *j, pid_t tid);
 
+struct checking {
+	const struct hv_inject *j;
+	thread_check check;
+	struct hv_err *err;
+};
+
+static bool check_thread(void *ctx, pid_t tid)
+{
+	struct checking *c = ctx;
+
+	c->err = c->check(c->j, tid);
+	return !c->err;
+}
+
 static struct hv_err *check_threads(const struct hv_inject *j, thread_check check)
 {
-	struct hv_err *err = NULL;
-	struct dirent *entry;
-	size_t seen = 0;
-	char path[64];
-	DIR *dir;
+	struct checking c = {.j = j, .check = check};
+	struct hv_err *err = hv_process_each_thread(j->vmm.process->pid, check_thread, &c);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->vmm.process->pid);
-	dir = opendir(path);
-	if (!dir)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	while (!err && (entry = readdir(dir)))
-		if (seen++ == hv_process_threads_max)
-			err = hv_err_new(E2BIG, "%s: more than %zu threads", path,
-					 hv_process_threads_max);
-		else if (entry->d_name[0] != '.')
-			err = check(j, atoi(entry->d_name));
-	closedir(dir);
-	return err;
+	return err ? err : c.err;
 }
 
 /* Opening a process's memory needs the same permissions as attaching to it, including Yama's. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/guard.h"
 #include "base/text.h"
 
@@ -143,6 +144,29 @@ struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret)
 	return NULL;
 }
 
+struct hv_err *hv_process_each_thread(pid_t pid, bool (*fn)(void *ctx, pid_t tid), void *ctx)
+{
+	struct hv_err *err = NULL;
+	struct dirent *entry;
+	bool goes_on = true;
+	size_t seen = 0;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while (!err && goes_on && (entry = readdir(dir)))
+		if (seen++ == hv_process_threads_max)
+			err = hv_err_new(E2BIG, "%s: more than %zu threads", path,
+					 hv_process_threads_max);
+		else if (entry->d_name[0] != '.')
+			goes_on = fn(ctx, atoi(entry->d_name));
+	closedir(dir);
+	return err;
+}
+
 bool hv_process_has_thread(pid_t pid, pid_t tid)
 {
 	char path[64];
@@ -195,33 +219,26 @@ struct thread_ids {
 	pid_t own;
 };
 
-/* The caller frees *RET. */
-static size_t list_threads(pid_t pid, struct thread_ids **ret)
+struct thread_list {
+	pid_t pid;
+	struct thread_ids *list;
+	size_t nr;
+	size_t cap;
+};
+
+static bool add_thread(void *ctx, pid_t tid)
 {
-	HV_AUTO_FREE char *path = hv_format("/proc/%d/task", (int)pid);
-	struct thread_ids *list = NULL;
-	DIR *dir = opendir(path);
-	struct dirent *entry;
+	HV_AUTO_FREE char *file = hv_format("task/%d/status", (int)tid);
+	HV_AUTO_TEXT struct hv_text status = {0};
+	struct thread_list *l = ctx;
+	HV_AUTO_ERR struct hv_err *err = read_proc(l->pid, file, &status);
 	unsigned nr_ids;
-	size_t nr = 0;
 
-	while (dir && nr < hv_process_threads_max && (entry = readdir(dir))) {
-		HV_AUTO_TEXT struct hv_text status = {0};
-		HV_AUTO_FREE char *file = hv_format("task/%.20s/status", entry->d_name);
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		err = read_proc(pid, file, &status);
-		if (err)
-			continue; /* the thread has ended */
-		list = hv_realloc_array(list, nr + 1, sizeof(*list));
-		list[nr++] = (struct thread_ids){atoi(entry->d_name), own_id(status.data, &nr_ids)};
-	}
-	if (dir)
-		closedir(dir);
-	*ret = list;
-	return nr;
+	if (err)
+		return true; /* the thread has ended */
+	l->list = hv_grow(l->list, l->nr, &l->cap, 16, sizeof(*l->list));
+	l->list[l->nr++] = (struct thread_ids){tid, own_id(status.data, &nr_ids)};
+	return true;
 }
 
 static bool find_id(const struct thread_ids *list, size_t nr, pid_t *id)
@@ -237,8 +254,7 @@ static bool find_id(const struct thread_ids *list, size_t nr, pid_t *id)
 
 unsigned hv_process_find_threads(pid_t pid, pid_t *ids, unsigned nr)
 {
-	HV_AUTO_FREE struct thread_ids *list = NULL;
-	size_t nr_threads;
+	struct thread_list threads = {.pid = pid};
 	unsigned i = 0;
 
 	if (!has_own_ids(pid)) {
@@ -246,9 +262,11 @@ unsigned hv_process_find_threads(pid_t pid, pid_t *ids, unsigned nr)
 			i++;
 		return i;
 	}
-	nr_threads = list_threads(pid, &list);
-	while (i < nr && find_id(list, nr_threads, &ids[i]))
+	/* Threads that were not read are not found. */
+	hv_err_free(hv_process_each_thread(pid, add_thread, &threads));
+	while (i < nr && find_id(threads.list, threads.nr, &ids[i]))
 		i++;
+	free(threads.list);
 	return i;
 }
 

@@ -35,6 +35,11 @@ struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
  * list endless, because new threads appear in it while it is read. Only tests change the value. */
 extern size_t hv_process_threads_max;
 
+/* Calls FN for each thread of process PID until it returns false. Fails with E2BIG if more than
+ * hv_process_threads_max entries were read, or with the error of opening the list. */
+struct hv_err *hv_process_each_thread(pid_t pid, bool (*fn)(void *ctx, pid_t tid),
+				      void *ctx) hv_must_use;
+
 /* Whether TID is currently a thread of process PID. */
 bool hv_process_has_thread(pid_t pid, pid_t tid);
 
