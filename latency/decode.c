@@ -203,6 +203,7 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	{"compaction", "mm_compaction_begin", HV_MOMENT_COMPACT, {0}, "stacktrace"},
 	{"compaction", "mm_compaction_end", HV_MOMENT_COMPACT_END, {0}},
 	{"irq_vectors", "local_timer_entry", HV_MOMENT_TICK, {0}, "stacktrace if common_pid != 0"},
+	{HV_SAMPLE_SYSTEM, HV_SAMPLE_EVENT, HV_MOMENT_SAMPLE, {[ADDRESS] = HV_SAMPLE_STACK}},
 	{HV_LIMIT_SYSTEM,
 	 HV_LIMIT_EVENT,
 	 HV_MOMENT_THROTTLE,
@@ -276,6 +277,14 @@ static void take_text(char *to, const struct hv_entry_value *v)
 	memcpy(to, v->bytes.data, len);
 }
 
+/* The innermost address of a program's stack is its first word. */
+static uint64_t first_word(const struct hv_entry_value *v)
+{
+	uint64_t word = 0;
+
+	return hv_span_u64(v->bytes, 0, &word) ? word : 0;
+}
+
 static void take(struct hv_moment *ret, unsigned field, const struct hv_entry_value *v)
 {
 	if (field == NUMBER)
@@ -293,7 +302,7 @@ static void take(struct hv_moment *ret, unsigned field, const struct hv_entry_va
 	else if (field == DEVICE)
 		ret->device = (uint32_t)v->number;
 	else if (field == ADDRESS)
-		ret->address = v->number;
+		ret->address = ret->kind == HV_MOMENT_SAMPLE ? first_word(v) : v->number;
 	else if (field == PRIO)
 		ret->prio = (int)v->number;
 	else if (ret->kind == HV_MOMENT_SWITCH || ret->kind == HV_MOMENT_HOST_SWITCH)

@@ -57,6 +57,14 @@ void hv_exit_names_free(struct hv_exit_names *n);
 void hv_exit_names_add(const struct hv_exit_names *n, const struct hv_event *e, uint64_t reason,
 		       struct hv_text *out);
 
+/* -- samples of programs ----------------------------------------------------------------------- */
+
+/* A probe of the timer tick with the program's stack, which `hvtrace profile` records, too
+ * (profile/profile.h). */
+#define HV_SAMPLE_SYSTEM "hvtrace"
+#define HV_SAMPLE_EVENT	 "sample"
+#define HV_SAMPLE_STACK	 "stack"
+
 /* -- throttled cgroups ------------------------------------------------------------------------- */
 
 /* Reads the event fields that describe a throttled cgroup: path, quota and period. The event is a

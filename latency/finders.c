@@ -194,6 +194,7 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 	f->requests = hv_alloc(HV_IO_REQUESTS_MAX * sizeof(*f->requests));
 	f->limits = hv_alloc(sizeof(*f->limits));
 	ticks_init(&f->ticks, nr_cpus);
+	hv_program_ticks_init(&f->programs, nr_cpus);
 }
 
 void hv_finders_deinit(struct hv_finders *f)
@@ -204,6 +205,7 @@ void hv_finders_deinit(struct hv_finders *f)
 	free(f->requests);
 	free(f->limits);
 	ticks_deinit(&f->ticks);
+	hv_program_ticks_deinit(&f->programs);
 }
 
 /* Returns whether samples help to explain S: it kept a vCPU busy in the kernel. */
@@ -224,6 +226,8 @@ void hv_finders_add(struct hv_finders *f, struct hv_stall *stall)
 			hv_sched_before(&f->tasks, stall->cpu, stall->from_ns, stall->before);
 	if (!stall->slack_ns && is_sampled(stall))
 		ticks_choose(&f->ticks, stall);
+	if (!stall->slack_ns)
+		hv_program_ticks_choose(&f->programs, stall);
 	hv_stalls_add(f->stalls, stall);
 }
 
@@ -864,6 +868,8 @@ void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
 	see_interrupts(f, m);
 	see_waits(f, m);
 	see_block_io(f, m);
+	if (m->kind == HV_MOMENT_SAMPLE)
+		hv_program_ticks_add(&f->programs, m);
 	if (f->sees_switches)
 		hv_sched_follow(&f->tasks, m);
 }

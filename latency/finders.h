@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "latency/program_ticks.h"
 #include "latency/sched.h"
 #include "latency/stall.h"
 
@@ -106,6 +107,7 @@ struct hv_finders {
 	struct hv_request *requests;	    /* owned */
 	struct hv_limits *limits;	    /* owned */
 	struct hv_ticks ticks;
+	struct hv_program_ticks programs;
 	struct hv_stalls *stalls; /* borrowed */
 };
 

@@ -571,6 +571,9 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 	for (size_t i = 0; i < ret->nr; i++) {
 		if (ret->list[i].longest.kind == HV_STALL_HOST)
 			find_before_outage(l, &ret->list[i].longest);
+		/* The analysers do not see the host's events. */
+		if (ret->list[i].longest.kind == HV_STALL_EXITS)
+			hv_program_ticks_choose(&l->finders.programs, &ret->list[i].longest);
 		name_stack(l, &ret->list[i].longest);
 		name_sample(l, ret->list[i].longest.most_name, ret->list[i].longest.most);
 		name_sample(l, ret->list[i].longest.most_caller_name,

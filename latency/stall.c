@@ -52,6 +52,20 @@ struct hv_stall_task hv_stall_task(uint32_t pid, const char *comm)
 	return task;
 }
 
+const struct hv_stall_task *hv_stall_program(const struct hv_stall *s)
+{
+	switch (s->kind) {
+	case HV_STALL_RUNQUEUE:
+		return &s->by;
+	case HV_STALL_EXITS:
+	case HV_STALL_RECLAIM:
+	case HV_STALL_FAULTS:
+		return &s->task;
+	default:
+		return NULL;
+	}
+}
+
 uint64_t hv_stall_overlap(const struct hv_stall *a, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t from = a->from_ns > from_ns ? a->from_ns : from_ns;

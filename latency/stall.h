@@ -34,7 +34,8 @@ enum hv_moment_kind {
 	HV_MOMENT_RECLAIM_END,
 	HV_MOMENT_COMPACT, /* PID begins compaction to get a large page */
 	HV_MOMENT_COMPACT_END,
-	HV_MOMENT_TICK, /* the timer interrupts PID */
+	HV_MOMENT_TICK,	  /* the timer interrupts PID */
+	HV_MOMENT_SAMPLE, /* the timer interrupts PID, whose program is at ADDRESS; 0: no program */
 	/* The kernel throttles cgroup NUMBER on vCPU OTHER_CPU because its CPU time is used up.
 	 * ADDRESS is 0 if PID is not the task that used it up. */
 	HV_MOMENT_THROTTLE,
@@ -123,6 +124,7 @@ struct hv_stall_stack {
 
 #define HV_STALL_PIECES 8
 #define HV_STALL_BEFORE 8
+#define HV_STALL_PLACES 32
 
 /* Flags of a series of reclaims or faults. */
 #define HV_SERIES_PRESSED 0x1 /* a task searched for memory during the series */
@@ -132,6 +134,14 @@ struct hv_stall_stack {
 struct hv_stall_piece {
 	unsigned cpu;
 	uint64_t from_ns, to_ns;
+};
+
+/* An address of a program: the offset OFF in FILE, a number of the caller's; or the address OFF, if
+ * FILE is 0. */
+struct hv_stall_place {
+	uint32_t file;
+	unsigned nr; /* samples there */
+	uint64_t off;
 };
 
 /* A task that ran on the vCPU before a stall, and for how long. */
@@ -171,6 +181,10 @@ struct hv_stall {
 	unsigned nr_samples, nr_most;
 	uint64_t most, most_caller;
 	char most_name[HV_STALL_NAME_LEN], most_caller_name[HV_STALL_NAME_LEN];
+	/* Where the blamed program was during the interval, by its newest samples with up to
+	 * HV_STALL_PLACES different addresses (program_ticks.h). */
+	struct hv_stall_place places[HV_STALL_PLACES];
+	unsigned nr_places;
 	struct hv_stall_before before[HV_STALL_BEFORE]; /* the most recent first */
 	unsigned nr_before;
 	char name[HV_STALL_NAME_LEN]; /* interrupt, exit reason, request; section: its start */
@@ -191,6 +205,9 @@ void hv_stalls_clear(struct hv_stalls *s);
 void hv_stalls_deinit(struct hv_stalls *s);
 
 struct hv_stall_task hv_stall_task(uint32_t pid, const char *comm);
+/* Returns the task whose program causes S if a program does: it used the vCPU, needed memory or
+ * caused the exits. Its pid is 0 if it is not known. NULL: S has no such cause. */
+const struct hv_stall_task *hv_stall_program(const struct hv_stall *s);
 
 /* Returns how much of [FROM_NS, TO_NS) A covers. */
 uint64_t hv_stall_overlap(const struct hv_stall *a, uint64_t from_ns, uint64_t to_ns);

@@ -148,7 +148,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l diff -d 'Compare
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l per -x -a 'name task container cpu' -d 'Group the samples'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l min -x -d 'Leave smaller parts out of the tree'
 complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l user-stack -x -a 'fp dwarf' -d 'How callers in programs are found'
-complete -c hvtrace -n "__fish_seen_subcommand_from profile" -l symfs -r -F -d 'Directory with files of the guest'
+complete -c hvtrace -n "__fish_seen_subcommand_from latency profile" -l symfs -r -F -d 'Directory with files of the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Initial RAM disk'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l append -x -d 'Kernel command line'

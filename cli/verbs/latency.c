@@ -13,6 +13,7 @@
 #include "cli/session_stat.h"
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
+#include "cli/verbs/latency/functions.h"
 #include "cli/verbs/latency/host.h"
 #include "cli/verbs/latency/neighbours.h"
 #include "cli/verbs/latency/report.h"
@@ -48,6 +49,7 @@ struct latency {
 	struct latency_stacks stacks;
 	struct latency_limits limits;
 	struct latency_calls calls;
+	struct latency_functions functions;
 	struct latency_host host;
 	struct latency_neighbours neighbours;
 	struct latency_host_events host_events;
@@ -64,6 +66,7 @@ static void latency_deinit(struct latency *r)
 	own_session_close(&r->session);
 	recording_deinit(&r->recording);
 	latency_calls_deinit(&r->calls);
+	latency_functions_deinit(&r->functions);
 	latency_host_deinit(&r->host);
 	latency_neighbours_deinit(&r->neighbours);
 	hv_text_deinit(&r->gaps);
@@ -86,10 +89,12 @@ static void add_gap(struct latency *r, const char *what, const char *why)
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
-/* Returns whether W is an event of the probes of limits, and these are not defined. A separate line
- * in `gaps` reports that. */
-static bool is_unlimited(const struct latency *r, const struct hv_wanted_event *w)
+/* Returns whether W is an event of probes that are not defined. A separate line in `gaps` reports
+ * that. */
+static bool is_undefined(const struct latency *r, const struct hv_wanted_event *w)
 {
+	if (w->kind == HV_MOMENT_SAMPLE)
+		return !r->functions.is_on;
 	return !r->limits.is_on &&
 	       (w->kind == HV_MOMENT_THROTTLE || w->kind == HV_MOMENT_UNTHROTTLE);
 }
@@ -107,7 +112,7 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
 		HV_AUTO_FREE char *line = hv_format("%s\n", name);
 
-		if (hv_wanted_event_is_hosts(w) || is_unlimited(r, w))
+		if (hv_wanted_event_is_hosts(w) || is_undefined(r, w))
 			continue;
 		if (strstr(available.data, line))
 			hv_text_printf(words, "%s%s", words->len_bytes ? " " : "", name);
@@ -206,7 +211,7 @@ static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *instance = hv_format("latency-%d", (int)getpid());
 	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL, *no_stacks = NULL;
-	HV_AUTO_FREE char *no_host = NULL, *no_limits = NULL;
+	HV_AUTO_FREE char *no_host = NULL, *no_limits = NULL, *no_functions = NULL;
 	struct hv_err *err = find_clock(r);
 
 	r->request.instance = instance;
@@ -221,6 +226,9 @@ static struct hv_err *put_settings(struct latency *r)
 	if (!err)
 		err = latency_limits_begin(&r->limits, &r->session.client, &no_limits);
 	add_gap(r, "limits of CPU time of the guest's cgroups", no_limits);
+	if (!err)
+		err = latency_functions_begin(&r->functions, &r->session.client, &no_functions);
+	add_gap(r, "functions of programs", no_functions);
 	if (!err)
 		err = put_events(r);
 	if (!err)
@@ -253,6 +261,15 @@ static void note_put_back(struct latency *r, json_object *stat)
 		return;
 	r->calls.reports_put_back = true;
 	add_gap(r, "calls of some functions, put back to limit the overhead", names);
+}
+
+static struct hv_err *give_up_functions(struct latency *r)
+{
+	r->functions.is_on = false;
+	add_gap(r, "functions of programs from then on",
+		"tracing took more time than --max-overhead");
+	return recording_set(&r->recording,
+			     "events/" HV_SAMPLE_SYSTEM "/" HV_SAMPLE_EVENT "/enable", "0");
 }
 
 static struct hv_err *give_up_limits(struct latency *r)
@@ -296,6 +313,8 @@ static struct hv_err *look_at_load(struct latency *r)
 			"tracing took more time than --max-overhead");
 		return recording_set(&r->recording, "events/" TICKS "/enable", "0");
 	}
+	if (r->functions.is_on)
+		return give_up_functions(r);
 	if (r->stacks.kinds) {
 		add_gap(r, "where tasks sleep and wait, from then on",
 			"tracing took more time than --max-overhead");
@@ -423,11 +442,13 @@ static void begin_host(struct latency *r, char **ret_why)
 	r->neighbours.nr_cpus = latency_host_cpus(&r->host);
 }
 
-static struct hv_err *leave_rights(void)
+/* SYMFS may be NULL. */
+static struct hv_err *leave_rights(const char *symfs)
 {
 	struct hv_confinement c = {
 		.may = HV_MAY_START | HV_MAY_READ,
-		.readable = {"/proc"}, /* later threads, and takers of a vCPU's CPU */
+		/* /proc: later threads, and takers of a vCPU's CPU */
+		.readable = {"/proc", "/usr/lib/debug", symfs},
 		.dir_fd = -1,
 	};
 
@@ -461,6 +482,7 @@ static struct hv_err *trace(struct latency *r, const char *no_host)
 	if (r->host.counts_instructions)
 		hv_latency_begin_counted(r->analysis);
 	latency_stacks_report(&r->stacks, r->analysis);
+	latency_functions_follow(&r->functions, &r->session.client, r->analysis);
 	if (r->host_events.is_on)
 		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));
@@ -475,15 +497,16 @@ static const char *vcpus_cgroup(const struct latency_host *h)
 	return h->nr_vcpus ? h->threads[0].cgroup : NULL;
 }
 
-static void print(struct latency *r)
+static struct hv_err *print(struct latency *r)
 {
 	static const struct terminal_mark marks[] = {
 		{"nothing above", TERMINAL_GREEN, 0, 0},
 		{"   fault: ", TERMINAL_YELLOW, 10, 0},
 		{"   more: ", TERMINAL_PLAIN, 0, 1},
 	};
-	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
+	HV_AUTO_FREE struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
 	HV_AUTO_TEXT struct hv_text out = {0};
+	struct hv_err *err;
 	struct latency_report report = {
 		.domain = r->request.spec,
 		.latency = r->analysis,
@@ -497,12 +520,19 @@ static void print(struct latency *r)
 		.reports_all = r->reports_all,
 		.vmm_limit = vmm_limits_worst(&r->host.limits, vcpus_cgroup(&r->host)),
 		.neighbours = &r->neighbours,
+		.functions = r->functions.list,
 		.calls = r->calls.recording.file.export,
 		.gaps = &r->gaps,
 	};
 
 	latency_host_shares(&r->host, report.nr_cpus, &r->analysis->shares);
 	hv_latency_verdict(r->analysis, verdict);
+	err = latency_functions_name(&r->functions, verdict);
+	if (err)
+		return err;
+	if (r->functions.programs.is_off)
+		add_gap(r, "names of functions of programs",
+			"the session's service refused to name them");
 	if (r->calls.recording.file.export)
 		hv_calls_sort(hv_calls_of(r->calls.recording.file.export));
 	if (hv_latency_clock_is_apart(r->analysis))
@@ -517,7 +547,7 @@ static void print(struct latency *r)
 		latency_text(&out, &report);
 	r->out_error = r->request.is_json ? put_out(out.data, out.len_bytes)
 					  : put_lines(out.data, 3, marks, HV_ARRAY_LEN(marks));
-	free(verdict);
+	return NULL;
 }
 
 static struct hv_err *latency(const struct cli *cli, struct latency *r)
@@ -530,7 +560,7 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 	r->signals = stop_signals_fd();
 	begin_host(r, &no_host);
 	/* The VMM's threads are open; the service's answers are parsed without rights. */
-	err = leave_rights();
+	err = leave_rights(r->functions.programs.symfs);
 	if (!err)
 		err = own_session_set_budget(&r->session, r->request.max_overhead_ppm);
 	if (err)
@@ -538,13 +568,15 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 	client_limit(&r->session.client, ANSWER_S);
 	err = trace(r, no_host);
 	if (!err)
-		print(r);
+		err = in_domain_of(r, print(r));
 	if (client_is_gone(err))
 		return err; /* the service removes the instance with the connection */
 	hv_err_keep_first(&err, in_domain_of(r, latency_calls_close(&r->calls)));
 	hv_err_keep_first(&err, in_domain_of(r, recording_remove(&r->recording)));
 	hv_err_keep_first(&err,
 			  in_domain_of(r, latency_limits_end(&r->limits, &r->session.client)));
+	hv_err_keep_first(
+		&err, in_domain_of(r, latency_functions_end(&r->functions, &r->session.client)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
 	return err;
 }
@@ -563,6 +595,8 @@ static bool take_option(struct cli *cli, struct latency *r, int option, int *ret
 		r->reports_all = true;
 	else if (option == 'l')
 		latency_calls_want(&r->calls, optarg);
+	else if (option == 's')
+		r->functions.programs.symfs = optarg;
 	else if (option == 'T' && !duration_parse(optarg, &r->request.for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 't' && !duration_parse(optarg, &r->threshold_ns))
@@ -584,6 +618,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"max-overhead", required_argument, NULL, 'O'},
 		{"watch", no_argument, NULL, 'w'},
 		{"all", no_argument, NULL, 'a'},
+		{"symfs", required_argument, NULL, 's'},
 		{"json", no_argument, NULL, 'j'},
 		{0},
 	};
@@ -626,15 +661,18 @@ static const char help[] =
 	"  -a, --all              print all causes and vCPUs, not only the worst 5 and 8\n"
 	"  -w, --watch            wait for the first stall, report it, and end\n"
 	"  -l GLOB                also report the longest call of each of these functions\n"
+	"  --symfs=DIR            a directory with files of the guest, also with debug "
+	"information:\n"
+	"                         names functions of programs that the guest's memory does not\n"
 	"  --max-overhead=PERCENT as for record (default: 2). Above it, latency stops recording\n"
-	"                         calls of functions first, then samples, stacks, system calls\n"
-	"                         and limits\n"
+	"                         calls of functions first, then samples, functions of programs,\n"
+	"                         stacks, system calls and limits\n"
 	"  -j, --json             for programs\n";
 
 const struct verb verb_latency = {
 	.name = "latency",
 	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [-l GLOB]... "
-		"[--max-overhead=PERCENT] [--all] [--json] DOMAIN",
+		"[--symfs=DIR] [--max-overhead=PERCENT] [--all] [--json] DOMAIN",
 	.summary = "Find out why a guest's tasks wait, and which side causes it",
 	.help = help,
 	.run = run,

@@ -5,6 +5,7 @@ its own limit is not late because of other tasks."""
 import contextlib
 import json
 import os
+import re
 import signal
 
 from cases_stalls import blames_host_only, busy_guest, measure
@@ -108,7 +109,8 @@ def latency_names_a_realtime_limit(t):
 
 @case(configs=COUNTED[:1], further=COUNTED[1:2])
 def latency_names_a_crowd(t):
-    """Four busy programs compete for a vCPU: one cause, not one for each of them."""
+    """Four busy programs compete for a vCPU: one cause, not one for each of them. Their program has no symbols, so its
+    functions are addresses."""
     with t.attach() as traced:
         pids = t.guest.run("for i in 1 2 3 4; do " + LOOP + " >/dev/null 2>&1 & echo $!; done").split()
         try:
@@ -118,6 +120,9 @@ def latency_names_a_crowd(t):
         waits = [cause for cause in found["verdict"] if cause["cause"] == "run-queue"]
         assert len(waits) == 1 and waits[0]["crowd"] >= 4 and waits[0]["fault"] == "tenant-program", found["verdict"]
         assert "programs of the tenant compete for 1 vCPU; each waits" in found["answer"], found["answer"]
+        program = waits[0].get("program")
+        assert program is None or re.match(r"busybox\+0x[0-9a-f]+( \[[0-9a-f]+\])?$", program["function"]), program
+        t.note(f"program: {program}")
 
 
 @contextlib.contextmanager

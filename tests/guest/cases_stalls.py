@@ -141,11 +141,16 @@ def latency_names_a_slow_function(t):
 
 @case(configs=COUNTED[1:], further=COUNTED[:1])
 def latency_names_the_starving_task(t):
-    """A real-time task keeps another task from its vCPU for 300 ms: the tenant's program."""
+    """A real-time task keeps another task from its vCPU for 300 ms: the tenant's program, with its function."""
     with t.attach() as traced:
         verdict = measure(t, traced, lambda: t.guest.run("workload starve 300"), "--watch")
         one = first(verdict, "run-queue", "tenant-program", 300)
         assert one["by"]["comm"] == "greedy", one
+        program = one["program"]
+        assert (program["function"], program.get("file")) == ("hog", "/bin/workload"), one
+        assert program["samples"] >= 4 and 2 * program["in_function"] > program["samples"], one
+        t.note(f"{program['in_function']} of {program['samples']} samples in {program['function']} of {program['file']}")
+        assert traced.text("kprobe_events") == "", traced.text("kprobe_events")
         t.note(f"{one['task']['comm']} in {' <- '.join([one.get('function', '?'), *one.get('callers', [])])}")
 
 

@@ -15,6 +15,8 @@
  * each vCPU. */
 
 #define WAITING	    "waiting " /* prefix of some causes */
+#define SHOWN_MAX   256	       /* bytes of a function's name, and of a path */
+#define MOSTLY_MIN  4	       /* the answer names a function if it has at least so many samples */
 #define PERCENT	    100
 #define PPM_PERCENT 10000
 #define HOG_PPM	    200000 /* of a CPU: programs that used less are not named */
@@ -22,6 +24,35 @@
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? PERCENT * (double)part / (double)whole : 0;
+}
+
+/* Returns the function of the program that causes C, or NULL. */
+static const struct latency_function *function_of_cause(const struct latency_report *r,
+							const struct hv_cause *c)
+{
+	const struct latency_function *f =
+		r->functions ? &r->functions[c - r->verdict->list] : NULL;
+
+	return f && f->name ? f : NULL;
+}
+
+/* Adds the end of a text that is longer than SHOWN_MAX, because the file's name is at the end. */
+static void add_path(struct hv_text *out, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (len >= SHOWN_MAX)
+		hv_text_add(out, "...");
+	hv_text_add_guest(out, len < SHOWN_MAX ? path : path + len - SHOWN_MAX, SHOWN_MAX);
+}
+
+static void add_named(struct hv_text *out, const struct latency_function *f)
+{
+	hv_text_add_guest(out, f->name, SHOWN_MAX);
+	if (!f->file || strcmp(f->file, f->name) == 0)
+		return;
+	hv_text_add(out, " of ");
+	add_path(out, f->file);
 }
 
 /* -- the host ---------------------------------------------------------------------------------- */
@@ -154,6 +185,18 @@ static void add_taking(struct hv_text *out, const struct latency_report *r,
 	}
 }
 
+/* Adds the function in which the program was for most of the time. Few samples do not show that. */
+static void add_mostly(struct hv_text *out, const struct latency_report *r,
+		       const struct hv_cause *c)
+{
+	const struct latency_function *f = function_of_cause(r, c);
+
+	if (!f || c->nr_crowd || f->nr < MOSTLY_MIN || 2 * f->nr <= f->nr_samples)
+		return;
+	hv_text_add(out, ", mostly in ");
+	add_named(out, f);
+}
+
 static void add_cause(struct hv_text *out, const struct latency_report *r, const struct hv_cause *c)
 {
 	switch (c->longest.kind) {
@@ -173,6 +216,7 @@ static void add_cause(struct hv_text *out, const struct latency_report *r, const
 	default:
 		add_taking(out, r, c);
 	}
+	add_mostly(out, r, c);
 	if (c->nr > 1 && !c->nr_crowd)
 		hv_text_printf(out, ", %" PRIu64 " times", c->nr);
 	hv_text_printf(out, "; fault: %s.", latency_phrase_fault(c->fault));
@@ -307,6 +351,20 @@ static void add_samples(struct hv_text *out, const struct hv_stall *s)
 	hv_text_add_guest(out, s->most_caller_name, sizeof(s->most_caller_name));
 }
 
+/* Adds the function of the program that causes C. */
+static void add_program(struct hv_text *out, const struct latency_report *r,
+			const struct hv_cause *c)
+{
+	const struct latency_function *f = function_of_cause(r, c);
+
+	if (!f)
+		return;
+	hv_text_printf(out, "\n   %u of %u samples of ", f->nr, f->nr_samples);
+	latency_add_task(out, hv_stall_program(&c->longest));
+	hv_text_add(out, " in ");
+	add_named(out, f);
+}
+
 /* Adds the delayed task, and where it was delayed. */
 static void add_who(struct hv_text *out, const struct hv_stall *s)
 {
@@ -419,6 +477,7 @@ static void add_one(struct hv_text *out, const struct latency_report *r, size_t 
 		hv_text_add(out, ", since the host did not run the vCPU at about that time");
 	add_where(out, &c->longest);
 	add_samples(out, &c->longest);
+	add_program(out, r, c);
 	add_counts(out, c);
 	if (r->reports_before && !i)
 		add_before(out, &c->longest);
@@ -655,6 +714,18 @@ static void put_limit(json_object *o, const struct latency_report *r, const stru
 	json_object_object_add(o, "limit", limit);
 }
 
+static void put_program(json_object *o, const struct latency_function *f)
+{
+	json_object *program = json_object_new_object();
+
+	put_number(program, "samples", f->nr_samples);
+	put_number(program, "in_function", f->nr);
+	json_object_object_add(program, "function", string(f->name, strlen(f->name)));
+	if (f->file)
+		json_object_object_add(program, "file", string(f->file, strlen(f->file)));
+	json_object_object_add(o, "program", program);
+}
+
 static json_object *answer_of(const struct latency_report *r)
 {
 	HV_AUTO_TEXT struct hv_text words = {0};
@@ -705,6 +776,8 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 	put_stack(o, s);
 	if (s->nr_samples)
 		put_samples(o, s);
+	if (function_of_cause(r, c))
+		put_program(o, function_of_cause(r, c));
 	put_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)
 		put_victim(o, &c->victim);

@@ -11,6 +11,14 @@
 #include "latency/calls.h"
 #include "latency/latency.h"
 
+/* The function of a program in which most samples of a cause are. */
+struct latency_function {
+	const char
+		*name; /* untrusted; the address if the function is not known; NULL: no samples */
+	const char *file; /* untrusted path; NULL: unknown */
+	unsigned nr, nr_samples;
+};
+
 struct latency_report {
 	const char *domain;
 	const struct hv_latency *latency;
@@ -24,6 +32,7 @@ struct latency_report {
 	bool reports_all;		   /* show more causes than LATENCY_CAUSES */
 	const struct vmm_limit *vmm_limit; /* the limit that held longest; NULL: no limit held */
 	const struct latency_neighbours *neighbours; /* NULL: unknown */
+	const struct latency_function *functions; /* of each cause of the verdict; NULL: unknown */
 	struct hv_export *calls;    /* of hv_calls_format, whose calls are sorted; NULL: no calls */
 	const struct hv_text *gaps; /* things that could not be measured, a line each */
 };

@@ -5,7 +5,6 @@
 
 #include "base/guard.h"
 #include "base/text.h"
-#include "profile/profile.h"
 
 /* Each kernel since 2.6 calls update_process_times(user_tick) once for each tick of a CPU. */
 #define FUNCTION HV_PROFILE_FUNCTION
@@ -102,4 +101,9 @@ struct hv_err *profile_ticks_end(struct profile_ticks *t, struct client *c)
 
 	hv_err_keep_first(&err, profile_probe_remove(&t->rest, c));
 	return err;
+}
+
+struct hv_err *profile_ticks_define(struct profile_probe *p, struct client *c)
+{
+	return profile_probe_define(p, c, words.event, words.line);
 }

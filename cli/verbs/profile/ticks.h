@@ -7,6 +7,7 @@
 
 #include "cli/verbs/profile/probe.h"
 #include "cli/verbs/record/recording.h"
+#include "profile/profile.h"
 
 /* Zero-initialised is off. */
 struct profile_ticks {
@@ -20,3 +21,8 @@ struct hv_err *profile_ticks_begin(struct profile_ticks *t, const struct recordi
 				   char **ret_no_users, char **ret_no_stacks) hv_must_use;
 /* Removes the probe unless other commands record it. This command must have stopped recording it. */
 struct hv_err *profile_ticks_end(struct profile_ticks *t, struct client *c) hv_must_use;
+
+/* Defines the event PROFILE_TICKS_EVENT for another command that records it, with the words of the
+ * program's stack. profile_probe_remove() removes it. */
+#define PROFILE_TICKS_EVENT HV_PROFILE_SYSTEM ":" HV_PROFILE_EVENT
+struct hv_err *profile_ticks_define(struct profile_probe *p, struct client *c) hv_must_use;

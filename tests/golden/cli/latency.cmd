@@ -22,8 +22,10 @@ hvtrace latency fake --for=1h >/dev/null 2>$RUN.said &
 has_line $RUN.said "hvtrace: measuring"
 dir=instances/latency-$!
 for f in current_tracer set_event tracing_max_latency tracing_on; do hvtrace cat fake $dir/$f; done
+hvtrace cat fake kprobe_events
 kill $!
 wait $!
+hvtrace cat fake kprobe_events
 hvtrace ls fake instances
 hvtrace latency fake --for=100ms -l nosuch >/dev/null
 hvtrace echo fake control calls
@@ -37,6 +39,7 @@ hvtrace echo fake control switches
 hvtrace latency fake --for=100ms -l 'vfs_*' | grep -E 'vfs_read|of a call'
 hvtrace echo fake control load 4000000
 hvtrace latency fake --for=100ms -l vfs_read | grep 'from then on'
+hvtrace latency fake --for=2500ms --symfs=/nosuch | grep 'from then on'
 hvtrace ls fake instances
 for words in --threshold=1us --threshold=x --for=0 --max-overhead=200 more; do
 	hvtrace latency $words fake

@@ -35,7 +35,8 @@ static const struct {
 	{"printk_formats", ""},
 	{"available_events", "sched:sched_switch\nsched:sched_wakeup\nsched:sched_waking\n"
 			     "host:sched_waking\n"
-			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"},
+			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"
+			     "hvtrace:sample\n"},
 	{"events/sched/sched_switch/format",
 	 "name: sched_switch\nID: 300\nformat:\n"
 	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"

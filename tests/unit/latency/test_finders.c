@@ -714,10 +714,79 @@ START_TEST(samples_are_bounded)
 }
 END_TEST
 
+/* -- samples of programs ----------------------------------------------------------------------- */
+
+static struct hv_moment sample(unsigned cpu, uint64_t ms, uint32_t pid, uint64_t address)
+{
+	struct hv_moment m = at(HV_MOMENT_SAMPLE, cpu, ms, pid);
+
+	m.address = address;
+	return m;
+}
+
+/* File 3 is mapped at 0x400000. */
+static bool find_file(void *ctx hv_unused, uint32_t pid hv_unused, const char *comm hv_unused,
+		      uint64_t address, uint32_t *ret_file, uint64_t *ret_off)
+{
+	*ret_file = 3;
+	*ret_off = address - 0x400000;
+	return address >= 0x400000 && address < 0x500000;
+}
+
+/* Returns the samples of S at OFF in FILE. */
+static unsigned nr_at(const struct hv_stall *s, uint32_t file, uint64_t off)
+{
+	for (unsigned i = 0; i < s->nr_places; i++)
+		if (s->places[i].file == file && s->places[i].off == off)
+			return s->places[i].nr;
+	return 0;
+}
+
+/* Only samples of the task that ran, on that vCPU and during the wait, count. */
+START_TEST(what_the_program_did_that_ran)
+{
+	const struct hv_stall *s;
+
+	finders.programs.find = find_file;
+	SEE(sw(0, 1, 0, 0, 99), sample(0, 3, 99, 0x400100), wake(0, 5, 99, 7),
+	    sample(0, 9, 99, 0x400100), sample(0, 13, 99, 0x400200), sample(1, 13, 99, 0x400100),
+	    sample(0, 17, 99, 0x400100), sample(0, 18, 99, 0), sample(0, 19, 5, 0x400100),
+	    sample(0, 21, 99, 0x7f0000), sample(2, 22, 99, 0x400100), sw(0, 30, 99, 1, 7),
+	    sample(0, 31, 99, 0x400100));
+	s = only(HV_STALL_RUNQUEUE, 5, 30, 7);
+	ck_assert_uint_eq(s->nr_places, 3);
+	ck_assert_uint_eq(nr_at(s, 3, 0x100), 2);
+	ck_assert_uint_eq(nr_at(s, 3, 0x200), 1);
+	ck_assert_uint_eq(nr_at(s, 0, 0x7f0000), 1);
+}
+END_TEST
+
+/* The newest samples count until there is no room for another address, so that the shares are of the
+ * counted samples. */
+START_TEST(samples_of_programs_are_bounded)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 99), wake(0, 5, 99, 7));
+	for (uint64_t i = 0; i < 3 * HV_PROGRAM_TICKS_MAX; i++)
+		SEE(sample(0, 6 + i, 99, 0x1000 + i / 2));
+	SEE(sw(0, 10 + 3 * HV_PROGRAM_TICKS_MAX, 99, 1, 7));
+	s = &stalls.list[0];
+	ck_assert_uint_eq(finders.programs.cpus[0].nr, HV_PROGRAM_TICKS_MAX);
+	ck_assert_uint_eq(s->nr_places, HV_STALL_PLACES);
+	for (unsigned i = 0; i < HV_STALL_PLACES; i++) {
+		ck_assert_uint_eq(s->places[i].nr, 2);
+		ck_assert_uint_eq(s->places[i].off, 0x1000 + 3 * HV_PROGRAM_TICKS_MAX / 2 - 1 - i);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
+	tcase_add_test(tc, what_the_program_did_that_ran);
+	tcase_add_test(tc, samples_of_programs_are_bounded);
 	tcase_add_test(tc, the_task_that_ran_longest_is_named);
 	tcase_add_test(tc, a_task_that_has_not_switched_yet_is_named);
 	tcase_add_test(tc, tasks_before_a_stall_are_copied);

@@ -158,6 +158,54 @@ START_TEST(stacks_have_names)
 }
 END_TEST
 
+#define SAMPLE_ID 300
+
+/* The first word of a program's stack is where it is. A stack that is not in the event has none. */
+START_TEST(samples_of_programs)
+{
+	static const char format[] =
+		"name: sample\nID: 300\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		"\tfield:__data_loc u64[] stack;\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: "
+		"\"\"\n";
+	const struct hv_export_event event = {(char *)"hvtrace", {format, sizeof(format) - 1}};
+	const struct hv_export_head head = {.events = &event, .nr_events = 1};
+	struct {
+		uint16_t type, unused;
+		uint32_t pid;
+		uint16_t off, len_bytes;
+		uint32_t padding;
+		uint64_t words[2];
+	} entry = {SAMPLE_ID, 0, 7, 16, 16, 0, {0x401234, 0x402345}};
+	struct hv_event e = {.kind = HV_EVENT_GUESTS,
+			     .id = SAMPLE_ID,
+			     .pid = 7,
+			     .comm = "hog",
+			     .entry = {(const uint8_t *)&entry, sizeof(entry)}};
+	struct hv_page_decode d;
+	struct hv_moments m;
+	struct hv_moment moment;
+
+	hv_page_decode_init(&d, &head);
+	hv_moments_init(&m, &d);
+	ck_assert(hv_moments_decode(&m, &e, &moment));
+	ck_assert_int_eq(moment.kind, HV_MOMENT_SAMPLE);
+	ck_assert_uint_eq(moment.pid, 7);
+	ck_assert_uint_eq(moment.address, 0x401234);
+	entry.len_bytes = 0; /* a kernel thread */
+	ck_assert(hv_moments_decode(&m, &e, &moment));
+	ck_assert_uint_eq(moment.address, 0);
+	entry.len_bytes = 4;
+	ck_assert(hv_moments_decode(&m, &e, &moment));
+	ck_assert_uint_eq(moment.address, 0);
+	entry.off = 1000;
+	ck_assert(!hv_moments_decode(&m, &e, &moment));
+	hv_moments_deinit(&m);
+	hv_page_decode_deinit(&d);
+}
+END_TEST
+
 static struct hv_export *open_for(unsigned nr_cpus)
 {
 	const struct hv_export_head head = {.nr_cpus = nr_cpus, .page_bytes = 4096};
@@ -379,6 +427,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, stacks_have_names);
+	tcase_add_test(tc, samples_of_programs);
 	tcase_add_test(tc, a_section_without_a_stack_is_where_its_task_ran);
 	tcase_add_test(tc, a_section_in_one_of_two_runs_is_not_placed);
 	tcase_add_test(tc, a_section_that_ends_after_the_search);

@@ -233,6 +233,71 @@ START_TEST(the_hottest_function_of_a_system_call)
 }
 END_TEST
 
+/* A program that kept another task waiting: 6 of 8 samples are in one function. */
+START_TEST(the_function_of_a_program)
+{
+	char path[600] = "/";
+	struct latency_function f = {
+		.name = "sp\x1bin", .file = "/bin/h\x1bog", .nr = 6, .nr_samples = 8};
+
+	verdict.list[0] = (struct hv_cause){
+		.fault = HV_FAULT_TENANTS_PROGRAM,
+		.longest = {.kind = HV_STALL_RUNQUEUE,
+			    .length_ns = 300 * MS,
+			    .task = hv_stall_task(9, "sh"),
+			    .by = hv_stall_task(8, "h\x1bog"),
+			    .by_prio = 120},
+		.nr = 2,
+		.total_ns = 400 * MS,
+	};
+	report.functions = &f;
+	latency_text(&out, &report);
+	has("sh-9 waits 300 ms for a vCPU that h?og-8 used, mostly in sp?in of /bin/h?og, 2 times; "
+	    "fault: the tenant's program.\n");
+	has("\n   fault: the tenant's program\n   6 of 8 samples of h?og-8 in sp?in of /bin/h?og\n"
+	    "   2 times");
+	latency_json(&out, &report);
+	has("\"program\":{\"samples\":8,\"in_function\":6,\"function\":\"sp?in\",\"file\":"
+	    "\"\\/bin\\/h?og\"}");
+	memset(path + 1, 'x', sizeof(path) - 4);
+	memcpy(path + sizeof(path) - 3, "/h", 3);
+	f.file = path;
+	latency_text(&out, &report);
+	has(" of ...xxx");
+	has("x/h\n");
+}
+END_TEST
+
+/* The address of memory without a file, which is rarely the same, is not where the program mostly is. */
+START_TEST(a_function_without_a_name)
+{
+	struct latency_function f = {.name = "0x7f0000", .nr = 4, .nr_samples = 8};
+
+	verdict.list[0] = (struct hv_cause){
+		.fault = HV_FAULT_TENANTS_PROGRAM,
+		.longest = {.kind = HV_STALL_RECLAIM,
+			    .length_ns = 300 * MS,
+			    .task = hv_stall_task(9, "sh")},
+		.nr = 1,
+	};
+	report.functions = &f;
+	latency_text(&out, &report);
+	has("sh-9 waits 300 ms: looking for free memory; fault: ");
+	has("\n   4 of 8 samples of sh-9 in 0x7f0000\n   once\n");
+	f.nr = f.nr_samples = 3;
+	latency_text(&out, &report);
+	ck_assert_ptr_null(strstr(out.data, "mostly"));
+	f.nr = 0;
+	f.name = NULL;
+	hv_text_deinit(&out);
+	out = (struct hv_text){0};
+	latency_text(&out, &report);
+	ck_assert_ptr_null(strstr(out.data, "samples"));
+	latency_json(&out, &report);
+	ck_assert_ptr_null(strstr(out.data, "\"program\""));
+}
+END_TEST
+
 START_TEST(no_events_of_the_host)
 {
 	latency.has_host_events = false;
@@ -433,6 +498,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, where_a_task_waits);
 	tcase_add_test(tc, system_calls_have_names);
 	tcase_add_test(tc, the_hottest_function_of_a_system_call);
+	tcase_add_test(tc, the_function_of_a_program);
+	tcase_add_test(tc, a_function_without_a_name);
 	tcase_add_test(tc, no_events_of_the_host);
 }
 
