@@ -106,6 +106,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from top" -l sort -x -a 'time hit
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l reverse -d 'Reverse the sort order'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l rows -x -d 'Maximum number of functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l runqueue -d 'Show how long tasks wait for a vCPU'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -l programs -d 'Show the functions of programs with most samples'
 complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top latency attach detach recover record stream report" -s j -l json -d 'Print JSON'
 complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l agent -r -F -d 'Show the report of the agent in the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l maps -x -d 'Show executable mappings of a process from the agent'

@@ -16,12 +16,13 @@
 #include "cli/verbs/top/text.h"
 #include "cli/verbs/verb.h"
 
-#define DOMAINS_MAX  64
-#define ROWS_DEFAULT 20
-#define ROWS_MAX     100000
-#define INTERVAL_NS  HV_NS_PER_S
-#define INTERVAL_MIN (HV_NS_PER_S / 10)
-#define TURN_MS	     100 /* interval of checks for signals */
+#define DOMAINS_MAX   64
+#define ROWS_DEFAULT  20
+#define ROWS_MAX      100000
+#define PROGRAMS_ROWS 5 /* of each domain */
+#define INTERVAL_NS   HV_NS_PER_S
+#define INTERVAL_MIN  (HV_NS_PER_S / 10)
+#define TURN_MS	      100 /* interval of checks for signals */
 
 struct top {
 	struct top_view view;
@@ -209,6 +210,9 @@ static struct hv_err *begin_all(struct top *t)
 	for (size_t i = 0; !err && !caught_signal && t->view.has_waits && i < t->view.nr_domains;
 	     i++)
 		err = top_domain_begin_waits(&t->view.domains[i]);
+	for (size_t i = 0; !err && !caught_signal && t->view.has_programs && i < t->view.nr_domains;
+	     i++)
+		err = top_domain_begin_programs(&t->view.domains[i]);
 	return err;
 }
 
@@ -239,7 +243,8 @@ static struct hv_err *leave_rights(void)
 {
 	struct hv_confinement c = {
 		.may = HV_MAY_START | HV_MAY_READ,
-		.readable = {"/proc", KVM_DEBUGFS}, /* times of the VMMs' threads, exits */
+		/* Times of the VMMs' threads, exits, names of programs' functions. */
+		.readable = {"/proc", KVM_DEBUGFS, "/usr/lib/debug"},
 		.dir_fd = -1,
 	};
 
@@ -302,6 +307,8 @@ static bool take_option(struct cli *cli, struct top *t, int option, int *ret_exi
 		t->view.reversed = 1;
 	else if (option == 'q')
 		t->view.has_waits = 1;
+	else if (option == 'p')
+		t->view.has_programs = 1;
 	else if (option == 'd' &&
 		 (!duration_parse(optarg, &t->interval_ns) || t->interval_ns < INTERVAL_MIN))
 		*ret_exit = usage_error(cli, "-d: '%s' is not " DURATION_WANTED ", at least 100ms",
@@ -334,6 +341,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct top *t, int *re
 		{"iterations", required_argument, NULL, 'n'},
 		{"rows", required_argument, NULL, 'R'},
 		{"runqueue", no_argument, NULL, 'q'},
+		{"programs", no_argument, NULL, 'p'},
 		{0},
 	};
 	int option;
@@ -356,7 +364,7 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	hv_cleanup(top_deinit) struct top t = {
 		.interval_ns = INTERVAL_NS,
-		.view = {.rows_max = ROWS_DEFAULT},
+		.view = {.rows_max = ROWS_DEFAULT, .programs_max = PROGRAMS_ROWS},
 	};
 	int exit_code;
 
@@ -387,6 +395,8 @@ static const char help[] =
 	"                         set_ftrace_filter, or else a few useful and cheap ones\n"
 	"  --runqueue             also how long tasks wait for a vCPU; this records scheduler\n"
 	"                         events while tracing takes at most 2 % of a vCPU's time\n"
+	"  --programs             also the functions of programs with the most samples of the\n"
+	"                         timer tick, while tracing takes at most 2 %\n"
 	"  -d, --delay=TIME       the interval: 2, 1.5s, 500ms, 1m (default: 1s)\n"
 	"  -n, --iterations=N     end after N tables\n"
 	"  --sort=KEY             time (default), hits, average, name or domain\n"
@@ -397,7 +407,7 @@ static const char help[] =
 const struct verb verb_top = {
 	.name = "top",
 	.args = "[-l GLOB[,GLOB]...]... [-d TIME] [-n N] [--sort=KEY] [--reverse] [--rows=N] "
-		"[--runqueue] "
+		"[--runqueue] [--programs] "
 		"[--json] "
 		"DOMAIN...",
 	.summary = "Watch domains: events, costs, functions by time or hits",

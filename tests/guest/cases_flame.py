@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """hvtrace profile: programs with known call chains and known shares of CPU time and sleep."""
 
+import json
 import os
 import re
 import shutil
@@ -67,6 +68,16 @@ def off_cpu_of_a_program(t, path):
     return f"blocked for {rests / 1e6:.3f} s in rest(), {asks / 1e6:.3f} s in ask(); running {running * 100:.1f} %, {spins:.3f} s in samples"
 
 
+def hottest_functions(t):
+    """`top --programs` shows the functions of `frames`, the one with two thirds of the time first. Returns its rows."""
+    (line,) = t.hv("top", t.name, "--programs", "--json", "-n", "1", "-d", "2s", timeout=300).splitlines()
+    (found,) = json.loads(line)["domains"]
+    rows = [row for row in found["programs"]["functions"] if row["program"] == "frames"]
+    assert not found["no_programs"] and [row["function"] for row in rows[:2]] == list(LEAVES), found
+    assert all(row["file"] == "/bin/frames" for row in rows), found
+    return [(row["function"], row["samples"], row["percent"]) for row in rows]
+
+
 @case(configs=(STANDARD[0],), further=(OLDEST, *STANDARD[1:], NEWEST))
 def flame_graph_of_a_program(t):
     """The stack of a program with frame pointers is exact, with the names of its functions and the kernel's, and the
@@ -89,9 +100,10 @@ def flame_graph_of_a_program(t):
             assert f'data-n="docker:{CONTAINER[:12]}"' in drawn and "spin_left" in drawn, drawn[:4000]
             os.unlink(picture)
             t.hv("profile", t.name, "--for=2s", "-o", pprof, timeout=300)
+            hottest = hottest_functions(t)
         finally:
             t.guest.run(f"kill $(pidof frames dd); until rmdir /tmp/cg/docker-{CONTAINER}.scope && umount /tmp/cg; do sleep 0.1; done 2>/dev/null")
-        off_cpu = off_cpu_of_a_program(t, path)
+        off_cpu = off_cpu_of_a_program(t, path) + f"; top: {hottest}"
         assert not traced.text("kprobe_events"), traced.text("kprobe_events")
     assert SUMMARY.match(shown), shown
     functions = read_pprof(pprof)

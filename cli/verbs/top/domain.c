@@ -137,7 +137,8 @@ static bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret)
 
 #define NAME_MAX_BYTES 64
 #define ANSWER_S       10    /* limit for a look */
-#define WAITS_PPM      20000 /* of a vCPU's time: waits are not measured if they cost more */
+#define COST_PPM       20000 /* of a vCPU's time: if tracing takes more, options are given up */
+#define COSTLY	       "tracing took more than 2 % of a vCPU's time"
 
 /* Functions that exist in every kernel: files, network, memory, tasks, and functions that wait.
  * Counting them costs little, because they are called rarely enough. */
@@ -165,6 +166,7 @@ void top_domain_deinit(struct top_domain *d)
 {
 	own_session_close(&d->session);
 	top_waits_deinit(&d->waits);
+	top_programs_deinit(&d->programs);
 	hv_close_at(&d->exits);
 	free(d->name);
 	free(d->dir);
@@ -376,6 +378,8 @@ struct hv_err *top_domain_close(struct top_domain *d)
 	client_limit(client_of(d), 0);
 	err = top_waits_end(&d->waits, NULL);
 	if (!err)
+		err = top_programs_end(&d->programs, NULL);
+	if (!err)
 		err = end_profile(d);
 	hv_err_keep_first(&err, own_session_end(&d->session));
 	return in_domain_of(d, err);
@@ -396,9 +400,19 @@ static struct hv_err *look_at_waits(struct top_domain *d)
 	if (err)
 		return err;
 	l->has_waits = top_waits_get(&d->waits, &l->waits);
-	if (l->has_waits && l->load_ppm > WAITS_PPM)
-		err = top_waits_end(&d->waits, "tracing took more than 2 % of a vCPU's time");
-	return err;
+	return NULL;
+}
+
+/* If tracing takes too much time, gives up the waits, which cost more, or else the programs. */
+static struct hv_err *look_at_load(struct top_domain *d)
+{
+	if (d->now.load_ppm <= COST_PPM)
+		return NULL;
+	if (d->waits.recording.dir)
+		return top_waits_end(&d->waits, COSTLY);
+	if (d->programs.recording.dir)
+		return top_programs_end(&d->programs, COSTLY);
+	return NULL;
 }
 
 static struct hv_err *look(struct top_domain *d)
@@ -419,6 +433,10 @@ static struct hv_err *look(struct top_domain *d)
 	l->has_time = vcpu_time_read(d->vmm, &l->time);
 	l->has_exits = kvm_exits_read(d->exits, &l->nr_exits);
 	err = look_at_waits(d);
+	if (!err)
+		err = top_programs_look(&d->programs);
+	if (!err)
+		err = look_at_load(d);
 	if (err)
 		return err;
 	if (d->dir)
@@ -451,9 +469,20 @@ struct hv_err *top_domain_begin_waits(struct top_domain *d)
 	return in_domain_of(d, top_waits_begin(&d->waits, client_of(d), instance));
 }
 
+struct hv_err *top_domain_begin_programs(struct top_domain *d)
+{
+	static unsigned nr;
+	HV_AUTO_FREE char *instance = hv_format("top-programs-%d-%u", (int)getpid(), ++nr);
+
+	return in_domain_of(d, top_programs_begin(&d->programs, client_of(d), instance));
+}
+
 void top_domain_turn(struct top_domain *d)
 {
 	struct hv_err *err = d->ended ? NULL : top_waits_take(&d->waits);
+
+	if (!d->ended && !err)
+		err = top_programs_take(&d->programs);
 
 	if (err)
 		end(d, err);

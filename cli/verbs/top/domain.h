@@ -6,6 +6,7 @@
 #include "cli/client.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record/recording.h"
+#include "cli/verbs/top/programs.h"
 #include "cli/verbs/top/table.h"
 #include "latency/wait_times.h"
 
@@ -39,11 +40,13 @@ struct top_domain {
 	pid_t vmm;
 	int exits; /* fd, for kvm_exits_read(); -1: not available */
 	struct top_waits waits;
+	struct top_programs programs;
 	struct top_look before, now;
 };
 #define TOP_DOMAIN_NONE                                                                            \
 	{                                                                                          \
-		.session = OWN_SESSION_NONE, .exits = -1, .waits = TOP_WAITS_NONE                  \
+		.session = OWN_SESSION_NONE, .exits = -1, .waits = TOP_WAITS_NONE,                 \
+		.programs = TOP_PROGRAMS_NONE                                                      \
 	}
 void top_domain_deinit(struct top_domain *d);
 
@@ -56,6 +59,8 @@ struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli,
 struct hv_err *top_domain_begin(struct top_domain *d, const char *functions) hv_must_use;
 /* Starts measuring how long tasks wait for a vCPU, unless that would cost too much. */
 struct hv_err *top_domain_begin_waits(struct top_domain *d) hv_must_use;
+/* Starts sampling programs, unless that would cost too much. */
+struct hv_err *top_domain_begin_programs(struct top_domain *d) hv_must_use;
 /* Call it a few times a second between looks. */
 void top_domain_turn(struct top_domain *d);
 /* Looks again. If that fails, the domain has ended. */

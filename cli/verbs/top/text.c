@@ -11,6 +11,8 @@
 #define NUMBER_WIDTH  8
 #define EXITS_WIDTH   7
 #define WHY_MAX_BYTES 256
+#define COMM_WIDTH    16
+#define NAME_MAX_LEN  40 /* bytes of a function's name */
 
 /* Adds a percentage, or "-" if it is unknown. */
 static void add_percent(struct hv_text *t, double value)
@@ -33,9 +35,9 @@ static void add_count(struct hv_text *t, double value, int width)
 		hv_text_printf(t, " %*.0f", width, value);
 }
 
-static void add_no_waits(struct hv_text *t, const char *why)
+static void add_missing(struct hv_text *t, const char *what, const char *why)
 {
-	hv_text_printf(t, "%-*s no run queue: ", DOMAIN_WIDTH, "");
+	hv_text_printf(t, "%-*s no %s: ", DOMAIN_WIDTH, "", what);
 	hv_text_add_guest(t, why, WHY_MAX_BYTES);
 	hv_text_add(t, "\n");
 }
@@ -68,7 +70,9 @@ static void add_domain(struct hv_text *t, const struct top_domain *d, unsigned h
 	if (d->no_functions)
 		hv_text_printf(t, "%-*s no functions: %s\n", DOMAIN_WIDTH, "", d->no_functions);
 	if (d->waits.why)
-		add_no_waits(t, d->waits.why);
+		add_missing(t, "run queue", d->waits.why);
+	if (d->programs.why)
+		add_missing(t, "programs", d->programs.why);
 }
 
 static void add_row(struct hv_text *t, const struct top_view *v, const struct top_row *row)
@@ -79,6 +83,55 @@ static void add_row(struct hv_text *t, const struct top_view *v, const struct to
 		       domain, PROFILE_NAME_MAX, row->name, row->hits, row->time_us / 1e3,
 		       top_row_average_us(row));
 }
+
+/* -- programs ----------------------------------------------------------------------------------- */
+
+/* Adds a name of the guest, padded to WIDTH. */
+static void add_padded(struct hv_text *t, const char *name, int width)
+{
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	hv_text_add_guest(&shown, name, (size_t)width);
+	hv_text_add(&shown, "");
+	hv_text_printf(t, "%-*s", width, shown.data);
+}
+
+static double percent_of(const struct top_programs *p, const struct top_program *row)
+{
+	return p->nr_samples ? 100 * (double)row->nr / (double)p->nr_samples : 0;
+}
+
+static void add_program(struct hv_text *t, const struct top_domain *d,
+			const struct top_program *row)
+{
+	hv_text_printf(t, "%-*.*s ", DOMAIN_WIDTH, DOMAIN_WIDTH, d->name);
+	add_padded(t, row->program, COMM_WIDTH);
+	hv_text_add(t, " ");
+	add_padded(t, row->function, NAME_MAX_LEN);
+	hv_text_printf(t, " %*" PRIu64 " %*.1f\n", NUMBER_WIDTH, row->nr, NUMBER_WIDTH,
+		       percent_of(&d->programs, row));
+}
+
+static void add_programs(struct hv_text *t, const struct top_view *v)
+{
+	bool has_head = false;
+
+	for (size_t i = 0; i < v->nr_domains; i++) {
+		const struct top_domain *d = &v->domains[i];
+
+		if (d->ended || !d->programs.nr)
+			continue;
+		if (!has_head)
+			hv_text_printf(t, "%-*s %-*s %-*s %*s %*s\n", DOMAIN_WIDTH, "DOMAIN",
+				       COMM_WIDTH, "PROGRAM", NAME_MAX_LEN, "FUNCTION",
+				       NUMBER_WIDTH, "SAMPLES", NUMBER_WIDTH, "%");
+		has_head = true;
+		for (size_t row = 0; row < d->programs.nr && row < v->programs_max; row++)
+			add_program(t, d, &d->programs.list[row]);
+	}
+}
+
+/* -- tables ------------------------------------------------------------------------------------- */
 
 void top_text_lines(const struct top_view *v, struct hv_text *ret)
 {
@@ -91,6 +144,7 @@ void top_text_lines(const struct top_view *v, struct hv_text *ret)
 	hv_text_add(ret, "\n");
 	for (size_t i = 0; i < v->nr_domains; i++)
 		add_domain(ret, &v->domains[i], v->has_waits);
+	add_programs(ret, v);
 	if (!v->table.nr)
 		return;
 	hv_text_printf(ret, "%-*s %-*s %10s %13s %13s\n", DOMAIN_WIDTH, "DOMAIN", PROFILE_NAME_MAX,
@@ -146,6 +200,26 @@ static json_object *functions_of(const struct top_view *v, size_t domain)
 	return list;
 }
 
+static json_object *programs_of(const struct top_view *v, const struct top_programs *p)
+{
+	json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	for (size_t i = 0; i < p->nr && i < v->rows_max; i++) {
+		const struct top_program *row = &p->list[i];
+		json_object *f = json_object_new_object();
+
+		put(f, "program", string(row->program));
+		put(f, "function", string(row->function));
+		put(f, "file", row->file ? string(row->file) : NULL);
+		put(f, "samples", json_object_new_uint64(row->nr));
+		put(f, "percent", number(percent_of(p, row)));
+		json_object_array_add(list, f);
+	}
+	put(o, "samples", json_object_new_uint64(p->nr_samples));
+	put(o, "functions", list);
+	return o;
+}
+
 static json_object *domain_object(const struct top_view *v, size_t index)
 {
 	const struct top_domain *d = &v->domains[index];
@@ -169,6 +243,10 @@ static json_object *domain_object(const struct top_view *v, size_t index)
 		put(o, "runqueue_us", number(r.wait_us));
 		put(o, "runqueue_99_us", number(r.wait_99_us));
 		put(o, "no_runqueue", d->waits.why ? string(d->waits.why) : NULL);
+	}
+	if (v->has_programs) {
+		put(o, "programs", programs_of(v, &d->programs));
+		put(o, "no_programs", d->programs.why ? string(d->programs.why) : NULL);
 	}
 	put(o, "not_counted", json_object_new_uint64(r.nr_not_counted));
 	put(o, "no_functions", d->no_functions ? string(d->no_functions) : NULL);

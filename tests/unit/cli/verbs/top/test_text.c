@@ -161,6 +161,45 @@ START_TEST(run_queues)
 }
 END_TEST
 
+/* Samples of programs; the names come from the guest. */
+START_TEST(programs)
+{
+	struct top_program list[] = {
+		{"fra\x1bmes", "spin\x1bleft", "/bin/fra\x1bmes", 6},
+		{"dd", "0x7f0010", NULL, 2},
+		{"dd", "main", "/bin/dd", 1},
+	};
+
+	view.has_programs = 1;
+	view.programs_max = 2;
+	domains[0].now.nr_not_counted = 0;
+	domains[0].programs =
+		(struct top_programs){.list = list, .nr = HV_ARRAY_LEN(list), .nr_samples = 8};
+	domains[1].programs.why = (char *)"no \x1b probe";
+	top_text_lines(&view, &text);
+	ck_assert_ptr_nonnull(strstr(text.data, "\n                 no programs: no ? probe\n"));
+	ck_assert_ptr_nonnull(strstr(text.data, "\nDOMAIN           PROGRAM          FUNCTION      "
+						"                            SAMPLES        %\n"
+						"web1             fra?mes          spin?left       "
+						"                                6     75.0\n"
+						"web1             dd               0x7f0010        "
+						"                                2     25.0\n"));
+	ck_assert_ptr_null(strstr(text.data, "main  "));
+	hv_text_deinit(&text);
+	text = (struct hv_text){0};
+	top_text_json(&view, 1234, &text);
+	ck_assert_ptr_nonnull(strstr(
+		text.data,
+		"\"programs\":{\"samples\":8,\"functions\":[{\"program\":\"fra?mes\",\"function\":"
+		"\"spin?left\","
+		"\"file\":\"/bin/"
+		"fra?mes\",\"samples\":6,\"percent\":75.000},{\"program\":\"dd\",\"function\":"
+		"\"0x7f0010\",\"file\":null,\"samples\":2,\"percent\":25.000}]},\"no_programs\":"
+		"null,"));
+	ck_assert_ptr_nonnull(strstr(text.data, "\"no_programs\":\"no ? probe\""));
+}
+END_TEST
+
 START_TEST(json)
 {
 	view.rows_max = 1;
@@ -202,6 +241,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_ended_domain);
 	tcase_add_test(tc, counts_that_restarted);
 	tcase_add_test(tc, run_queues);
+	tcase_add_test(tc, programs);
 	tcase_add_test(tc, json);
 	tcase_add_test(tc, json_is_utf8);
 }
