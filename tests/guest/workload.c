@@ -12,6 +12,7 @@
  *	workload names N	N times getpgid under each of the names of its two threads:
  *				as started, by prctl, by a write to /proc, by exec
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset)
+ *	workload stay MS	like starve; then it does not end
  *	workload urgent MS	sleeps often for a moment, with nice -10
  *	workload realtime MS	sleeps often for a moment, with SCHED_FIFO
  *	workload deadline MS	sleeps often for a moment, with SCHED_DEADLINE
@@ -29,7 +30,7 @@
  * exec, switch, pipe, file and getppid print "ns X" for one of the N (bench/guest).
  *
  * Prints its pid and waits for SIGUSR1, so that a tracer can set its filter before anything
- * happens. Prints "done" at the end. starve, urgent, realtime, deadline, exits, today and clocks
+ * happens. Prints "done" at the end. starve, stay, urgent, realtime, deadline, exits, today and clocks
  * start without the signal. */
 #include <errno.h>
 #include <fcntl.h>
@@ -388,6 +389,13 @@ static void starve(long ms)
 	must(waitpid(starved, NULL, 0) == starved, "waitpid");
 }
 
+static void starve_and_stay(long ms)
+{
+	starve(ms);
+	for (;;)
+		pause();
+}
+
 static void sleep_often(long ms)
 {
 	double end = now_ns() + (double)ms * 1e6;
@@ -597,27 +605,15 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {{"syscalls", syscalls},
-		     {"threads", threads},
-		     {"forkstorm", forkstorm},
-		     {"spin", spin},
-		     {"getppid", measure_getppid},
-		     {"exec", measure_exec},
-		     {"calls", calls},
-		     {"switch", measure_switch},
-		     {"pipe", measure_pipe},
-		     {"file", measure_file},
-		     {"starve", starve},
-		     {"exits", provoke_exits},
-		     {"pressure", touch},
-		     {"thrash", thrash},
-		     {"urgent", be_urgent},
-		     {"realtime", be_realtime},
-		     {"deadline", have_deadline},
-		     {"today", report_time},
-		     {"clocks", report_clocks},
-		     {"names", names},
-		     {"again", ask_for_group}};
+	} modes[] = {
+		{"syscalls", syscalls},	  {"threads", threads},		{"forkstorm", forkstorm},
+		{"spin", spin},		  {"getppid", measure_getppid}, {"exec", measure_exec},
+		{"calls", calls},	  {"switch", measure_switch},	{"pipe", measure_pipe},
+		{"file", measure_file},	  {"starve", starve},		{"stay", starve_and_stay},
+		{"exits", provoke_exits}, {"pressure", touch},		{"thrash", thrash},
+		{"urgent", be_urgent},	  {"realtime", be_realtime},	{"deadline", have_deadline},
+		{"today", report_time},	  {"clocks", report_clocks},	{"names", names},
+		{"again", ask_for_group}};
 	sigset_t go;
 
 	sigemptyset(&go);
