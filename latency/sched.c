@@ -274,11 +274,15 @@ static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
 	task->cpu = cpu;
 }
 
-/* A busy vCPU may not switch for seconds. Until then, any of its events shows who runs there. */
+/* A busy vCPU may not switch for seconds. Until then, any of its events shows which task runs, and a
+ * later one its name. */
 static void follow_running(struct hv_sched_cpu *c, const struct hv_moment *m)
 {
-	if (c->has_current)
+	if (c->has_current) {
+		if (c->current.pid == m->pid && !c->current.comm[0])
+			c->current = hv_stall_task(m->pid, m->comm);
 		return;
+	}
 	c->current = hv_stall_task(m->pid, m->comm);
 	c->has_current = true;
 	c->prio = -1;

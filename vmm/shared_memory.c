@@ -16,6 +16,7 @@
 #define PAGE_BYTES 4096
 #define HUGE_BYTES (2ull << 20)
 #define RANGES_MAX 1024
+#define LEN_MAX	   ((uint64_t)INT64_MAX / 2) /* of a range and of its offset; more overflows */
 
 /* The signal handler can read a range at any time, so START is set last and cleared first. */
 struct range {
@@ -89,8 +90,8 @@ static struct range *find_unused(void)
 	return NULL;
 }
 
-/* Reserves address space without memory, in which offset OFF of the file has the place in a huge
- * page that it has in the file. Returns MAP_FAILED if there is none. */
+/* Reserves address space. Address and offset in the file are equal modulo 2 MiB, so that the kernel
+ * can map huge pages. Returns MAP_FAILED if there is no room. */
 static uint8_t *reserve(uint64_t off, uint64_t len_bytes)
 {
 	uint8_t *room = mmap(NULL, len_bytes + HUGE_BYTES, PROT_NONE,
@@ -114,6 +115,11 @@ struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 	void *start, *room = MAP_FAILED;
 
 	pthread_once(&once, install);
+	if (!len_bytes || len_bytes > LEN_MAX || off > LEN_MAX || off % PAGE_BYTES)
+		return hv_err_new(EINVAL,
+				  "cannot map the guest's memory: bad range of the file: %" PRIu64
+				  " bytes at %" PRIu64,
+				  len_bytes, off);
 	if (!r)
 		return hv_err_new(ENOSPC, "more than %u mappings of other processes' memory",
 				  RANGES_MAX);

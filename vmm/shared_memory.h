@@ -18,7 +18,8 @@
 
 /* Maps LEN_BYTES of FD at OFF, shared, with PROT of mmap(2), aligned so that the host's kernel can
  * use huge pages. The caller unmaps *RET. Pages of hugetlbfs are huge, and such a page is replaced
- * as a whole. Fails with ENOSPC if there are too many mappings, or with an error of mmap(2). */
+ * as a whole. OFF and LEN_BYTES may come from a peer: EINVAL if no file can have such a range. Fails
+ * with ENOSPC if there are too many mappings, or with an error of mmap(2). */
 struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 			     uint8_t **ret) hv_must_use;
 /* NULL is ignored. */

@@ -782,17 +782,23 @@ static _Noreturn void watch(void)
 	prctl(PR_SET_NAME, "hvtrace:leave");
 	dup2(HV_HELPER_SERVICE, 0);
 	close_range(1, ~0u, 0);
-	if (!err && poll(&(struct pollfd){0, POLLIN, 0}, 1, (int)leave_ms) == 0)
+	if (poll(&(struct pollfd){0, POLLIN, 0}, 1, (int)leave_ms) == 0)
 		pidfd_send_signal(0, SIGKILL, NULL, 0);
 	_exit(0);
 }
 
-/* The service that reported its end may be one that a guest has taken over, which would keep the
- * guest's RAM. It waits for the broker, so another process waits for it. */
+/* A service that a guest has taken over could report its end and keep running with the guest's RAM.
+ * The broker cannot wait for the service, because the service waits for the broker. So the broker
+ * starts a process that does. */
 static void leave_watch(void)
 {
-	if (fork() == 0)
+	pid_t child = fork();
+
+	if (child == 0)
 		watch();
+	if (child < 0)
+		syslog(LOG_WARNING, "cannot watch a service that has ended its session: fork: %s",
+		       strerror(errno));
 }
 
 static void run(void *ctx)

@@ -529,8 +529,8 @@ static struct hv_err *print(struct latency *r)
 	hv_latency_verdict(r->analysis, verdict);
 	err = latency_functions_name(&r->functions, verdict);
 	if (err)
-		return err;
-	if (r->functions.programs.is_off)
+		add_gap(r, "names of functions of programs", err->reason);
+	else if (r->functions.programs.is_off)
 		add_gap(r, "names of functions of programs",
 			"the session's service refused to name them");
 	if (r->calls.recording.file.export)
@@ -547,7 +547,7 @@ static struct hv_err *print(struct latency *r)
 		latency_text(&out, &report);
 	r->out_error = r->request.is_json ? put_out(out.data, out.len_bytes)
 					  : put_lines(out.data, 3, marks, HV_ARRAY_LEN(marks));
-	return NULL;
+	return err;
 }
 
 static struct hv_err *latency(const struct cli *cli, struct latency *r)

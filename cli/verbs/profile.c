@@ -197,7 +197,8 @@ static struct hv_err *sample(struct profile *r)
 	if (client_is_gone(err))
 		return err;
 	if (!err)
-		err = in_domain_of(r, programs_name(&r->programs, &r->samples->chains));
+		err = in_domain_of(
+			r, programs_name(&r->programs, &r->samples->chains, 0, PROGRAMS_NAMES_NS));
 	hv_profile_name_rest(r->samples);
 	hv_err_keep_first(&err, recording_close(&r->recording));
 	return err;

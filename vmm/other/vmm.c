@@ -77,6 +77,18 @@ static struct hv_err *look_at_files(struct hv_other *o)
 	return NULL;
 }
 
+/* Slots of memory that is in no file system, such as the registers of a device that the VMM passes
+ * through (VFIO), are left out. */
+static struct hv_err *add_slot(struct hv_ram *ram, const struct hv_kernel_slot *slot)
+{
+	struct hv_err *err = hv_ram_add(ram, slot->start, slot->len_bytes, slot->hva);
+
+	if (!err || err->code != ENODEV)
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 /* Takes SLOTS on success. */
 static struct hv_err *use_slots(struct hv_other *o, struct hv_kernel_slot **slots, size_t nr)
 {
@@ -87,8 +99,7 @@ static struct hv_err *use_slots(struct hv_other *o, struct hv_kernel_slot **slot
 		err = hv_process_memory_look_again(o->memory);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (is_ram(o, &(*slots)[i]))
-			err = hv_ram_add(&found, (*slots)[i].start, (*slots)[i].len_bytes,
-					 (*slots)[i].hva);
+			err = add_slot(&found, &(*slots)[i]);
 	hv_process_memory_end_look(o->memory);
 	if (!err && !found.nr_ranges)
 		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");

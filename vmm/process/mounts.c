@@ -191,7 +191,7 @@ struct hv_err *hv_mounts_check(const struct hv_mounts *m, uint64_t dev, const ch
 	     i < m->nr && m->list[i].dev == dev && (!type || !can_wait(type)); i++)
 		type = m->list[i].type;
 	if (!type)
-		return hv_err_new(ENOTSUP,
+		return hv_err_new(ENODEV,
 				  "the file '%.200s' is on an unknown file system (device %u:%u), "
 				  "whose server could block hvtrace; use a memory file, hugetlbfs "
 				  "or tmpfs",

@@ -39,7 +39,7 @@ void hv_mounts_sort(struct hv_mounts *m);
 void hv_mounts_deinit(struct hv_mounts *m);
 #define HV_AUTO_MOUNTS hv_cleanup(hv_mounts_deinit)
 
-/* Fails with ENOTSUP if files of device DEV can make the reader wait for a program, or if its file
- * system is unknown. NAME is the file's name, for the message. */
+/* Fails with ENOTSUP if files of device DEV can make the reader wait for a program, and with ENODEV
+ * if its file system is unknown. NAME is the file's name, for the message. */
 struct hv_err *hv_mounts_check(const struct hv_mounts *m, uint64_t dev,
 			       const char *name) hv_must_use;

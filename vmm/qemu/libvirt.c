@@ -256,6 +256,7 @@ enum call_state {
 struct domain {
 	virConnectPtr conn;
 	virDomainPtr dom;
+	pid_t owner;
 	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t ended; /* CALL_ENDED was reached */
 	enum call_state state;
@@ -303,12 +304,15 @@ static void release(struct domain *d)
 	free(d);
 }
 
-/* Does not wait for a call. */
+/* Does not wait for a call. A child of the owner shares the connection but not the thread, which
+ * may have held the lock when the child was made. */
 static void domain_free(void *self)
 {
 	struct domain *d = self;
 	bool is_used;
 
+	if (d->owner != getpid())
+		return;
 	pthread_mutex_lock(&d->lock);
 	d->is_freed = true;
 	is_used = d->state == CALL_LATE;
@@ -322,6 +326,7 @@ static struct domain *domain_new(void)
 	struct domain *d = hv_alloc(sizeof(*d));
 	pthread_condattr_t attr;
 
+	d->owner = getpid();
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -112,7 +112,7 @@ struct hv_err *latency_functions_name(struct latency_functions *f, const struct 
 	for (size_t i = 0; i < v->nr; i++)
 		if (is_blamed(&v->list[i]))
 			add_frames(f, &v->list[i].longest);
-	err = programs_name(&f->programs, &f->chains);
+	err = programs_name(&f->programs, &f->chains, 0, PROGRAMS_NAMES_NS);
 	if (err)
 		return err;
 	for (size_t i = 0; i < v->nr; i++)

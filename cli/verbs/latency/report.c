@@ -41,9 +41,9 @@ static void add_path(struct hv_text *out, const char *path)
 {
 	size_t len = strlen(path);
 
-	if (len >= SHOWN_MAX)
+	if (len > SHOWN_MAX)
 		hv_text_add(out, "...");
-	hv_text_add_guest(out, len < SHOWN_MAX ? path : path + len - SHOWN_MAX, SHOWN_MAX);
+	hv_text_add_guest(out, len <= SHOWN_MAX ? path : path + len - SHOWN_MAX, SHOWN_MAX);
 }
 
 static void add_named(struct hv_text *out, const struct latency_function *f)

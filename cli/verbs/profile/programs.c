@@ -19,7 +19,6 @@
 #define AGAIN_NS   HV_NS_PER_S
 #define ASKS_MAX   200 /* requests in a second */
 #define PART	   4   /* requests take at most 1/PART of the time */
-#define NAMING_NS  (30 * HV_NS_PER_S)
 #define PATH_LEN   4096
 #define ID_LEN	   (2 * HV_ELF_BUILD_ID_MAX)
 #define BATCH	   2048 /* offsets in a request */
@@ -405,14 +404,14 @@ static char *place_name(const struct program_file *f, uint64_t off)
 static struct hv_err *name_batch(const struct programs *p, const struct program_file *f,
 				 struct batch *b, struct hv_chains *c)
 {
-	bool asks = f->mapping && b->nr && hv_now_ns() - p->naming_ns < NAMING_NS;
-	struct hv_err *err = asks ? ask_names(p, f, b) : NULL;
+	bool has_time = hv_now_ns() < p->names_until_ns;
+	struct hv_err *err = has_time && f->mapping ? ask_names(p, f, b) : NULL;
 
 	if (!client_is_gone(err)) {
 		hv_err_free(err);
 		err = NULL;
 	}
-	if (!err)
+	if (!err && has_time)
 		name_from_host(p, f, b->places, b->nr);
 	for (size_t i = 0; i < b->nr; i++) {
 		struct hv_elf_place *place = &b->places[i];
@@ -424,32 +423,39 @@ static struct hv_err *name_batch(const struct programs *p, const struct program_
 	return err;
 }
 
-static struct hv_err *name_file(const struct programs *p, uint32_t file, struct batch *b,
-				struct hv_chains *c)
+struct unnamed {
+	uint32_t file, frame;
+};
+
+static int by_file(const void *a, const void *b)
 {
-	const struct program_file *f = &p->files[file - 1];
-	struct hv_err *err = NULL;
+	const struct unnamed *x = a, *y = b;
 
-	for (uint32_t i = 0; !err && i < c->nr_frames; i++) {
-		const struct hv_chain_frame *frame = &c->frames[i];
-
-		if (frame->kind != HV_CHAIN_USER || frame->file != file || frame->name)
-			continue;
-		b->frames[b->nr] = i;
-		b->places[b->nr++] = (struct hv_elf_place){.off = frame->value};
-		if (b->nr == BATCH)
-			err = name_batch(p, f, b, c);
-	}
-	return err ? err : name_batch(p, f, b, c);
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->frame < y->frame ? -1 : x->frame > y->frame;
 }
 
-struct hv_err *programs_name(struct programs *p, struct hv_chains *c)
+struct hv_err *programs_name(struct programs *p, struct hv_chains *c, uint32_t first,
+			     uint64_t limit_ns)
 {
+	HV_AUTO_FREE struct unnamed *list = hv_alloc((c->nr_frames + 1ull) * sizeof(*list));
 	HV_AUTO_FREE struct batch *b = hv_alloc(sizeof(*b));
 	struct hv_err *err = NULL;
+	size_t nr = 0;
 
-	p->naming_ns = hv_now_ns();
-	for (uint32_t file = 1; !err && file <= p->nr_files; file++)
-		err = name_file(p, file, b, c);
+	for (uint32_t i = first; i < c->nr_frames; i++)
+		if (c->frames[i].kind == HV_CHAIN_USER && c->frames[i].file && !c->frames[i].name)
+			list[nr++] = (struct unnamed){c->frames[i].file, i};
+	qsort(list, nr, sizeof(*list), by_file);
+	p->names_until_ns = hv_now_ns() + limit_ns;
+	for (size_t i = 0; !err && i < nr; i++) {
+		bool is_last = i + 1 == nr || list[i + 1].file != list[i].file;
+
+		b->frames[b->nr] = list[i].frame;
+		b->places[b->nr++] = (struct hv_elf_place){.off = c->frames[list[i].frame].value};
+		if (is_last || b->nr == BATCH)
+			err = name_batch(p, &p->files[list[i].file - 1], b, c);
+	}
 	return err;
 }

@@ -10,6 +10,7 @@
  * service does nothing else while it answers, so the lookups take at most a quarter of the time. */
 #pragma once
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "cli/client.h"
 #include "kernel/programs/elf_symbols.h"
@@ -54,7 +55,7 @@ struct programs {
 	uint64_t period_ns;	  /* start of the period in which requests are counted */
 	uint64_t spent_ns;	  /* time spent on requests in the period */
 	unsigned nr_asked;
-	uint64_t naming_ns; /* when programs_name() began, which asks only for a limited time */
+	uint64_t names_until_ns; /* when programs_name() stops looking for names */
 };
 
 /* Returns "" if it is not known. */
@@ -69,6 +70,8 @@ void programs_deinit(struct programs *p);
 enum hv_profile_place programs_find(void *ctx, uint32_t pid, const char *comm, uint64_t address,
 				    uint32_t *ret_file, uint64_t *ret_off);
 const char *programs_cgroup(void *ctx, uint32_t pid, const char *comm);
-/* Names the frames of programs in C that have no name. Asks the session for at most half a minute;
- * later frames get addresses. */
-struct hv_err *programs_name(struct programs *p, struct hv_chains *c) hv_must_use;
+/* Names the frames of programs in C, from frame FIRST on, that have no name. Looks for names for
+ * LIMIT_NS, and for at most one request more; the rest are named by their offsets in the file. */
+#define PROGRAMS_NAMES_NS (30 * HV_NS_PER_S)
+struct hv_err *programs_name(struct programs *p, struct hv_chains *c, uint32_t first,
+			     uint64_t limit_ns) hv_must_use;

@@ -136,7 +136,8 @@ static bool top_waits_get(const struct top_waits *w, struct hv_wait_times *ret)
 /* -- the domain -------------------------------------------------------------------------------- */
 
 #define NAME_MAX_BYTES 64
-#define ANSWER_S       10    /* limit for a look */
+#define ANSWER_S       10	   /* limit for a look */
+#define SETTLE_NS      HV_NS_PER_S /* until the session's load no longer includes what was given up */
 #define COST_PPM       20000 /* of a vCPU's time: if tracing takes more, options are given up */
 #define COSTLY	       "tracing took more than 2 % of a vCPU's time"
 
@@ -403,13 +404,16 @@ static struct hv_err *look_at_waits(struct top_domain *d)
 	return NULL;
 }
 
-/* If tracing takes too much time, gives up the waits, which cost more, or else the programs. */
+/* If tracing takes too much time, gives up the waits, which cost more, or else the programs. The
+ * load that the session reports next is still that of both. */
 static struct hv_err *look_at_load(struct top_domain *d)
 {
-	if (d->now.load_ppm <= COST_PPM)
+	if (d->now.load_ppm <= COST_PPM || d->now.at_ns < d->gave_up_ns + SETTLE_NS)
 		return NULL;
-	if (d->waits.recording.dir)
+	if (d->waits.recording.dir) {
+		d->gave_up_ns = d->now.at_ns;
 		return top_waits_end(&d->waits, COSTLY);
+	}
 	if (d->programs.recording.dir)
 		return top_programs_end(&d->programs, COSTLY);
 	return NULL;

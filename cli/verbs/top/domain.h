@@ -41,6 +41,7 @@ struct top_domain {
 	int exits; /* fd, for kvm_exits_read(); -1: not available */
 	struct top_waits waits;
 	struct top_programs programs;
+	uint64_t gave_up_ns; /* when the waits were given up; 0: they were not */
 	struct top_look before, now;
 };
 #define TOP_DOMAIN_NONE                                                                            \

@@ -12,7 +12,8 @@
 #define BUFFER_KB  "1024" /* per vCPU: some seconds of samples */
 #define MANY_READS 32	  /* a take with this many reads may have left samples */
 #define TAKES_MAX  16
-#define NAMES_MAX  (1u << 16) /* all names are looked up again when there are more */
+#define NAMES_MAX  (1u << 16)		/* all names are looked up again when there are more */
+#define NAMES_NS   (250 * HV_NS_PER_MS) /* for the names of one look */
 
 void top_programs_deinit(struct top_programs *p)
 {
@@ -114,13 +115,14 @@ static const struct hv_chain_frame *function_of(const struct hv_chains *c, uint3
 	return c->nodes[node].self && frame->kind == HV_CHAIN_USER ? frame : NULL;
 }
 
-/* Adds the functions of C to the names. */
-static void add_names(struct top_programs *p, const struct hv_chains *c)
+/* Adds the functions of C to the names. Returns the first that is new. */
+static uint32_t add_names(struct top_programs *p, const struct hv_chains *c)
 {
-	uint32_t frame;
+	uint32_t frame, first;
 
 	if (p->names.nr_frames >= NAMES_MAX)
 		hv_chains_deinit(&p->names);
+	first = p->names.nr_frames;
 	for (uint32_t i = 1; i < c->nr; i++) {
 		const struct hv_chain_frame *f = function_of(c, i);
 
@@ -128,6 +130,7 @@ static void add_names(struct top_programs *p, const struct hv_chains *c)
 		    !f->file && !p->names.frames[frame].name)
 			hv_chains_name(&p->names, frame, hv_format("0x%" PRIx64, f->value));
 	}
+	return first;
 }
 
 static const char *file_of(const struct top_programs *p, uint32_t file)
@@ -199,8 +202,9 @@ struct hv_err *top_programs_count(struct top_programs *p, struct hv_profile *s)
 
 	p->nr = 0;
 	p->nr_samples = s->nr_user + s->nr_kernel + s->nr_dropped;
-	add_names(p, &s->chains);
-	err = programs_name(&p->programs, &p->names);
+	err = programs_name(&p->programs, &p->names, add_names(p, &s->chains), NAMES_NS);
+	if (p->programs.is_off && !p->why)
+		p->why = hv_strdup("the session's service refused to name functions");
 	for (uint32_t i = 1; !err && i < s->chains.nr; i++)
 		add_row(p, &s->chains, i);
 	join(p);

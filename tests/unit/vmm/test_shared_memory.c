@@ -135,6 +135,29 @@ START_TEST(mappings_are_aligned_like_the_file)
 }
 END_TEST
 
+/* A peer may name any range. Its sums must not overflow, since other mappings would be removed. */
+START_TEST(ranges_that_no_file_has)
+{
+	static const uint64_t ranges[][2] = {{0, 0 - (uint64_t)HUGE_PAGE + PAGE},
+					     {0, 0 - (uint64_t)PAGE},
+					     {0, INT64_MAX},
+					     {0 - (uint64_t)PAGE, 2 * HUGE_PAGE},
+					     {(uint64_t)INT64_MAX - PAGE + 1, 2 * HUGE_PAGE},
+					     {1, 2 * HUGE_PAGE},
+					     {0, 0}};
+	int file = memfd_create("file", MFD_CLOEXEC);
+	uint8_t *host = NULL;
+
+	ck_assert_int_eq(ftruncate(file, 6 * HUGE_PAGE), 0);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+		expect_error(hv_shared_map(file, ranges[i][0], ranges[i][1], PROT_READ, &host),
+			     EINVAL, "cannot map the guest's memory: bad range of the file: ");
+		ck_assert_ptr_null(host);
+	}
+	close(file);
+}
+END_TEST
+
 /* Memory that cannot be guarded is not mapped: a VMM chooses the number of its RAM's mappings. */
 START_TEST(every_mapping_has_a_guard)
 {
@@ -168,6 +191,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, copies_fail);
 	tcase_add_test(tc, other_accesses_find_zeros);
 	tcase_add_test(tc, mappings_are_aligned_like_the_file);
+	tcase_add_test(tc, ranges_that_no_file_has);
 	tcase_add_test(tc, every_mapping_has_a_guard);
 	tcase_add_test(tc, huge_pages_are_replaced_as_a_whole);
 	tcase_add_test_raise_signal(tc, a_fault_in_other_memory_ends_the_process, SIGBUS);

@@ -19,7 +19,7 @@
 
 #define PAGE 4096
 
-static struct hv_kernel_slot slot;
+static struct hv_kernel_slot slot, second_slot;
 static size_t nr_slots;
 static pid_t vcpu_tid;
 
@@ -38,7 +38,8 @@ void hv_kernel_kvm_free(struct hv_kernel_kvm *k hv_unused)
 struct hv_err *hv_kernel_kvm_slots(const struct hv_kernel_kvm *k hv_unused,
 				   struct hv_kernel_slot *ret, size_t *ret_nr)
 {
-	*ret = slot;
+	ret[0] = slot;
+	ret[1] = second_slot;
 	*ret_nr = nr_slots;
 	return NULL;
 }
@@ -124,6 +125,23 @@ START_TEST(machines_without_ram)
 }
 END_TEST
 
+/* Such as the registers of a VFIO device. Here a page of KVM takes their place. */
+START_TEST(memory_of_a_device_is_no_ram)
+{
+	struct machine m;
+
+	if (make_machine(&m)) {
+		second_slot = (struct hv_kernel_slot){{1 << 20}, PAGE, (uintptr_t)m.run, 0};
+		nr_slots = 2;
+		expect_success(hv_other_open(getpid(), "pid:1", &m.other));
+		slot = second_slot;
+		nr_slots = 1;
+		expect_error(open_self(NULL), EFAULT, "the machine has no RAM that can be read");
+	}
+	free_machine(&m);
+}
+END_TEST
+
 START_TEST(limits_of_a_vmm_without_a_monitor)
 {
 	struct hv_gpa gpa;
@@ -188,6 +206,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, hosts_of_other_architectures);
 	tcase_add_test(tc, machines_without_ram);
+	tcase_add_test(tc, memory_of_a_device_is_no_ram);
 	tcase_add_test(tc, limits_of_a_vmm_without_a_monitor);
 	tcase_add_test(tc, paused_guests);
 }

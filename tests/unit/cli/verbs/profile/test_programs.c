@@ -235,10 +235,34 @@ START_TEST(names)
 		ck_assert_int_eq(find(5, "a", addresses[i], &file, &off), HV_PROFILE_FILE);
 		ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frames[i]));
 	}
-	ck_assert_ptr_null(programs_name(&programs, &chains));
+	ck_assert_ptr_null(programs_name(&programs, &chains, 0, PROGRAMS_NAMES_NS));
 	for (unsigned i = 0; i < HV_ARRAY_LEN(addresses); i++)
 		ck_assert_str_eq(chains.frames[frames[i]].name, wanted[i]);
 	ck_assert_str_eq(request, "ffff888001 7 1000 1234 1300");
+}
+END_TEST
+
+/* Frames before FIRST have been looked up, and without time no name is looked up. */
+START_TEST(some_names_only)
+{
+	static const uint64_t addresses[] = {0x401234, 0x401300};
+	uint32_t frames[HV_ARRAY_LEN(addresses)];
+
+	functions = "1300 401300 other\n";
+	for (unsigned i = 0; i < HV_ARRAY_LEN(addresses); i++) {
+		uint32_t file;
+		uint64_t off;
+
+		ck_assert_int_eq(find(5, "a", addresses[i], &file, &off), HV_PROFILE_FILE);
+		ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frames[i]));
+	}
+	ck_assert_ptr_null(programs_name(&programs, &chains, frames[1], PROGRAMS_NAMES_NS));
+	ck_assert_ptr_null(chains.frames[frames[0]].name);
+	ck_assert_str_eq(chains.frames[frames[1]].name, "other");
+	ck_assert_str_eq(request, "ffff888001 7 1000 1300");
+	functions = "1234 401234 main\n";
+	ck_assert_ptr_null(programs_name(&programs, &chains, 0, 0));
+	ck_assert_str_eq(chains.frames[frames[0]].name, "fra mes+0x1234 [abcd12]");
 }
 END_TEST
 
@@ -253,7 +277,7 @@ START_TEST(names_that_are_wrong)
 	functions = wrong[_i];
 	ck_assert_int_eq(find(5, "a", 0x401234, &file, &off), HV_PROFILE_FILE);
 	ck_assert(hv_chains_frame(&chains, HV_CHAIN_USER, file, off, &frame));
-	ck_assert_ptr_null(programs_name(&programs, &chains));
+	ck_assert_ptr_null(programs_name(&programs, &chains, 0, PROGRAMS_NAMES_NS));
 	ck_assert_str_eq(chains.frames[frame].name, "fra mes+0x1234 [abcd12]");
 }
 END_TEST
@@ -288,7 +312,7 @@ START_TEST(a_closed_session)
 	ck_assert_int_eq(find(6, "a", 0x401234, &file, &off), HV_PROFILE_UNKNOWN);
 	ck_assert_int_eq(find(7, "a", 0x401234, &file, &off), HV_PROFILE_UNKNOWN);
 	ck_assert_uint_eq(nr_asked, 2);
-	err = programs_name(&programs, &chains);
+	err = programs_name(&programs, &chains, 0, PROGRAMS_NAMES_NS);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
 }
@@ -306,6 +330,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, tasks_without_end);
 	tcase_add_test(tc, slow_answers);
 	tcase_add_test(tc, names);
+	tcase_add_test(tc, some_names_only);
 	tcase_add_loop_test(tc, names_that_are_wrong, 0, 9);
 	tcase_add_loop_test(tc, mappings_that_are_wrong, 0, 7);
 	tcase_add_test(tc, a_closed_session);
