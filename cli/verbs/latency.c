@@ -663,7 +663,7 @@ static const char help[] =
 	"  -l GLOB                also report the longest call of each of these functions\n"
 	"  --symfs=DIR            a directory with files of the guest, also with debug "
 	"information:\n"
-	"                         names functions of programs that the guest's memory does not\n"
+	"                         for functions whose names are not in the guest's memory\n"
 	"  --max-overhead=PERCENT as for record (default: 2). Above it, latency stops recording\n"
 	"                         calls of functions first, then samples, functions of programs,\n"
 	"                         stacks, system calls and limits\n"

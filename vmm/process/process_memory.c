@@ -122,8 +122,8 @@ static const struct hv_vma *vma_at(const struct hv_maps *maps, uint64_t hva)
 	return at < maps->nr && hva >= maps->list[at].start ? &maps->list[at] : NULL;
 }
 
-/* Refuses memory that only a program of the VMM may be able to supply. The mapping's name does not
- * show that: a file can have any name, and any inode number. */
+/* Refuses files that a program of the VMM may serve. The name and the inode number of a mapping are
+ * no evidence, because the VMM chooses them. */
 static struct hv_err *check_device(struct hv_process_memory *pm, const struct hv_vma *vma)
 {
 	HV_AUTO_MOUNTS struct hv_mounts now = {0};

@@ -743,7 +743,7 @@ static unsigned nr_at(const struct hv_stall *s, uint32_t file, uint64_t off)
 }
 
 /* Only samples of the task that ran, on that vCPU and during the wait, count. */
-START_TEST(what_the_program_did_that_ran)
+START_TEST(functions_of_the_program_that_ran)
 {
 	const struct hv_stall *s;
 
@@ -785,7 +785,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, a_task_waits_while_another_runs);
-	tcase_add_test(tc, what_the_program_did_that_ran);
+	tcase_add_test(tc, functions_of_the_program_that_ran);
 	tcase_add_test(tc, samples_of_programs_are_bounded);
 	tcase_add_test(tc, the_task_that_ran_longest_is_named);
 	tcase_add_test(tc, a_task_that_has_not_switched_yet_is_named);

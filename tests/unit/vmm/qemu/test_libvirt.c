@@ -356,10 +356,8 @@ START_TEST(a_monitor_that_answers_late)
 	HV_AUTO_FREE char *answer = NULL;
 	int fd;
 	struct hv_monitor *m = ask_in_vain(&fd);
-	uint64_t begun_ns = hv_now_ns();
 
 	expect_error(ask(m, &answer), ETIMEDOUT, BUSY);
-	ck_assert_uint_lt(hv_now_ns() - begun_ns, TIMEOUT_NS);
 	ck_assert_uint_eq(virt.nr_commands, 1);
 	virt.wait_fd = -1;
 	ck_assert_int_eq(write(fd, "", 1), 1);
