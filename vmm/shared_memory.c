@@ -117,8 +117,8 @@ struct hv_err *hv_shared_map(int fd, uint64_t off, uint64_t len_bytes, int prot,
 	pthread_once(&once, install);
 	if (!len_bytes || len_bytes > LEN_MAX || off > LEN_MAX || off % PAGE_BYTES)
 		return hv_err_new(EINVAL,
-				  "cannot map the guest's memory: bad range of the file: %" PRIu64
-				  " bytes at %" PRIu64,
+				  "cannot map the guest's memory: no file can have %" PRIu64
+				  " bytes at offset %" PRIu64,
 				  len_bytes, off);
 	if (!r)
 		return hv_err_new(ENOSPC, "more than %u mappings of other processes' memory",
