@@ -76,20 +76,26 @@ static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_
 	return pass(ring, head - ring->nr_kept + margin - ring->position, ret_lost);
 }
 
-/* The next position is reserved but not written. After HV_RING_STALL_NS, skips it and the unwritten
- * positions after it that were reserved by then. */
+/* The next position is reserved but not written. HV_RING_STALL_NS after a later one was reserved,
+ * skips it and the unwritten positions after it that were reserved by then. The time does not begin
+ * earlier: if the host takes the CPU from a vCPU that writes a record, the vCPU may continue with a
+ * timer interrupt, which writes more records, before it completes this one. */
 static enum hv_ring_result wait_or_pass(struct hv_ring *ring, uint64_t head, uint64_t now_ns,
 					uint64_t *ret_lost)
 {
 	struct hv_record unused;
 	uint64_t nr = 1;
 
+	if (head - ring->position < 2) {
+		ring->stalled_position = UINT64_MAX;
+		return HV_RING_EMPTY;
+	}
 	if (ring->stalled_position != ring->position || now_ns < ring->stalled_since_ns) {
 		ring->stalled_position = ring->position;
 		ring->stalled_since_ns = now_ns;
 		ring->stalled_head = head;
 	}
-	if (head - ring->position < 2 || now_ns - ring->stalled_since_ns < HV_RING_STALL_NS)
+	if (now_ns - ring->stalled_since_ns < HV_RING_STALL_NS)
 		return HV_RING_EMPTY;
 	while (ring->position + nr != ring->stalled_head && nr < head - ring->position &&
 	       !copy_record(ring, ring->position + nr, &unused))

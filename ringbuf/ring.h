@@ -69,9 +69,10 @@ struct hv_ring {
 	const struct hv_record *records; /* borrowed, shared with the guest */
 	uint64_t nr_slots;		 /* power of two */
 	uint64_t nr_kept; /* the last nr_kept records before the head are valid; at most nr_slots */
-	uint64_t position;	   /* next position to read */
-	uint64_t lost;		   /* positions skipped without a record, since init */
-	uint64_t stalled_position; /* first seen reserved but unwritten; see hv_ring_read() */
+	uint64_t position; /* next position to read */
+	uint64_t lost;	   /* positions skipped without a record, since init */
+	/* Seen unwritten while a later one was reserved; see hv_ring_read(). UINT64_MAX: none. */
+	uint64_t stalled_position;
 	uint64_t stalled_since_ns;
 	uint64_t stalled_head; /* head at stalled_since_ns */
 };
@@ -97,7 +98,7 @@ enum hv_ring_result {
 
 /* Reads the next record and advances the position. NOW_NS is a monotonic clock of the caller.
  *
- * If a reserved position stays unwritten for HV_RING_STALL_NS while the ring advances, it is
+ * If a reserved position stays unwritten for HV_RING_STALL_NS after a later one was seen, it is
  * skipped and counted as lost: the vCPU may be preempted inside a trampoline, and a malicious guest
  * may never write it. RET is undefined unless the result is HV_RING_RECORD. */
 enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct hv_record *ret,

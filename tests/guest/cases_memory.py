@@ -105,7 +105,7 @@ def types_and_memory_equal_the_guests(t):
     t.note(f"{nr_tasks} tasks, {nr} members of {len(names)} types")
 
 
-@case(configs=(Config("bookworm", 1, btf=False),))
+@case(configs=(Config("bookworm", 1, btf=False),), sanitized=True)
 def types_without_btf(t):
     """Types that hvtrace derived are marked as incomplete, and others are unknown."""
     examples = Examples(t)

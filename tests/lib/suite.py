@@ -51,9 +51,6 @@ class Case:
     def title(self, config):
         return f"{config.title()}: {self.name}" if config else self.name
 
-    def is_sanitized(self, config):
-        return self.sanitized and config == self.configs[0]
-
 
 @dataclasses.dataclass
 class Part:
@@ -283,7 +280,7 @@ class Runner:
     def run_case(self, case_, guest, title):
         """Runs a case. Returns whether the guest can serve further cases."""
         start = time.monotonic()
-        hv = self.sanitized if case_.is_sanitized(guest and guest.config) else self.hv
+        hv = self.sanitized if case_.sanitized and (guest and guest.config) == case_.configs[0] else self.hv
         test = Test(self.lab, hv, guest)
         wrong, usable = [], True
         record = kvm.Record(guest.pid) if guest else None
