@@ -77,7 +77,7 @@ def stolen(pid):
     return waited / 1e9
 
 
-@case(configs=(STANDARD[0], STANDARD[3]), alone=True, sanitized=True)
+@case(configs=(STANDARD[0], STANDARD[3]), alone=True)
 def exporter_agrees_with_the_schedulers(t):
     """The histogram of waits includes a ping-pong of two threads, and no more waits than the guest's /proc/schedstat.
     Its sum grows equally while two programs share a vCPU. Steal is the host's count. Without a session there are no
