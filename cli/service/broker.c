@@ -777,8 +777,8 @@ static unsigned leave_ms = 10000;
 
 static _Noreturn void watch(void)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(HV_CAP(KILL));
-
+	/* It must kill the service even if it keeps more. */
+	hv_err_free(hv_capabilities_keep(HV_CAP(KILL)));
 	prctl(PR_SET_NAME, "hvtrace:leave");
 	dup2(HV_HELPER_SERVICE, 0);
 	close_range(1, ~0u, 0);

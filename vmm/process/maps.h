@@ -64,8 +64,8 @@ struct hv_vmm_file {
 #define HV_VMM_FILE_NONE ((struct hv_vmm_file){-1, -1, 0, 0, 0})
 
 /* Duplicates descriptor VMM_FD of process PID, to which PIDFD refers. Fails with EBADF if it does
- * not exist or is not a regular file open for reading and writing, or ENOTSUP if its file system
- * can make this process wait (mounts.h). */
+ * not exist or is not a regular file open for reading and writing, or with an error of hv_mounts_check()
+ * if its file system can make this process wait, or is unknown. */
 struct hv_err *hv_vmm_file_take(pid_t pid, int pidfd, int vmm_fd,
 				struct hv_vmm_file *ret) hv_must_use;
 /* Duplicates the descriptor of the file that is mapped as VMA in process PID, to which PIDFD

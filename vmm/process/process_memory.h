@@ -32,8 +32,8 @@ struct hv_piece {
 };
 
 /* Returns the piece at the start of [HVA, HVA + LEN). Fails with EFAULT if the VMM has no readable
- * and writable memory there, EPERM without permission, or ENOTSUP if the memory is a file whose file
- * system can make the reader wait (mounts.h). */
+ * and writable memory there, EPERM without permission, or an error of hv_mounts_check() if
+ * the memory is a file whose file system can make the reader wait, or is unknown. */
 struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hva,
 				       uint64_t len_bytes, struct hv_piece *ret) hv_must_use;
 

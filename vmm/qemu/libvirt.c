@@ -253,12 +253,14 @@ enum call_state {
 	CALL_ENDED,
 };
 
+#define LATE_NS HV_NS_PER_S /* how long a command waits for a call that is late */
+
 struct domain {
 	virConnectPtr conn;
 	virDomainPtr dom;
 	pid_t owner;
 	pthread_mutex_t lock; /* protects the members below */
-	pthread_cond_t ended; /* CALL_ENDED was reached */
+	pthread_cond_t ended; /* the call has ended */
 	enum call_state state;
 	bool is_freed; /* the thread frees the domain when its call has ended */
 	char *request, *answer, *reason;
@@ -367,8 +369,8 @@ static void *run_call(void *self)
 		d->state = CALL_NONE;
 	} else {
 		d->state = CALL_ENDED;
-		pthread_cond_signal(&d->ended);
 	}
+	pthread_cond_signal(&d->ended);
 	pthread_mutex_unlock(&d->lock);
 	if (is_freed)
 		release(d);
@@ -400,16 +402,21 @@ static struct hv_err *start_call(struct domain *d, const char *request)
 	return hv_err_new(code, "libvirt: cannot start a thread: %s", strerror(code));
 }
 
-static struct hv_err *wait_for_call(struct domain *d)
+/* Returns whether the call in STATE has ended before DEADLINE_NS. */
+static bool wait_while(struct domain *d, enum call_state state, uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = hv_now_ns() + hv_qmp_timeout_ns;
 	struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / HV_NS_PER_S),
 				    .tv_nsec = (long)(deadline_ns % HV_NS_PER_S)};
 	int code = 0;
 
-	while (d->state == CALL_RUNS && !code)
+	while (d->state == state && !code)
 		code = pthread_cond_timedwait(&d->ended, &d->lock, &deadline);
-	if (d->state == CALL_ENDED)
+	return d->state != state;
+}
+
+static struct hv_err *wait_for_call(struct domain *d, uint64_t deadline_ns)
+{
+	if (wait_while(d, CALL_RUNS, deadline_ns))
 		return NULL;
 	d->state = CALL_LATE;
 	return hv_err_new(ETIMEDOUT, "libvirt: the VMM's monitor did not answer within %u s",
@@ -418,14 +425,18 @@ static struct hv_err *wait_for_call(struct domain *d)
 
 static struct hv_err *transact(struct domain *d, const char *request, char **ret)
 {
+	uint64_t now_ns = hv_now_ns(), deadline_ns = now_ns + hv_qmp_timeout_ns;
+	uint64_t late_ns = hv_qmp_timeout_ns < LATE_NS ? hv_qmp_timeout_ns : LATE_NS;
 	struct hv_err *err;
 
-	if (d->state == CALL_LATE)
+	/* A VMM that continues executes the earlier command. This one may have to undo it. The
+	 * callers repeat what has to be done. */
+	if (!wait_while(d, CALL_LATE, now_ns + late_ns))
 		return hv_err_new(ETIMEDOUT,
 				  "libvirt: the VMM's monitor has not answered an earlier command");
 	err = start_call(d, request);
 	if (!err)
-		err = wait_for_call(d);
+		err = wait_for_call(d, deadline_ns);
 	if (err)
 		return err;
 	d->state = CALL_NONE;

@@ -17,7 +17,8 @@ struct top_view {
 	unsigned programs_max; /* limit for functions of the programs of each domain, in lines */
 };
 
-/* A table of domains and, if there are any, one of functions and one of programs' functions. Each line ends with a newline. */
+/* A table of domains and, if there are any, one of programs' functions and one of functions. Each
+ * line ends with a newline. */
 void top_text_lines(const struct top_view *v, struct hv_text *ret);
 /* One line with one object. AT_MS: wall clock, ms since the epoch. */
 void top_text_json(const struct top_view *v, uint64_t at_ms, struct hv_text *ret);

@@ -2,6 +2,7 @@
 /* Domains of a fake libvirt: this program exports libvirt's functions, and its dlopen() opens the
  * program itself. The process of the domain is this one. */
 #include <check.h>
+#include <pthread.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <libvirt/libvirt-qemu.h>
@@ -351,6 +352,31 @@ static struct hv_err *ask_until_idle(struct hv_monitor *m, char **ret)
 	return err;
 }
 
+static void *answer_soon(void *fd)
+{
+	usleep(20000);
+	ck_assert_int_eq(write(*(int *)fd, "", 1), 1);
+	return NULL;
+}
+
+/* The guest must not stay stopped if the VMM continues: the command that resumes it comes later. */
+START_TEST(a_command_waits_for_a_late_one)
+{
+	HV_AUTO_FREE char *answer = NULL;
+	pthread_t thread;
+	int fd;
+	struct hv_monitor *m = ask_in_vain(&fd);
+
+	virt.wait_fd = -1;
+	ck_assert_int_eq(pthread_create(&thread, NULL, answer_soon, &fd), 0);
+	expect_success(ask(m, &answer));
+	ck_assert_uint_eq(virt.nr_commands, 2);
+	pthread_join(thread, NULL);
+	hv_monitor_free(m);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_monitor_that_answers_late)
 {
 	HV_AUTO_FREE char *answer = NULL;
@@ -431,6 +457,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, domains_that_cannot_be_opened);
 	tcase_add_test(tc, a_process_that_claims_a_domain);
 	tcase_add_test(tc, lists_of_domains);
+	tcase_add_test(tc, a_command_waits_for_a_late_one);
 	tcase_add_test(tc, a_monitor_that_answers_late);
 	tcase_add_test(tc, a_process_that_gets_no_thread);
 	tcase_add_test(tc, a_domain_that_is_freed_during_a_command);
